@@ -1,0 +1,25 @@
+//! The vocabulary of the deterministic core: ids, quantities, order terms, instrument definitions, reject reasons, limits.
+//!
+//! *Deliberately absent*: behaviour. Nothing here matches, reserves or encodes; a type knows its range and its arithmetic.
+//!
+//! *Invariants*
+//! - A [`PriceTicks`] or [`SizeLots`] made by `new` is inside its documented range, so products of the two fit 128 bits and, once
+//!   multiplied by an instrument's tick value and checked, 64.
+//! - No quantity is ever a float.
+//! - Every reject reason has a stable number ([`RejectReason::number`]) and a sentence that says what to do.
+//!
+//! *Start reading* at [`order`] (what a participant asks for), then [`quantity`].
+#![deny(clippy::float_arithmetic)]
+
+pub mod ids;
+pub mod instrument;
+pub mod limits;
+pub mod order;
+pub mod quantity;
+pub mod reject;
+
+pub use ids::*;
+pub use instrument::*;
+pub use order::*;
+pub use quantity::*;
+pub use reject::*;

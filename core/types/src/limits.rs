@@ -1,0 +1,42 @@
+//! Every bound of the core in one place, with the argument that ties them together.
+
+/// Highest price, in ticks. Prices run from 1.
+pub const PRICE_TICKS_MAX: i64 = (1 << 40) - 1;
+
+/// Largest order, in lots.
+pub const SIZE_LOTS_MAX: u64 = (1 << 36) - 1;
+
+/// Open orders in one book.
+pub const ORDERS_PER_BOOK_MAX: usize = 1 << 26;
+
+/// Largest balance or transfer, in an asset's smallest unit; half of `u64` so that two always add.
+pub const AMOUNT_MAX: u64 = (1 << 63) - 1;
+
+/// Decimals an asset may have.
+pub const ASSET_DECIMALS_MAX: u8 = 18;
+
+/// Accounts of a venue.
+pub const ACCOUNTS_MAX: u32 = 1 << 26;
+
+/// Assets of a venue.
+pub const ASSETS_MAX: u32 = 1 << 12;
+
+/// Instruments of a venue.
+pub const INSTRUMENTS_MAX: u32 = 1 << 14;
+
+/// Highest fee, and highest rebate, in parts per million of a trade's value (10 %).
+pub const FEE_PPM_MAX: i32 = 100_000;
+
+/// Widest price collar or band, in parts per million of the reference price.
+pub const BAND_PPM_MAX: u32 = 1_000_000;
+
+/// Most smallest units of base in a lot, and of quote in a tick.
+pub const UNITS_MAX: u64 = 1 << 50;
+
+/// Longest encoded command or event, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 256;
+
+// The lots of a level, and of a whole book, fit 63 bits.
+const _: () = assert!((SIZE_LOTS_MAX as u128) * (ORDERS_PER_BOOK_MAX as u128) < 1 << 63);
+// Price times size times tick value fits 128 bits, so it can be formed first and checked after.
+const _: () = assert!((PRICE_TICKS_MAX as u128) * (SIZE_LOTS_MAX as u128) < u128::MAX / (UNITS_MAX as u128));

@@ -1,0 +1,121 @@
+//! Why a command was refused. Numbers are stable: they are on the wire, in the log and in clients' programs.
+
+macro_rules! reject_reasons {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $advice:literal;)*) => {
+        /// Why a command was refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum RejectReason { $(#[doc = $advice] $name = $number,)* }
+
+        impl RejectReason {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: &[RejectReason] = &[$(RejectReason::$name,)*];
+
+            /// The reason's stable number.
+            #[must_use]
+            pub const fn number(self) -> u16 { self as u16 }
+
+            /// The reason of a number.
+            #[must_use]
+            pub const fn from_number(number: u16) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
+            /// Its name in `snake_case` APIs.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// A sentence that says what is wrong and what to do.
+            #[must_use]
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+reject_reasons! {
+    // 1-19: what is named does not exist, or exists already.
+    UnknownAccount = 1, "No such account: ask the operator to create it.";
+    UnknownInstrument = 2, "No such instrument: list the venue's instruments and use an id from there.";
+    UnknownAsset = 3, "No such asset: list the venue's assets and use an id from there.";
+    UnknownOrder = 4, "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted.";
+    DuplicateClientOrderId = 5, "An open order of this account already has that client_order_id: choose another, or cancel the first.";
+    IdNotNext = 6, "Ids of accounts, assets and instruments are dense: use the next free one.";
+    DuplicateTransfer = 7, "This transfer_id, or a later one, was already applied to the account: use a larger one for a new transfer.";
+    AccountSuspended = 8, "The account is suspended: only cancels are taken until the operator reinstates it.";
+    DuplicateSymbol = 9, "That symbol is in use: choose another.";
+
+    // 20-39: the command is outside its documented range.
+    PriceOutOfRange = 20, "The price is not within 1 and PRICE_TICKS_MAX ticks.";
+    SizeOutOfRange = 21, "The size is not within 1 and SIZE_LOTS_MAX lots.";
+    ValueOverflow = 22, "Price times size exceeds what an amount can hold: send a smaller order.";
+    DisplayInvalid = 23, "An iceberg's peak must be at least one lot and below its size, and only orders that can rest may be iceberg or hidden.";
+    MinSizeInvalid = 24, "The minimum size must be at least one lot and at most the size, and does not go with post-only or fill-or-kill.";
+    PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: not with immediate-or-cancel or fill-or-kill.";
+    TimeInForceInvalid = 26, "A market order must be immediate-or-cancel or fill-or-kill.";
+    AlreadyExpired = 27, "The good-till time is not in the future.";
+    SpecInvalid = 28, "The definition is inconsistent: see its fields' documented ranges.";
+    AmendInvalid = 29, "An amendment must change the price or the size of an order; a stop order's price can not be set where it has none.";
+    AmountOutOfRange = 30, "The amount is zero or exceeds what a balance can hold.";
+    DecimalsOutOfRange = 31, "An asset has at most 18 decimals.";
+
+    // 40-59: the market's state does not allow it.
+    PhaseTakesNoOrders = 40, "The instrument is closed or halted: only cancels are taken.";
+    PhaseNoImmediate = 41, "Nothing matches in this phase: market, immediate-or-cancel, fill-or-kill and minimum-size orders need continuous trading.";
+    PhaseChangeInvalid = 42, "The instrument can not go from its phase to that one.";
+    PostOnlyWouldTrade = 43, "The order would trade at once: lower a bid, raise an ask, or allow it to take.";
+    FillOrKillUnfillable = 44, "The book can not fill the whole order now.";
+    MinSizeUnfillable = 45, "The book can not fill the minimum size now.";
+    BookFull = 46, "The book holds as many orders as it can.";
+    NoReferencePrice = 47, "There is nothing to price a market order against: send a limit order.";
+    PriceOutsideCollar = 48, "The limit price is too far from the reference price: see the instrument's collar.";
+
+    // 60-79: the account may not.
+    InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal.";
+    OrderTooLarge = 61, "The order exceeds the account's largest size in this instrument.";
+    OrderValueTooLarge = 62, "The order exceeds the account's largest value in this instrument.";
+    TooManyOpenOrders = 63, "The account has as many open orders in this instrument as it may: cancel some.";
+    PositionLimit = 64, "Filled, the order would take the account's position past its limit.";
+    BalanceOverflow = 65, "The credit would exceed what a balance can hold.";
+    SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold.";
+
+    // 100-149: refused at the gateway, before the log.
+    Malformed = 100, "The request does not parse: see the API's documented shape.";
+    TooLarge = 101, "The request is larger than the gateway reads.";
+    Unauthenticated = 102, "No valid key and signature: sign the request as the API documents.";
+    UnknownKey = 103, "No such API key: create one, or check the key id.";
+    SignatureInvalid = 104, "The signature does not match the request: check the secret and the exact bytes signed.";
+    TimestampStale = 105, "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.";
+    NonceReused = 106, "This nonce was used already: a request is taken once; use a fresh nonce.";
+    Throttled = 107, "Too many requests: slow down and try again.";
+    Forbidden = 108, "The key may not do this: use one with the permission.";
+    NotFound = 109, "There is nothing at this address.";
+    VenueNotReady = 110, "The venue is starting or recovering: try again.";
+    StorageFull = 111, "The venue can not write its log, so it takes no commands: free disk space.";
+    Overloaded = 112, "The venue's queue is full: try again.";
+}
+
+impl std::fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}): {}", self.name(), self.number(), self.advice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unique_and_round_trip() {
+        for pair in RejectReason::ALL.windows(2) {
+            assert!(pair[0].number() < pair[1].number(), "{:?} then {:?}", pair[0], pair[1]);
+        }
+        for &reason in RejectReason::ALL {
+            assert_eq!(RejectReason::from_number(reason.number()), Some(reason));
+        }
+        assert_eq!(RejectReason::from_number(0), None);
+    }
+}

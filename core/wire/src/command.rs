@@ -1,0 +1,146 @@
+//! Commands: what a participant or the operator asks of the venue. Applied in log order by `engine::apply`.
+
+use walras_types::{
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderTerms, RiskLimits, Side, Symbol,
+    TradingPhase, TransferId,
+};
+
+/// One log entry's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Enter an order.
+    NewOrder(NewOrder),
+    /// Cancel one order.
+    CancelOrder(CancelOrder),
+    /// Change one order.
+    AmendOrder(AmendOrder),
+    /// Cancel all of an account's orders, or those of one instrument or side.
+    MassCancel(MassCancel),
+    /// Nothing but the entry's time: lets good-till-time orders expire while nobody trades.
+    Tick,
+    /// Operator: define an asset.
+    CreateAsset(AssetSpec),
+    /// Operator: define an instrument. It starts [`TradingPhase::Closed`].
+    CreateInstrument(InstrumentSpec),
+    /// Operator: open an account.
+    CreateAccount(AccountId),
+    /// Operator: suspend or reinstate an account. Suspending cancels its open orders.
+    SetAccountStatus(SetAccountStatus),
+    /// Operator: credit an account; the asset's supply grows.
+    Deposit(Transfer),
+    /// Operator: debit an account's available balance; the asset's supply shrinks.
+    Withdraw(Transfer),
+    /// Operator: set the limits of one account in one instrument.
+    SetRiskLimits(SetRiskLimits),
+    /// Operator: move an instrument to another phase.
+    SetTradingPhase(SetTradingPhase),
+}
+
+/// An order as it comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// What it says.
+    pub terms: OrderTerms,
+}
+
+/// A cancel of one open order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelOrder {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Which.
+    pub client_order_id: ClientOrderId,
+}
+
+/// A change of one open order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmendOrder {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Which, and how.
+    pub amendment: Amendment,
+}
+
+/// A cancel of many open orders of one account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MassCancel {
+    /// Whose.
+    pub account: AccountId,
+    /// Only in this instrument; `None` for all.
+    pub instrument: Option<InstrumentId>,
+    /// Only of this side; `None` for both.
+    pub side: Option<Side>,
+}
+
+/// An asset's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssetSpec {
+    /// Its id, the next free one.
+    pub asset: AssetId,
+    /// Its name.
+    pub symbol: Symbol,
+    /// One whole is `10^decimals` smallest units; for display only.
+    pub decimals: u8,
+}
+
+/// A movement of funds into or out of the venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Whose.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much, at least 1.
+    pub amount: Amount,
+    /// The operator's name for it, larger than any before it on this account.
+    pub transfer_id: TransferId,
+}
+
+/// Whether an account may trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AccountStatus {
+    /// It may.
+    Active = 0,
+    /// It may only cancel.
+    Suspended = 1,
+}
+
+/// Suspends or reinstates an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetAccountStatus {
+    /// Which.
+    pub account: AccountId,
+    /// To what.
+    pub status: AccountStatus,
+}
+
+/// Sets one account's limits in one instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetRiskLimits {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// What.
+    pub limits: RiskLimits,
+}
+
+/// Moves an instrument to another phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetTradingPhase {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// To what.
+    pub phase: TradingPhase,
+}

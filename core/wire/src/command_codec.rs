@@ -1,0 +1,196 @@
+//! Commands to bytes and back: a tag byte, then the command's fields in the order of its struct.
+
+use walras_types::{
+    Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, RiskLimits, SelfTrade,
+    TimeInForce, TradingPhase,
+};
+
+use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
+use crate::command::{
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
+    SetTradingPhase, Transfer,
+};
+
+/// Appends a command to `buffer`.
+pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
+    let w = &mut Writer(buffer);
+    match command {
+        Command::NewOrder(c) => tagged(w, 1, c),
+        Command::CancelOrder(c) => tagged(w, 2, c),
+        Command::AmendOrder(c) => tagged(w, 3, c),
+        Command::MassCancel(c) => tagged(w, 4, c),
+        Command::Tick => w.u8(5),
+        Command::CreateAsset(c) => tagged(w, 16, c),
+        Command::CreateInstrument(c) => tagged(w, 17, c),
+        Command::CreateAccount(c) => tagged(w, 18, c),
+        Command::SetAccountStatus(c) => tagged(w, 19, c),
+        Command::Deposit(c) => tagged(w, 20, c),
+        Command::Withdraw(c) => tagged(w, 21, c),
+        Command::SetRiskLimits(c) => tagged(w, 22, c),
+        Command::SetTradingPhase(c) => tagged(w, 23, c),
+    }
+}
+
+/// Reads the one command that `bytes` are.
+pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
+    let r = &mut Reader::new(bytes);
+    let command = match r.u8()? {
+        1 => Command::NewOrder(Wire::get(r)?),
+        2 => Command::CancelOrder(Wire::get(r)?),
+        3 => Command::AmendOrder(Wire::get(r)?),
+        4 => Command::MassCancel(Wire::get(r)?),
+        5 => Command::Tick,
+        16 => Command::CreateAsset(Wire::get(r)?),
+        17 => Command::CreateInstrument(Wire::get(r)?),
+        18 => Command::CreateAccount(Wire::get(r)?),
+        19 => Command::SetAccountStatus(Wire::get(r)?),
+        20 => Command::Deposit(Wire::get(r)?),
+        21 => Command::Withdraw(Wire::get(r)?),
+        22 => Command::SetRiskLimits(Wire::get(r)?),
+        23 => Command::SetTradingPhase(Wire::get(r)?),
+        _ => return Err(DecodeError { at_byte: 0, expected: "a command's tag" }),
+    };
+    r.clone().finish()?;
+    Ok(command)
+}
+
+#[inline]
+fn tagged<T: Wire>(w: &mut Writer<'_>, tag: u8, value: &T) {
+    w.u8(tag);
+    value.put(w);
+}
+
+wire_struct!(NewOrder { account, instrument, client_order_id, terms });
+wire_struct!(CancelOrder { account, instrument, client_order_id });
+wire_struct!(AmendOrder { account, instrument, amendment });
+wire_struct!(MassCancel { account, instrument, side });
+wire_struct!(AssetSpec { asset, symbol, decimals });
+wire_struct!(SetAccountStatus { account, status });
+wire_struct!(Transfer { account, asset, amount, transfer_id });
+wire_struct!(SetRiskLimits { account, instrument, limits });
+wire_struct!(SetTradingPhase { instrument, phase });
+wire_struct!(Amendment { client_order_id, price, size });
+wire_struct!(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade });
+wire_struct!(FeeSchedule { maker_ppm, taker_ppm });
+wire_struct!(RiskLimits { order_lots_max, order_value_max, open_orders_max, position_lots_max });
+wire_struct!(InstrumentSpec {
+    instrument,
+    symbol,
+    base,
+    quote,
+    lot_units,
+    tick_value_units,
+    allocation,
+    fees,
+    collar_ppm,
+    band_ppm,
+    reference_price,
+    default_limits,
+});
+
+wire_enum!(AccountStatus, "account status 0 (active) or 1 (suspended)" { Active = 0, Suspended = 1 });
+wire_enum!(PostOnly, "post-only 0 (off), 1 (reject) or 2 (reprice)" { Off = 0, Reject = 1, Reprice = 2 });
+wire_enum!(SelfTrade, "self-trade mode 0 to 4" { CancelNewest = 0, CancelOldest = 1, CancelBoth = 2, Decrement = 3, Allow = 4 });
+wire_enum!(TradingPhase, "trading phase 0 to 5" { Closed = 0, PreOpen = 1, OpeningAuction = 2, Continuous = 3, Halt = 4, ClosingAuction = 5 });
+
+impl Wire for OrderType {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        match self {
+            OrderType::Limit { price, post_only } => {
+                w.u8(0);
+                price.put(w);
+                post_only.put(w);
+            }
+            OrderType::Market => w.u8(1),
+            OrderType::Stop { trigger } => tagged(w, 2, trigger),
+            OrderType::StopLimit { trigger, price } => {
+                w.u8(3);
+                trigger.put(w);
+                price.put(w);
+            }
+        }
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            0 => Ok(OrderType::Limit { price: Wire::get(r)?, post_only: Wire::get(r)? }),
+            1 => Ok(OrderType::Market),
+            2 => Ok(OrderType::Stop { trigger: Wire::get(r)? }),
+            3 => Ok(OrderType::StopLimit { trigger: Wire::get(r)?, price: Wire::get(r)? }),
+            _ => Err(r.expected("order type 0 to 3")),
+        }
+    }
+}
+
+impl Wire for TimeInForce {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        match self {
+            TimeInForce::GoodTillCancel => w.u8(0),
+            TimeInForce::Day => w.u8(1),
+            TimeInForce::GoodTill(time) => tagged(w, 2, time),
+            TimeInForce::ImmediateOrCancel => w.u8(3),
+            TimeInForce::FillOrKill => w.u8(4),
+        }
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            0 => Ok(TimeInForce::GoodTillCancel),
+            1 => Ok(TimeInForce::Day),
+            2 => Ok(TimeInForce::GoodTill(Wire::get(r)?)),
+            3 => Ok(TimeInForce::ImmediateOrCancel),
+            4 => Ok(TimeInForce::FillOrKill),
+            _ => Err(r.expected("time in force 0 to 4")),
+        }
+    }
+}
+
+impl Wire for Display {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        match self {
+            Display::Full => w.u8(0),
+            Display::Iceberg { peak } => tagged(w, 1, peak),
+            Display::Hidden => w.u8(2),
+        }
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            0 => Ok(Display::Full),
+            1 => Ok(Display::Iceberg { peak: Wire::get(r)? }),
+            2 => Ok(Display::Hidden),
+            _ => Err(r.expected("display 0 to 2")),
+        }
+    }
+}
+
+impl Wire for Allocation {
+    fn put(&self, w: &mut Writer<'_>) {
+        match self {
+            Allocation::PriceTime => w.u8(0),
+            Allocation::ProRata { min_lots } => tagged(w, 1, min_lots),
+            Allocation::TopProRata { top_lots_max, min_lots } => {
+                w.u8(2);
+                top_lots_max.put(w);
+                min_lots.put(w);
+            }
+            Allocation::Split { fifo_percent, min_lots } => {
+                w.u8(3);
+                fifo_percent.put(w);
+                min_lots.put(w);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            0 => Ok(Allocation::PriceTime),
+            1 => Ok(Allocation::ProRata { min_lots: Wire::get(r)? }),
+            2 => Ok(Allocation::TopProRata { top_lots_max: Wire::get(r)?, min_lots: Wire::get(r)? }),
+            3 => Ok(Allocation::Split { fifo_percent: Wire::get(r)?, min_lots: Wire::get(r)? }),
+            _ => Err(r.expected("allocation 0 to 3")),
+        }
+    }
+}

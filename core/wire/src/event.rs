@@ -1,0 +1,311 @@
+//! Events: what happened. The events of one command follow each other in the order in which they took effect, so that a reader who
+//! applies them one by one holds the venue's books and balances.
+
+use walras_types::{
+    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits, Side,
+    SizeLots, TradeId, TradingPhase, TransferId,
+};
+
+use crate::command::{AccountStatus, AssetSpec};
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A command was refused and changed nothing.
+    Rejected(Rejected),
+    /// An order was taken. Its trades, if any, follow.
+    OrderAccepted(OrderAccepted),
+    /// An order was changed. Its trades, if any, follow.
+    OrderAmended(OrderAmended),
+    /// Two orders traded.
+    Traded(Traded),
+    /// An order, or what was left of it, is gone without a trade.
+    OrderCancelled(OrderCancelled),
+    /// A resting order shrank without a trade (self-trade prevention by decrement).
+    OrderReduced(OrderReduced),
+    /// An iceberg shows its next slice, at the back of its price level.
+    OrderReplenished(OrderReplenished),
+    /// A stop order's trigger was touched: it enters the book now. Its trades, if any, follow.
+    StopTriggered(StopTriggered),
+    /// An instrument is in another phase.
+    PhaseChanged(PhaseChanged),
+    /// An auction uncrossed; its trades precede this.
+    Uncrossed(Uncrossed),
+    /// An asset was defined.
+    AssetCreated(AssetSpec),
+    /// An instrument was defined.
+    InstrumentCreated(InstrumentSpec),
+    /// An account was opened.
+    AccountCreated(AccountId),
+    /// An account was suspended or reinstated.
+    AccountStatusChanged(AccountStatusChanged),
+    /// An account was credited.
+    Deposited(Transferred),
+    /// An account was debited.
+    Withdrawn(Transferred),
+    /// An account's limits changed.
+    RiskLimitsChanged(RiskLimitsChanged),
+}
+
+/// A command was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// Whose command; `None` for the operator's.
+    pub account: Option<AccountId>,
+    /// The instrument that it named, if any.
+    pub instrument: Option<InstrumentId>,
+    /// The order that it named, if any.
+    pub client_order_id: Option<ClientOrderId>,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+/// What stands in the book of an order once its command is done. Both are zero when nothing does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resting {
+    /// All that is left of it, shown or not.
+    pub open: SizeLots,
+    /// What others see of it.
+    pub shown: SizeLots,
+}
+
+/// An order was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderAccepted {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Whose.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// How much was asked.
+    pub size: SizeLots,
+    /// The limit in force (a reprice or a market order's collar included); `None` for a stop that waits for its trigger.
+    pub price: Option<PriceTicks>,
+    /// What stands in the book after the trades that follow.
+    pub resting: Resting,
+}
+
+/// How an amended order stands in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Priority {
+    /// Where it was.
+    Kept = 0,
+    /// At the back of its (possibly new) price level.
+    Lost = 1,
+}
+
+/// An order was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderAmended {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Whose.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it, unchanged.
+    pub order_id: OrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// The limit now in force.
+    pub price: Option<PriceTicks>,
+    /// Its place in the queue.
+    pub priority: Priority,
+    /// What stands in the book after the trades that follow.
+    pub resting: Resting,
+}
+
+/// One side of a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradeParty {
+    /// Whose order.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// What is left of the order, shown or not.
+    pub open: SizeLots,
+    /// Paid in quote; negative for a rebate.
+    pub fee: i64,
+}
+
+/// Two orders traded. In an uncross, the maker is the buy order and the taker the sell order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traded {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Which trade.
+    pub trade_id: TradeId,
+    /// At what price.
+    pub price: PriceTicks,
+    /// How much.
+    pub size: SizeLots,
+    /// The side of the order that came in (the taker).
+    pub taker_side: Side,
+    /// The order that stood in the book.
+    pub maker: TradeParty,
+    /// The order that came in.
+    pub taker: TradeParty,
+}
+
+/// Why an order is gone without a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CancelReason {
+    /// Its owner asked.
+    Requested = 0,
+    /// Its owner cancelled many.
+    MassCancelled = 1,
+    /// Immediate-or-cancel, or a market order: the rest found no match within its limit.
+    Unfilled = 2,
+    /// Its time came.
+    Expired = 3,
+    /// The day ended.
+    DayEnded = 4,
+    /// It would have traded with its own account.
+    SelfTrade = 5,
+    /// Its account was suspended.
+    AccountSuspended = 6,
+    /// A triggered stop's funds, or the market's state, no longer allowed it.
+    TriggerRefused = 7,
+    /// It would have traded outside the price band: the instrument halted instead.
+    PriceBand = 8,
+}
+
+/// An order, or what was left of it, is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderCancelled {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Whose.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// What did not trade.
+    pub open: SizeLots,
+    /// Why.
+    pub reason: CancelReason,
+}
+
+/// A resting order shrank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderReduced {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Whose.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// By how much.
+    pub by: SizeLots,
+    /// What stands after.
+    pub resting: Resting,
+}
+
+/// An iceberg shows its next slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderReplenished {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// What it shows now.
+    pub shown: SizeLots,
+}
+
+/// A stop order enters the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StopTriggered {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Whose.
+    pub account: AccountId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// The limit now in force.
+    pub price: PriceTicks,
+    /// What stands in the book after the trades that follow.
+    pub resting: Resting,
+}
+
+/// Why a phase changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PhaseCause {
+    /// The operator, or the venue's schedule.
+    Operator = 0,
+    /// A trade would have left the price band.
+    PriceBand = 1,
+}
+
+/// An instrument is in another phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseChanged {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// To what.
+    pub phase: TradingPhase,
+    /// Why.
+    pub cause: PhaseCause,
+}
+
+/// An auction uncrossed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncrossed {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// The one price of all its trades; `None` when nothing crossed.
+    pub price: Option<PriceTicks>,
+    /// How much traded.
+    pub volume: SizeLots,
+    /// How much more was bid (positive) or offered (negative) at the price than traded.
+    pub imbalance_lots: i64,
+}
+
+/// An account was suspended or reinstated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountStatusChanged {
+    /// Which.
+    pub account: AccountId,
+    /// To what.
+    pub status: AccountStatus,
+}
+
+/// Funds came or went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transferred {
+    /// Whose.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+    /// The operator's name for it.
+    pub transfer_id: TransferId,
+}
+
+/// An account's limits in an instrument changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RiskLimitsChanged {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// To what.
+    pub limits: RiskLimits,
+}

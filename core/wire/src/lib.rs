@@ -1,0 +1,27 @@
+//! What crosses a boundary: commands into the log, events out of it, and their byte codecs.
+//!
+//! *Deliberately absent*: JSON (it stops at `edge/`), sessions and market-data framing (they come with their protocols), meaning
+//! (that is `engine`'s).
+//!
+//! *Invariants*
+//! - `decode(encode(x)) == x`, and `encode` of what `decode` accepted gives the same bytes: one encoding per value.
+//! - `decode` never panics, whatever the bytes; it says at which byte and why it stopped.
+//! - No message is longer than [`walras_types::limits::MESSAGE_BYTES_MAX`].
+//!
+//! *Start reading* at [`Command`], then [`Event`], then [`codec`].
+#![deny(clippy::float_arithmetic)]
+
+pub mod codec;
+mod command;
+mod command_codec;
+mod event;
+mod event_codec;
+
+pub use codec::DecodeError;
+pub use command::*;
+pub use command_codec::{decode_command, encode_command};
+pub use event::*;
+pub use event_codec::{decode_event, encode_event};
+
+/// Version of the byte codecs. A log or a peer with another is refused.
+pub const WIRE_VERSION: u16 = 1;
