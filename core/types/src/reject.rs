@@ -96,6 +96,9 @@ reject_reasons! {
     VenueNotReady = 110, "The venue is starting or recovering: try again.";
     StorageFull = 111, "The venue can not write its log, so it takes no commands: free disk space.";
     Overloaded = 112, "The venue's queue is full: try again.";
+    PriceNotOnTick = 113, "The price is not a whole number of ticks: see the instrument's tick_size.";
+    SizeNotOnLot = 114, "The size is not a whole number of lots: see the instrument's lot_size.";
+    AmountNotOnUnit = 115, "The amount has more decimals than the asset: see the asset's decimals.";
 }
 
 impl std::fmt::Display for RejectReason {

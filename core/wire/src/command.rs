@@ -30,6 +30,8 @@ pub enum Command {
     Deposit(Transfer),
     /// Operator: debit an account's available balance; the asset's supply shrinks.
     Withdraw(Transfer),
+    /// Operator: move the fees collected in an asset to an account.
+    CollectFees(CollectFees),
     /// Operator: set the limits of one account in one instrument.
     SetRiskLimits(SetRiskLimits),
     /// Operator: move an instrument to another phase.
@@ -123,6 +125,15 @@ pub struct SetAccountStatus {
     pub account: AccountId,
     /// To what.
     pub status: AccountStatus,
+}
+
+/// Moves the fees collected in an asset to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectFees {
+    /// Of what.
+    pub asset: AssetId,
+    /// To whom.
+    pub account: AccountId,
 }
 
 /// Sets one account's limits in one instrument.

@@ -7,7 +7,7 @@ use walras_types::{
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::command::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
     SetTradingPhase, Transfer,
 };
 
@@ -28,6 +28,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Withdraw(c) => tagged(w, 21, c),
         Command::SetRiskLimits(c) => tagged(w, 22, c),
         Command::SetTradingPhase(c) => tagged(w, 23, c),
+        Command::CollectFees(c) => tagged(w, 24, c),
     }
 }
 
@@ -48,6 +49,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         21 => Command::Withdraw(Wire::get(r)?),
         22 => Command::SetRiskLimits(Wire::get(r)?),
         23 => Command::SetTradingPhase(Wire::get(r)?),
+        24 => Command::CollectFees(Wire::get(r)?),
         _ => return Err(DecodeError { at_byte: 0, expected: "a command's tag" }),
     };
     r.clone().finish()?;
@@ -68,6 +70,7 @@ wire_struct!(AssetSpec { asset, symbol, decimals });
 wire_struct!(SetAccountStatus { account, status });
 wire_struct!(Transfer { account, asset, amount, transfer_id });
 wire_struct!(SetRiskLimits { account, instrument, limits });
+wire_struct!(CollectFees { asset, account });
 wire_struct!(SetTradingPhase { instrument, phase });
 wire_struct!(Amendment { client_order_id, price, size });
 wire_struct!(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade });

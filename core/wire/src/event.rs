@@ -43,6 +43,8 @@ pub enum Event {
     Deposited(Transferred),
     /// An account was debited.
     Withdrawn(Transferred),
+    /// Collected fees went to an account.
+    FeesCollected(FeesCollected),
     /// An account's limits changed.
     RiskLimitsChanged(RiskLimitsChanged),
 }
@@ -297,6 +299,17 @@ pub struct Transferred {
     pub amount: Amount,
     /// The operator's name for it.
     pub transfer_id: TransferId,
+}
+
+/// Collected fees went to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeesCollected {
+    /// To whom.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
 }
 
 /// An account's limits in an instrument changed.

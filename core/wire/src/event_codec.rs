@@ -4,9 +4,9 @@ use walras_types::RejectReason;
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::{
-    AccountStatusChanged, CancelReason, Event, OrderAccepted, OrderAmended, OrderCancelled, OrderReduced, OrderReplenished,
-    PhaseCause, PhaseChanged, Priority, Rejected, Resting, RiskLimitsChanged, StopTriggered, TradeParty, Traded, Transferred,
-    Uncrossed,
+    AccountStatusChanged, CancelReason, Event, FeesCollected, OrderAccepted, OrderAmended, OrderCancelled, OrderReduced,
+    OrderReplenished, PhaseCause, PhaseChanged, Priority, Rejected, Resting, RiskLimitsChanged, StopTriggered, TradeParty, Traded,
+    Transferred, Uncrossed,
 };
 
 macro_rules! event_codec {
@@ -48,6 +48,7 @@ event_codec!(
     Deposited = 20,
     Withdrawn = 21,
     RiskLimitsChanged = 22,
+    FeesCollected = 23,
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });
@@ -64,6 +65,7 @@ wire_struct!(PhaseChanged { instrument, phase, cause });
 wire_struct!(Uncrossed { instrument, price, volume, imbalance_lots });
 wire_struct!(AccountStatusChanged { account, status });
 wire_struct!(Transferred { account, asset, amount, transfer_id });
+wire_struct!(FeesCollected { account, asset, amount });
 wire_struct!(RiskLimitsChanged { account, instrument, limits });
 
 wire_enum!(Priority, "priority 0 (kept) or 1 (lost)" { Kept = 0, Lost = 1 });
