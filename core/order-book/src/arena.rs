@@ -1,0 +1,195 @@
+//! Orders in one vector, a cache line each; a place that falls free is the next to be used.
+
+use std::num::NonZeroU32;
+
+use walras_types::limits::ORDERS_PER_BOOK_MAX;
+use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots};
+
+use crate::api::{OwnerId, Seniority};
+use crate::price_index::Rank;
+
+/// A place in the arena. Place 0 is never used, so that `Option<Slot>` is four bytes and a zeroed level is an empty one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(crate) struct Slot(NonZeroU32);
+
+impl Slot {
+    #[inline]
+    pub(crate) fn new(index: u32) -> Option<Self> {
+        NonZeroU32::new(index).map(Self)
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+/// Which list an order is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Place {
+    /// None: the slot is free, or its order is just entering.
+    Nowhere,
+    /// The queue of its price that others see.
+    Displayed,
+    /// The queue of its price that others do not see.
+    Hidden,
+    /// The stops that wait for their trigger.
+    Parked,
+}
+
+/// How long an order stands; the time of a good-till-time order is in its [`crate::extras::Extras`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Lifetime {
+    GoodTillCancel,
+    Day,
+    GoodTill,
+    ImmediateOrCancel,
+    FillOrKill,
+}
+
+/// Whether an order has [`crate::extras::Extras`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Plain {
+    Yes,
+    No,
+}
+
+/// One order: what matching needs, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Order {
+    pub(crate) order_id: OrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    /// Its price, as a rank of its side.
+    pub(crate) rank: Rank,
+    /// All that is left of it.
+    pub(crate) open: SizeLots,
+    /// What of it stands in the queue: all, but for an iceberg.
+    pub(crate) slice: SizeLots,
+    pub(crate) owner: OwnerId,
+    pub(crate) next: Option<Slot>,
+    pub(crate) prev: Option<Slot>,
+    pub(crate) side: Side,
+    pub(crate) place: Place,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) self_trade: SelfTrade,
+    pub(crate) post_only: PostOnly,
+    pub(crate) seniority: Seniority,
+    pub(crate) plain: Plain,
+}
+
+const _: () = assert!(size_of::<Order>() == 64);
+
+/// All orders of a book.
+pub(crate) struct Arena {
+    orders: Vec<Order>,
+    /// Free places, linked by `next`.
+    free: Option<Slot>,
+    live_count: usize,
+}
+
+impl Arena {
+    pub(crate) fn new() -> Self {
+        let nobody = Order {
+            order_id: OrderId(0),
+            client_order_id: ClientOrderId(0),
+            rank: Rank::BOTTOM,
+            open: SizeLots::ZERO,
+            slice: SizeLots::ZERO,
+            owner: OwnerId(0),
+            next: None,
+            prev: None,
+            side: Side::Buy,
+            place: Place::Nowhere,
+            lifetime: Lifetime::GoodTillCancel,
+            self_trade: SelfTrade::CancelNewest,
+            post_only: PostOnly::Off,
+            seniority: Seniority::Joined,
+            plain: Plain::Yes,
+        };
+        Self { orders: vec![nobody], free: None, live_count: 0 }
+    }
+
+    /// Makes room for `orders` in all, so that none of them waits for memory.
+    pub(crate) fn reserve(&mut self, orders: usize) {
+        self.orders.reserve((orders + 1).saturating_sub(self.orders.len()));
+    }
+
+    #[inline]
+    pub(crate) fn live_count(&self) -> usize {
+        self.live_count
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.live_count >= ORDERS_PER_BOOK_MAX
+    }
+
+    /// Takes a place for `order`. The caller has checked [`Arena::is_full`].
+    #[inline]
+    pub(crate) fn insert(&mut self, order: Order) -> Slot {
+        self.live_count += 1;
+        match self.free {
+            Some(slot) => {
+                let place = &mut self.orders[slot.index()];
+                self.free = place.next;
+                *place = order;
+                slot
+            }
+            None => self.push(order),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push(&mut self, order: Order) -> Slot {
+        let slot = u32::try_from(self.orders.len()).ok().and_then(Slot::new).expect("ORDERS_PER_BOOK_MAX fits 32 bits");
+        self.orders.push(order);
+        slot
+    }
+
+    /// Gives a place back. Its order is in no list any more.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let free = self.free;
+        let order = &mut self.orders[slot.index()];
+        order.place = Place::Nowhere;
+        order.next = free;
+        self.free = Some(slot);
+        self.live_count -= 1;
+    }
+
+    /// Live orders in no particular order, with their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Order)> {
+        self.orders
+            .iter()
+            .enumerate()
+            .filter(|(_, order)| order.place != Place::Nowhere)
+            .filter_map(|(index, order)| Some((Slot::new(u32::try_from(index).ok()?)?, order)))
+    }
+
+    /// Asks the processor for an order that will be needed soon.
+    #[inline]
+    pub(crate) fn touch(&self, slot: Slot) -> u64 {
+        self.orders[slot.index()].order_id.0
+    }
+}
+
+impl std::ops::Index<Slot> for Arena {
+    type Output = Order;
+    #[inline]
+    fn index(&self, slot: Slot) -> &Order {
+        &self.orders[slot.index()]
+    }
+}
+
+impl std::ops::IndexMut<Slot> for Arena {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Order {
+        &mut self.orders[slot.index()]
+    }
+}

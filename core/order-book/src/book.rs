@@ -1,0 +1,614 @@
+//! The book: entering, amending and leaving. Matching itself is in `matching`, auctions in `auction`.
+
+use std::collections::BTreeMap;
+
+use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
+
+use crate::api::{Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, Refusal, RemovalCause, Seniority};
+use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot};
+use crate::extras::{Extras, ExtrasTable};
+use crate::id_index::IdIndex;
+use crate::ladder::Ladder;
+use crate::matching::{Stopped, Taker};
+use crate::price_index::{Level, PriceIndex, Rank};
+use crate::stops::Stops;
+
+/// One side's queues.
+#[derive(Default)]
+pub(crate) struct BookSide<I> {
+    /// What others see.
+    pub(crate) displayed: I,
+    /// What they do not.
+    pub(crate) hidden: BTreeMap<Rank, Level>,
+    /// Best rank among the hidden.
+    pub(crate) hidden_best: Rank,
+}
+
+impl<I: PriceIndex> BookSide<I> {
+    /// The best rank at which anything stands.
+    #[inline]
+    pub(crate) fn best(&self) -> Rank {
+        self.displayed.best().max(self.hidden_best)
+    }
+}
+
+/// One instrument's continuous book. See the crate's documentation.
+pub struct OrderBook<I: PriceIndex = Ladder> {
+    pub(crate) sides: [BookSide<I>; 2],
+    pub(crate) arena: Arena,
+    pub(crate) ids: IdIndex,
+    pub(crate) extras: ExtrasTable,
+    pub(crate) stops: Stops,
+    pub(crate) allocation: Allocation,
+    pub(crate) last_price: Option<PriceTicks>,
+    /// Shares of a pro-rata level, kept to spare an allocation per match.
+    pub(crate) shares: Vec<u64>,
+}
+
+impl<I: PriceIndex> OrderBook<I> {
+    /// An empty book.
+    #[must_use]
+    pub fn new(allocation: Allocation) -> Self {
+        Self::with_hash_seed(allocation, 0)
+    }
+
+    /// An empty book whose id index is keyed by `hash_seed`: a number that participants do not know keeps them from choosing ids that
+    /// collide. Nothing that the book reports depends on it.
+    #[must_use]
+    pub fn with_hash_seed(allocation: Allocation, hash_seed: u64) -> Self {
+        Self {
+            sides: [BookSide::default(), BookSide::default()],
+            arena: Arena::new(),
+            ids: IdIndex::new(hash_seed),
+            extras: ExtrasTable::default(),
+            stops: Stops::default(),
+            allocation,
+            last_price: None,
+            shares: Vec::new(),
+        }
+    }
+
+    /// Makes room for `orders` open orders, so that none of them waits for memory.
+    pub fn reserve(&mut self, orders: usize) {
+        self.arena.reserve(orders);
+        self.ids.reserve(orders);
+    }
+
+    /// Enters an order while the market matches continuously. A refusal reports nothing and changes nothing.
+    #[inline]
+    pub fn submit(&mut self, entry: &Entry, band: Band, events: &mut impl BookEvents) -> Result<Placed, Refusal> {
+        self.check_name_and_room(entry)?;
+        if let Some(trigger) = entry.trigger
+            && !self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger, last))
+        {
+            return Ok(self.park(entry, trigger));
+        }
+        let rank = Rank::of(entry.side, entry.price);
+        if self.sides[entry.side.opposite() as usize].best() >= rank.mirrored() {
+            return self.submit_crossing(entry, rank, band, events);
+        }
+        // Nothing to trade with: it rests, or ends.
+        match entry.time_in_force {
+            TimeInForce::FillOrKill => Err(Refusal::FillOrKillUnfillable),
+            _ if entry.min_size.is_some() => Err(Refusal::MinSizeUnfillable),
+            TimeInForce::ImmediateOrCancel => Ok(Placed { price: entry.price, fate: Fate::Unfilled { open: entry.size } }),
+            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
+                Ok(Placed { price: entry.price, fate: self.rest(entry, rank, entry.size) })
+            }
+        }
+    }
+
+    /// Enters an order that could trade at once.
+    fn submit_crossing(&mut self, entry: &Entry, rank: Rank, band: Band, events: &mut impl BookEvents) -> Result<Placed, Refusal> {
+        match entry.post_only {
+            PostOnly::Off => {}
+            PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
+            PostOnly::Reprice => {
+                let rank = self.rank_behind_opposite(entry.side)?;
+                return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, rank, entry.size) });
+            }
+        }
+        let bound = rank.mirrored().max(bound_of(entry.side, band));
+        let mut taker = Taker {
+            order_id: entry.order_id,
+            client_order_id: entry.client_order_id,
+            owner: entry.owner,
+            side: entry.side,
+            self_trade: entry.self_trade,
+            limit: entry.price,
+            open: entry.size,
+        };
+        if entry.time_in_force == TimeInForce::FillOrKill && !self.can_fill(&taker, bound, entry.size) {
+            return Err(Refusal::FillOrKillUnfillable);
+        }
+        if let Some(min_size) = entry.min_size
+            && !self.can_fill(&taker, bound, min_size)
+        {
+            return Err(Refusal::MinSizeUnfillable);
+        }
+        let stopped = self.match_taker(&mut taker, bound, events);
+        let fate = match self.fate_of(&taker, rank, stopped) {
+            Some(fate) => fate,
+            None => match entry.time_in_force {
+                TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: taker.open },
+                TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => self.rest(entry, rank, taker.open),
+            },
+        };
+        Ok(Placed { price: entry.price, fate })
+    }
+
+    /// Enters an order while nothing matches: it rests whatever stands opposite, or waits for its trigger.
+    pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
+        self.check_name_and_room(entry)?;
+        match entry.time_in_force {
+            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {}
+            TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => {
+                assert!(entry.trigger.is_some(), "an order that can not rest is not collected");
+            }
+        }
+        if let Some(trigger) = entry.trigger {
+            return Ok(self.park(entry, trigger));
+        }
+        let rank = Rank::of(entry.side, entry.price);
+        Ok(Placed { price: entry.price, fate: self.rest(entry, rank, entry.size) })
+    }
+
+    #[inline]
+    fn check_name_and_room(&self, entry: &Entry) -> Result<(), Refusal> {
+        if self.ids.get(entry.owner, entry.client_order_id).is_some() {
+            return Err(Refusal::DuplicateClientOrderId);
+        }
+        if self.arena.is_full() {
+            return Err(Refusal::BookFull);
+        }
+        Ok(())
+    }
+
+    /// What became of a taker, unless it may rest.
+    #[inline]
+    fn fate_of(&self, taker: &Taker, rank: Rank, stopped: Stopped) -> Option<Fate> {
+        let open = taker.open;
+        match stopped {
+            Stopped::SelfTrade => Some(Fate::SelfTraded { open }),
+            Stopped::Filled => Some(Fate::Filled),
+            Stopped::NoMatch if self.sides[taker.side.opposite() as usize].best() >= rank.mirrored() => Some(Fate::Banded { open }),
+            Stopped::NoMatch => None,
+        }
+    }
+
+    /// The best rank at which a post-only order of `side` does not trade.
+    fn rank_behind_opposite(&self, side: Side) -> Result<Rank, Refusal> {
+        let opposite = self.sides[side.opposite() as usize].best().price(side.opposite()).get();
+        let behind = match side {
+            Side::Buy => opposite - 1,
+            Side::Sell => opposite + 1,
+        };
+        PriceTicks::new(behind).map(|price| Rank::of(side, price)).ok_or(Refusal::PostOnlyWouldTrade)
+    }
+
+    /// Puts an order, or what is left of it, at the back of its queue.
+    #[inline]
+    pub(crate) fn rest(&mut self, entry: &Entry, rank: Rank, open: SizeLots) -> Fate {
+        let is_plain =
+            matches!((entry.display, entry.time_in_force), (Display::Full, TimeInForce::GoodTillCancel | TimeInForce::Day));
+        let mut order = Order {
+            order_id: entry.order_id,
+            client_order_id: entry.client_order_id,
+            rank,
+            open,
+            slice: open,
+            owner: entry.owner,
+            next: None,
+            prev: None,
+            side: entry.side,
+            place: Place::Displayed,
+            lifetime: lifetime_of(entry.time_in_force),
+            self_trade: entry.self_trade,
+            post_only: entry.post_only,
+            seniority: Seniority::Joined,
+            plain: Plain::Yes,
+        };
+        if is_plain {
+            let slot = self.arena.insert(order);
+            self.ids.insert(entry.owner, entry.client_order_id, slot);
+            self.link(slot);
+            return Fate::Rested { open, shown: open };
+        }
+        order.plain = Plain::No;
+        let expires = match entry.time_in_force {
+            TimeInForce::GoodTill(time) => Some(time),
+            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
+        };
+        if let Display::Iceberg { peak } = entry.display {
+            order.slice = open.min(peak);
+        }
+        if entry.display == Display::Hidden {
+            order.place = Place::Hidden;
+        }
+        let slot = self.arena.insert(order);
+        self.extras.insert(slot, entry.order_id, Extras { display: entry.display, expires, ..Extras::NONE });
+        self.ids.insert(entry.owner, entry.client_order_id, slot);
+        self.link(slot);
+        Fate::Rested { open, shown: self.shown(slot) }
+    }
+
+    /// Sets an order aside until a trade touches its trigger.
+    fn park(&mut self, entry: &Entry, trigger: PriceTicks) -> Placed {
+        let slot = self.arena.insert(Order {
+            order_id: entry.order_id,
+            client_order_id: entry.client_order_id,
+            rank: Rank::of(entry.side, entry.price),
+            open: entry.size,
+            slice: SizeLots::ZERO,
+            owner: entry.owner,
+            next: None,
+            prev: None,
+            side: entry.side,
+            place: Place::Parked,
+            lifetime: lifetime_of(entry.time_in_force),
+            self_trade: entry.self_trade,
+            post_only: entry.post_only,
+            seniority: Seniority::Joined,
+            plain: Plain::No,
+        });
+        let stop = self.stops.park(entry.side, trigger, slot);
+        let expires = match entry.time_in_force {
+            TimeInForce::GoodTill(time) => Some(time),
+            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
+        };
+        let extras = Extras { display: entry.display, min_size: entry.min_size, expires, stop: Some(stop) };
+        self.extras.insert(slot, entry.order_id, extras);
+        self.ids.insert(entry.owner, entry.client_order_id, slot);
+        Placed { price: entry.price, fate: Fate::Parked }
+    }
+
+    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each.
+    #[inline]
+    pub fn take_triggered(&mut self) -> Option<Entry> {
+        let slot = self.stops.first_touched(self.last_price?)?;
+        let order = self.view(Handle(slot));
+        self.take_out(slot);
+        Some(Entry {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            owner: order.owner,
+            side: order.side,
+            price: order.price,
+            size: order.open,
+            time_in_force: order.time_in_force,
+            post_only: order.post_only,
+            display: order.display,
+            min_size: order.min_size,
+            self_trade: order.self_trade,
+            trigger: None,
+        })
+    }
+
+    /// The open order of that name.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
+        self.ids.get(owner, client_order_id).map(Handle)
+    }
+
+    /// An open order as it stands.
+    #[must_use]
+    pub fn view(&self, handle: Handle) -> OpenOrder {
+        let order = &self.arena[handle.0];
+        let extras = match order.plain {
+            Plain::Yes => Extras::NONE,
+            Plain::No => self.extras.get(handle.0),
+        };
+        OpenOrder {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            owner: order.owner,
+            side: order.side,
+            price: order.rank.price(order.side),
+            open: order.open,
+            shown: self.shown(handle.0),
+            time_in_force: match order.lifetime {
+                Lifetime::GoodTillCancel => TimeInForce::GoodTillCancel,
+                Lifetime::Day => TimeInForce::Day,
+                Lifetime::GoodTill => TimeInForce::GoodTill(extras.expires.expect("a good-till-time order has a time")),
+                Lifetime::ImmediateOrCancel => TimeInForce::ImmediateOrCancel,
+                Lifetime::FillOrKill => TimeInForce::FillOrKill,
+            },
+            display: extras.display,
+            trigger: extras.stop.map(|stop| stop.trigger),
+            post_only: order.post_only,
+            min_size: extras.min_size,
+            self_trade: order.self_trade,
+            seniority: order.seniority,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shown(&self, slot: Slot) -> SizeLots {
+        let order = &self.arena[slot];
+        match order.place {
+            Place::Displayed => order.slice,
+            Place::Hidden | Place::Parked | Place::Nowhere => SizeLots::ZERO,
+        }
+    }
+
+    /// Takes an order out, and says how it stood.
+    #[inline]
+    pub fn cancel(&mut self, handle: Handle) -> OpenOrder {
+        let order = self.view(handle);
+        self.take_out(handle.0);
+        order
+    }
+
+    /// Changes an order while the market matches continuously. Only shrinking keeps its place. A refusal changes nothing.
+    #[inline]
+    pub fn amend(
+        &mut self,
+        handle: Handle,
+        price: Option<PriceTicks>,
+        size: Option<SizeLots>,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Amended, Refusal> {
+        let slot = handle.0;
+        let order = &self.arena[slot];
+        let side = order.side;
+        let rank = price.map_or(order.rank, |price| Rank::of(side, price));
+        let open = size.unwrap_or(order.open);
+        if order.place == Place::Parked || (rank == order.rank && open <= order.open) {
+            return Ok(self.amend_in_place(slot, rank, open));
+        }
+        if self.sides[side.opposite() as usize].best() >= rank.mirrored() {
+            return self.requeue_crossing(slot, rank, open, band, events);
+        }
+        Ok(self.requeue(slot, rank, open))
+    }
+
+    /// Changes an order while nothing matches.
+    pub fn amend_collected(
+        &mut self,
+        handle: Handle,
+        price: Option<PriceTicks>,
+        size: Option<SizeLots>,
+    ) -> Result<Amended, Refusal> {
+        let slot = handle.0;
+        let order = &self.arena[slot];
+        let rank = price.map_or(order.rank, |price| Rank::of(order.side, price));
+        let open = size.unwrap_or(order.open);
+        if order.place == Place::Parked || (rank == order.rank && open <= order.open) {
+            return Ok(self.amend_in_place(slot, rank, open));
+        }
+        Ok(self.requeue(slot, rank, open))
+    }
+
+    fn amend_in_place(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Amended {
+        let order = &mut self.arena[slot];
+        order.rank = rank;
+        order.open = open;
+        let slice = order.slice.min(open);
+        let cut = order.slice - slice;
+        order.slice = slice;
+        let (side, place) = (order.side, order.place);
+        match place {
+            Place::Displayed => self.sides[side as usize].displayed.level_mut(rank).lots -= cut.get(),
+            Place::Hidden => {
+                let level = self.sides[side as usize].hidden.get_mut(&rank).expect("a hidden order has a level");
+                level.lots -= cut.get();
+            }
+            Place::Parked | Place::Nowhere => {}
+        }
+        Amended::Kept { order: self.view(Handle(slot)) }
+    }
+
+    #[inline]
+    fn requeue(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Amended {
+        self.unlink(slot);
+        let fate = self.relink(slot, rank, open);
+        Amended::Requeued { placed: Placed { price: rank.price(self.arena[slot].side), fate } }
+    }
+
+    /// Puts an unlinked order back with a new price and size.
+    #[inline]
+    fn relink(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Fate {
+        let order = &mut self.arena[slot];
+        order.rank = rank;
+        order.open = open;
+        order.slice = open;
+        if order.plain == Plain::No
+            && let Display::Iceberg { peak } = self.extras.get(slot).display
+        {
+            self.arena[slot].slice = open.min(peak);
+        }
+        self.link(slot);
+        Fate::Rested { open, shown: self.shown(slot) }
+    }
+
+    fn requeue_crossing(
+        &mut self,
+        slot: Slot,
+        rank: Rank,
+        open: SizeLots,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Amended, Refusal> {
+        let order = &self.arena[slot];
+        let side = order.side;
+        match order.post_only {
+            PostOnly::Off => {}
+            PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
+            PostOnly::Reprice => {
+                let rank = self.rank_behind_opposite(side)?;
+                return Ok(self.requeue(slot, rank, open));
+            }
+        }
+        let mut taker = Taker {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            owner: order.owner,
+            side,
+            self_trade: order.self_trade,
+            limit: rank.price(side),
+            open,
+        };
+        // While it matches it is in no queue, but keeps its place in the arena and its name.
+        self.unlink(slot);
+        let bound = rank.mirrored().max(bound_of(side, band));
+        let stopped = self.match_taker(&mut taker, bound, events);
+        let fate = match self.fate_of(&taker, rank, stopped) {
+            Some(fate) => {
+                self.forget(slot);
+                fate
+            }
+            None => self.relink(slot, rank, taker.open),
+        };
+        Ok(Amended::Requeued { placed: Placed { price: taker.limit, fate } })
+    }
+
+    /// Cancels all of an owner's orders, or those of one side, in the order in which they were entered.
+    pub fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, events: &mut impl BookEvents) {
+        let concerned = |order: &Order| order.owner == owner && side.is_none_or(|side| side == order.side);
+        self.remove_where(concerned, RemovalCause::MassCancelled, events);
+    }
+
+    /// Cancels the day's orders, in the order in which they were entered.
+    pub fn end_day(&mut self, events: &mut impl BookEvents) {
+        self.remove_where(|order| order.lifetime == Lifetime::Day, RemovalCause::DayEnded, events);
+    }
+
+    fn remove_where(&mut self, concerned: impl Fn(&Order) -> bool, cause: RemovalCause, events: &mut impl BookEvents) {
+        let found = self.arena.iter().filter(|(_, order)| concerned(order));
+        let mut found: Vec<_> = found.map(|(slot, order)| (order.order_id, slot)).collect();
+        found.sort_unstable_by_key(|(order_id, _)| *order_id);
+        for (_, slot) in found {
+            self.remove_told(slot, cause, events);
+        }
+    }
+
+    pub(crate) fn remove_told(&mut self, slot: Slot, cause: RemovalCause, events: &mut impl BookEvents) {
+        let order = self.cancel(Handle(slot));
+        events.removed(&order, cause);
+    }
+
+    /// When the next good-till-time order expires.
+    #[inline]
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<TimeNs> {
+        self.extras.next_expiry()
+    }
+
+    /// Cancels the good-till-time orders whose time is `now` or earlier, the earliest first.
+    pub fn expire(&mut self, now: TimeNs, events: &mut impl BookEvents) {
+        while let Some(slot) = self.extras.first_due(now) {
+            self.remove_told(slot, RemovalCause::Expired, events);
+        }
+    }
+
+    /// Takes an order out of its queue and forgets it.
+    #[inline]
+    pub(crate) fn take_out(&mut self, slot: Slot) {
+        self.unlink(slot);
+        self.forget(slot);
+    }
+
+    /// Forgets an order that is in no queue.
+    #[inline]
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        let order = &self.arena[slot];
+        self.ids.remove(order.owner, order.client_order_id);
+        if order.plain == Plain::No {
+            self.extras.remove(slot, order.order_id);
+        }
+        self.arena.remove(slot);
+    }
+
+    /// Puts an order at the back of the queue that its place and rank name.
+    #[inline]
+    pub(crate) fn link(&mut self, slot: Slot) {
+        let order = &mut self.arena[slot];
+        let (rank, lots) = (order.rank, order.slice.get());
+        let side = &mut self.sides[order.side as usize];
+        order.next = None;
+        let level = match order.place {
+            Place::Displayed => {
+                order.seniority = if rank > side.displayed.best() { Seniority::SetThePrice } else { Seniority::Joined };
+                side.displayed.get_or_insert(rank)
+            }
+            Place::Hidden => {
+                side.hidden_best = side.hidden_best.max(rank);
+                side.hidden.entry(rank).or_default()
+            }
+            Place::Parked | Place::Nowhere => unreachable!("only orders of a queue are linked"),
+        };
+        level.lots += lots;
+        level.order_count += 1;
+        let tail = level.tail.replace(slot);
+        order.prev = tail;
+        match tail {
+            Some(tail) => self.arena[tail].next = Some(slot),
+            None => level.head = Some(slot),
+        }
+    }
+
+    /// Takes an order out of its queue, or of the stops that wait.
+    #[inline]
+    pub(crate) fn unlink(&mut self, slot: Slot) {
+        let order = &self.arena[slot];
+        let (rank, lots, prev, next, side) = (order.rank, order.slice.get(), order.prev, order.next, order.side as usize);
+        let place = order.place;
+        let level = match place {
+            Place::Displayed => self.sides[side].displayed.level_mut(rank),
+            Place::Hidden => self.sides[side].hidden.get_mut(&rank).expect("a hidden order has a level"),
+            Place::Parked => {
+                let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
+                return self.stops.remove(self.arena[slot].side, stop);
+            }
+            Place::Nowhere => return,
+        };
+        level.lots -= lots;
+        level.order_count -= 1;
+        if level.order_count == 0 {
+            return self.remove_level(side, place, rank);
+        }
+        match prev {
+            Some(prev) => self.arena[prev].next = next,
+            None => level.head = next,
+        }
+        match next {
+            Some(next) => self.arena[next].prev = prev,
+            None => level.tail = prev,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn remove_level(&mut self, side: usize, place: Place, rank: Rank) {
+        let side = &mut self.sides[side];
+        match place {
+            Place::Displayed => side.displayed.remove(rank),
+            Place::Hidden => {
+                side.hidden.remove(&rank);
+                side.hidden_best = side.hidden.last_key_value().map_or(Rank::BOTTOM, |(rank, _)| *rank);
+            }
+            Place::Parked | Place::Nowhere => unreachable!("only queues have levels"),
+        }
+    }
+}
+
+/// The worst rank of the side opposite to `side` at which the band lets trade.
+#[inline]
+fn bound_of(side: Side, band: Band) -> Rank {
+    match side {
+        Side::Buy => Rank::of(Side::Sell, band.high),
+        Side::Sell => Rank::of(Side::Buy, band.low),
+    }
+}
+
+#[inline]
+pub(crate) fn lifetime_of(time_in_force: TimeInForce) -> Lifetime {
+    match time_in_force {
+        TimeInForce::GoodTillCancel => Lifetime::GoodTillCancel,
+        TimeInForce::Day => Lifetime::Day,
+        TimeInForce::GoodTill(_) => Lifetime::GoodTill,
+        TimeInForce::ImmediateOrCancel => Lifetime::ImmediateOrCancel,
+        TimeInForce::FillOrKill => Lifetime::FillOrKill,
+    }
+}

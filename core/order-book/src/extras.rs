@@ -1,0 +1,74 @@
+//! What few orders have: kept beside the arena so that a plain order stays one cache line.
+
+use std::collections::BTreeMap;
+
+use walras_types::{Display, OrderId, PriceTicks, SizeLots, TimeNs};
+
+use crate::arena::Slot;
+
+/// The terms of an order that is not plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extras {
+    pub(crate) display: Display,
+    pub(crate) min_size: Option<SizeLots>,
+    pub(crate) expires: Option<TimeNs>,
+    pub(crate) stop: Option<Stop>,
+}
+
+impl Extras {
+    pub(crate) const NONE: Self = Self { display: Display::Full, min_size: None, expires: None, stop: None };
+}
+
+/// A trigger and the order in which stops of one trigger wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub(crate) trigger: PriceTicks,
+    pub(crate) turn: u64,
+}
+
+/// Extras by place, and the times at which orders expire.
+#[derive(Default)]
+pub(crate) struct ExtrasTable {
+    by_slot: BTreeMap<Slot, Extras>,
+    expiries: BTreeMap<(TimeNs, OrderId), Slot>,
+}
+
+impl ExtrasTable {
+    pub(crate) fn insert(&mut self, slot: Slot, order_id: OrderId, extras: Extras) {
+        if let Some(time) = extras.expires {
+            self.expiries.insert((time, order_id), slot);
+        }
+        self.by_slot.insert(slot, extras);
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot, order_id: OrderId) {
+        let extras = self.by_slot.remove(&slot).expect("an order that is not plain has extras");
+        if let Some(time) = extras.expires {
+            self.expiries.remove(&(time, order_id));
+        }
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Extras {
+        *self.by_slot.get(&slot).expect("an order that is not plain has extras")
+    }
+
+    /// When the next order expires.
+    #[inline]
+    pub(crate) fn next_expiry(&self) -> Option<TimeNs> {
+        self.expiries.first_key_value().map(|((time, _), _)| *time)
+    }
+
+    /// The first order that expires at or before `now`.
+    pub(crate) fn first_due(&self, now: TimeNs) -> Option<Slot> {
+        let ((time, _), slot) = self.expiries.first_key_value()?;
+        (*time <= now).then_some(*slot)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_slot.len()
+    }
+
+    pub(crate) fn expiry_count(&self) -> usize {
+        self.expiries.len()
+    }
+}

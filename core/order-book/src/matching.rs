@@ -1,0 +1,287 @@
+//! Matching an incoming order against the opposite side: best price first, displayed before hidden, then by the book's allocation.
+
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots};
+
+use crate::api::{BookEvents, Fill, Handle, OwnerId, Party, RemovalCause, Seniority};
+use crate::arena::{Place, Plain, Slot};
+use crate::book::OrderBook;
+use crate::price_index::{Level, PriceIndex, Rank};
+
+/// An order that matches.
+pub(crate) struct Taker {
+    pub(crate) order_id: OrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) owner: OwnerId,
+    pub(crate) side: Side,
+    pub(crate) self_trade: SelfTrade,
+    pub(crate) limit: PriceTicks,
+    /// What is left of it.
+    pub(crate) open: SizeLots,
+}
+
+impl Taker {
+    /// Whether trading with an order of `owner` would be a self-trade to prevent.
+    #[inline]
+    pub(crate) fn shuns(&self, owner: OwnerId) -> bool {
+        self.owner == owner && self.self_trade != SelfTrade::Allow
+    }
+
+    #[inline]
+    fn party(&self) -> Party {
+        Party {
+            order_id: self.order_id,
+            client_order_id: self.client_order_id,
+            owner: self.owner,
+            limit: self.limit,
+            open: self.open,
+        }
+    }
+}
+
+/// Why matching stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Nothing is left of the taker.
+    Filled,
+    /// Nothing stands opposite within the bound.
+    NoMatch,
+    /// The taker ends because of an order of its own owner.
+    SelfTrade,
+}
+
+impl<I: PriceIndex> OrderBook<I> {
+    /// Matches until the taker is filled, nothing stands at `bound` or better, or self-trade prevention ends it.
+    pub(crate) fn match_taker(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> Stopped {
+        let opposite = taker.side.opposite() as usize;
+        loop {
+            if taker.open.is_zero() {
+                return Stopped::Filled;
+            }
+            let side = &self.sides[opposite];
+            let displayed = side.displayed.best();
+            let rank = displayed.max(side.hidden_best);
+            if rank < bound || rank == Rank::BOTTOM {
+                return Stopped::NoMatch;
+            }
+            let place = if displayed == rank { Place::Displayed } else { Place::Hidden };
+            let stopped = match (self.allocation, place) {
+                (Allocation::PriceTime, _) | (_, Place::Hidden) => self.match_queue(taker, place, rank, u64::MAX, events),
+                _ => self.match_shared(taker, rank, events),
+            };
+            if let Some(stopped) = stopped {
+                return stopped;
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn queue_mut(&mut self, side: usize, place: Place, rank: Rank) -> &mut Level {
+        match place {
+            Place::Displayed => self.sides[side].displayed.level_mut(rank),
+            Place::Hidden => self.sides[side].hidden.get_mut(&rank).expect("the level is present"),
+            Place::Parked | Place::Nowhere => unreachable!("only queues have levels"),
+        }
+    }
+
+    /// Matches against one queue from its head, touching at most `turns` orders. `Some` when the taker ends here.
+    #[inline]
+    pub(crate) fn match_queue(
+        &mut self,
+        taker: &mut Taker,
+        place: Place,
+        rank: Rank,
+        mut turns: u64,
+        events: &mut impl BookEvents,
+    ) -> Option<Stopped> {
+        let opposite = taker.side.opposite();
+        let price = rank.price(opposite);
+        let mut level = *self.queue_mut(opposite as usize, place, rank);
+        let mut traded = 0;
+        let stopped = loop {
+            let Some(slot) = level.head else { break None };
+            if turns == 0 {
+                break None;
+            }
+            turns -= 1;
+            let maker = &mut self.arena[slot];
+            if taker.shuns(maker.owner) {
+                self.write_back(opposite, place, rank, level, traded, price);
+                return self.prevent_self_trade(taker, slot, events);
+            }
+            let size = maker.slice.min(taker.open);
+            maker.open -= size;
+            maker.slice -= size;
+            taker.open -= size;
+            level.lots -= size.get();
+            traded += size.get();
+            events.traded(&Fill {
+                price,
+                size,
+                taker_side: taker.side,
+                maker: Party {
+                    order_id: maker.order_id,
+                    client_order_id: maker.client_order_id,
+                    owner: maker.owner,
+                    limit: price,
+                    open: maker.open,
+                },
+                taker: taker.party(),
+            });
+            if maker.slice.is_zero() {
+                level.head = maker.next;
+                level.order_count -= 1;
+                if maker.open.is_zero() {
+                    self.forget(slot);
+                } else {
+                    self.replenish(slot, &mut level, events);
+                }
+            }
+            if taker.open.is_zero() {
+                break Some(Stopped::Filled);
+            }
+        };
+        self.write_back(opposite, place, rank, level, traded, price);
+        stopped
+    }
+
+    /// Stores a level that was worked on outside its index, and the price if anything traded.
+    #[inline]
+    fn write_back(&mut self, side: Side, place: Place, rank: Rank, level: Level, traded: u64, price: PriceTicks) {
+        if traded > 0 {
+            self.last_price = Some(price);
+        }
+        match level.head {
+            None => self.remove_level(side as usize, place, rank),
+            Some(head) => {
+                *self.queue_mut(side as usize, place, rank) = level;
+                self.arena[head].prev = None;
+            }
+        }
+    }
+
+    /// Gives an iceberg, just taken off the head of its queue, its next slice at the back.
+    #[cold]
+    pub(crate) fn replenish(&mut self, slot: Slot, level: &mut Level, events: &mut impl BookEvents) {
+        let peak = match self.extras.get(slot).display {
+            Display::Iceberg { peak } => peak,
+            Display::Full | Display::Hidden => unreachable!("only an iceberg has more than its slice"),
+        };
+        let order = &mut self.arena[slot];
+        order.slice = order.open.min(peak);
+        order.next = None;
+        order.prev = level.tail;
+        order.seniority = Seniority::Joined;
+        level.lots += order.slice.get();
+        level.order_count += 1;
+        events.replenished(order.order_id, order.slice);
+        match level.head {
+            // It was alone: `tail` still names it.
+            None => {
+                order.prev = None;
+                level.head = Some(slot);
+            }
+            Some(_) => {
+                let tail = level.tail.expect("a queue with a head has a tail");
+                self.arena[tail].next = Some(slot);
+            }
+        }
+        level.tail = Some(slot);
+    }
+
+    /// Keeps the taker from trading with `slot`, an order of its own owner at the head of the best queue. `Some` when the taker ends.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn prevent_self_trade(&mut self, taker: &mut Taker, slot: Slot, events: &mut impl BookEvents) -> Option<Stopped> {
+        match taker.self_trade {
+            SelfTrade::CancelNewest => Some(Stopped::SelfTrade),
+            SelfTrade::CancelOldest => {
+                self.remove_told(slot, RemovalCause::SelfTrade, events);
+                None
+            }
+            SelfTrade::CancelBoth => {
+                self.remove_told(slot, RemovalCause::SelfTrade, events);
+                Some(Stopped::SelfTrade)
+            }
+            SelfTrade::Decrement => {
+                let order = self.arena[slot];
+                let by = order.open.min(taker.open);
+                taker.open -= by;
+                if by == order.open {
+                    self.remove_told(slot, RemovalCause::SelfTrade, events);
+                } else {
+                    self.shrink(slot, by);
+                    events.reduced(&self.view(Handle(slot)), by);
+                }
+                events.taker_reduced(by, taker.open);
+                taker.open.is_zero().then_some(Stopped::SelfTrade)
+            }
+            SelfTrade::Allow => unreachable!("an allowed self-trade is a trade"),
+        }
+    }
+
+    /// Takes `by` off an order in place, from what it hides first.
+    fn shrink(&mut self, slot: Slot, by: SizeLots) {
+        let order = &mut self.arena[slot];
+        order.open -= by;
+        let cut = order.slice.saturating_sub(order.open);
+        order.slice -= cut;
+        let (side, place, rank) = (order.side as usize, order.place, order.rank);
+        self.queue_mut(side, place, rank).lots -= cut.get();
+    }
+
+    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. Walks the orders it would trade with.
+    pub(crate) fn can_fill(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> bool {
+        let side = &self.sides[taker.side.opposite() as usize];
+        let mut missing = wanted;
+        let (mut displayed, mut hidden) = (side.displayed.best(), side.hidden_best);
+        loop {
+            let rank = displayed.max(hidden);
+            if rank < bound || rank == Rank::BOTTOM {
+                return false;
+            }
+            let level = if displayed == rank { side.displayed.get(rank) } else { side.hidden.get(&rank) };
+            let head = level.and_then(|level| level.head);
+            // Where a level is shared, self-trade prevention looks at all of it before anything trades.
+            let is_shared = self.allocation != Allocation::PriceTime && displayed == rank;
+            if is_shared && taker.self_trade != SelfTrade::CancelOldest && self.any_shunned(taker, head) {
+                return false;
+            }
+            let mut next = head;
+            while let Some(slot) = next {
+                let order = &self.arena[slot];
+                if taker.shuns(order.owner) {
+                    if taker.self_trade != SelfTrade::CancelOldest {
+                        return false;
+                    }
+                } else {
+                    missing = missing.saturating_sub(order.open);
+                    if missing.is_zero() {
+                        return true;
+                    }
+                }
+                next = order.next;
+            }
+            if displayed == rank {
+                displayed = side.displayed.next_worse(rank);
+            } else {
+                hidden = side.hidden.range(..rank).next_back().map_or(Rank::BOTTOM, |(rank, _)| *rank);
+            }
+        }
+    }
+
+    fn any_shunned(&self, taker: &Taker, mut next: Option<Slot>) -> bool {
+        while let Some(slot) = next {
+            if taker.shuns(self.arena[slot].owner) {
+                return true;
+            }
+            next = self.arena[slot].next;
+        }
+        false
+    }
+
+    /// Whether an order hides more than its slice.
+    #[inline]
+    pub(crate) fn is_iceberg(&self, slot: Slot) -> bool {
+        self.arena[slot].plain == Plain::No && matches!(self.extras.get(slot).display, Display::Iceberg { .. })
+    }
+}

@@ -1,0 +1,76 @@
+//! The seam between matching and the structure that finds price levels.
+
+use walras_types::{PriceTicks, Side};
+
+use crate::arena::Slot;
+
+/// A price as its side sees it: the higher the better. Bids rank by price, asks by its negative, so that matching has one code path
+/// and no branch on the side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Rank(pub(crate) i64);
+
+impl Default for Rank {
+    fn default() -> Self {
+        Self::BOTTOM
+    }
+}
+
+impl Rank {
+    /// Worse than every price: the best of an empty side.
+    pub const BOTTOM: Self = Self(i64::MIN);
+
+    /// The rank of a price on a side.
+    #[must_use]
+    #[inline]
+    pub fn of(side: Side, price: PriceTicks) -> Self {
+        // 1 for buy, -1 for sell.
+        Self(price.get() * (1 - 2 * (side as i64)))
+    }
+
+    /// The price that has this rank on a side. Not for [`Rank::BOTTOM`].
+    #[must_use]
+    #[inline]
+    pub fn price(self, side: Side) -> PriceTicks {
+        let ticks = self.0 * (1 - 2 * (side as i64));
+        PriceTicks::new(ticks).expect("a rank was made of a price")
+    }
+
+    /// The rank of the same price on the opposite side.
+    #[must_use]
+    #[inline]
+    pub fn mirrored(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+/// The orders of one price: a doubly linked queue through the arena.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Level {
+    pub(crate) head: Option<Slot>,
+    pub(crate) tail: Option<Slot>,
+    /// Sum of the slices in the queue.
+    pub(crate) lots: u64,
+    pub(crate) order_count: u32,
+}
+
+/// The price levels of one side, by rank. A level that is present holds at least one order, except inside one operation of the book.
+pub trait PriceIndex: Default {
+    /// The best rank, [`Rank::BOTTOM`] when there is none.
+    fn best(&self) -> Rank;
+    /// The best rank below `than`, [`Rank::BOTTOM`] when there is none. `than` need not be present.
+    fn next_worse(&self, than: Rank) -> Rank;
+    /// The level of a rank.
+    fn get(&self, rank: Rank) -> Option<&Level>;
+    /// The level of a rank that is present.
+    fn level_mut(&mut self, rank: Rank) -> &mut Level;
+    /// The level of a rank, made empty if it was not there.
+    fn get_or_insert(&mut self, rank: Rank) -> &mut Level;
+    /// Takes a level out. It is present.
+    fn remove(&mut self, rank: Rank);
+    /// How many levels there are.
+    fn level_count(&self) -> usize;
+    /// Panics if the structure contradicts itself.
+    fn check_invariants(&self);
+}

@@ -1,0 +1,217 @@
+//! Looking at a book, saving it, and checking it.
+
+use std::collections::BTreeMap;
+
+use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce};
+
+use crate::api::{DepthLevel, Entry, Handle, OpenOrder, Seniority};
+use crate::arena::{Place, Slot};
+use crate::book::OrderBook;
+use crate::price_index::{Level, PriceIndex, Rank};
+
+/// Why saved orders do not make a book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoreError {
+    /// Which order, from 0.
+    pub order_index: usize,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+impl std::fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "order {} of the saved book: {}; the snapshot is damaged or of another version", self.order_index, self.problem)
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+impl<I: PriceIndex> OrderBook<I> {
+    /// The best price at which anything stands, shown or hidden.
+    #[inline]
+    #[must_use]
+    pub fn best(&self, side: Side) -> Option<PriceTicks> {
+        let rank = self.sides[side as usize].best();
+        (rank != Rank::BOTTOM).then(|| rank.price(side))
+    }
+
+    /// The price of the last trade.
+    #[inline]
+    #[must_use]
+    pub fn last_price(&self) -> Option<PriceTicks> {
+        self.last_price
+    }
+
+    /// How levels are shared.
+    #[must_use]
+    pub fn allocation(&self) -> Allocation {
+        self.allocation
+    }
+
+    /// Open orders, waiting stops included.
+    #[must_use]
+    pub fn order_count(&self) -> usize {
+        self.arena.live_count()
+    }
+
+    /// Appends up to `levels` displayed price levels of a side, best first.
+    pub fn depth(&self, side: Side, levels: usize, depth: &mut Vec<DepthLevel>) {
+        let index = &self.sides[side as usize].displayed;
+        let mut rank = index.best();
+        for _ in 0..levels {
+            let Some(level) = index.get(rank) else { return };
+            depth.push(DepthLevel { price: rank.price(side), shown: SizeLots::new(level.lots), order_count: level.order_count });
+            rank = index.next_worse(rank);
+        }
+    }
+
+    /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the hidden;
+    /// asks likewise; then the buy stops and the sell stops, the first to trigger first. [`OrderBook::restore`] takes them like this.
+    pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
+        for side in Side::BOTH {
+            let queues = &self.sides[side as usize];
+            let mut rank = queues.displayed.best();
+            while let Some(level) = queues.displayed.get(rank) {
+                self.walk(level, &mut see);
+                rank = queues.displayed.next_worse(rank);
+            }
+            queues.hidden.values().rev().for_each(|level| self.walk(level, &mut see));
+        }
+        for side in Side::BOTH {
+            self.stops.iter(side).for_each(|slot| see(&self.view(Handle(slot))));
+        }
+    }
+
+    fn walk(&self, level: &Level, see: &mut impl FnMut(&OpenOrder)) {
+        let mut next = level.head;
+        while let Some(slot) = next {
+            see(&self.view(Handle(slot)));
+            next = self.arena[slot].next;
+        }
+    }
+
+    /// A book as it was when [`OrderBook::for_each_order`] listed its orders.
+    pub fn restore(
+        allocation: Allocation,
+        hash_seed: u64,
+        last_price: Option<PriceTicks>,
+        orders: impl Iterator<Item = OpenOrder>,
+    ) -> Result<Self, RestoreError> {
+        let mut book = Self::with_hash_seed(allocation, hash_seed);
+        book.last_price = last_price;
+        for (order_index, order) in orders.enumerate() {
+            book.restore_order(&order).map_err(|problem| RestoreError { order_index, problem })?;
+        }
+        Ok(book)
+    }
+
+    fn restore_order(&mut self, order: &OpenOrder) -> Result<(), &'static str> {
+        if order.open.is_zero() || SizeLots::order_size(order.open.get()).is_none() {
+            return Err("its size is out of range");
+        }
+        if order.trigger.is_none() && matches!(order.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill) {
+            return Err("it can not rest");
+        }
+        if matches!(order.display, Display::Iceberg { peak } if peak.is_zero()) {
+            return Err("its peak is zero");
+        }
+        let entry = Entry {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            owner: order.owner,
+            side: order.side,
+            price: order.price,
+            size: order.open,
+            time_in_force: order.time_in_force,
+            post_only: order.post_only,
+            display: order.display,
+            min_size: order.min_size,
+            self_trade: order.self_trade,
+            trigger: order.trigger,
+        };
+        self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
+        let slot = self.ids.get(order.owner, order.client_order_id).expect("the order was just added");
+        let placed = &mut self.arena[slot];
+        placed.seniority = order.seniority;
+        if placed.place == Place::Displayed {
+            // An iceberg's slice may be partly consumed.
+            if order.shown.is_zero() || order.shown > placed.slice {
+                return Err("it shows more than it may, or nothing");
+            }
+            let cut = placed.slice - order.shown;
+            if !cut.is_zero() && !matches!(order.display, Display::Iceberg { .. }) {
+                return Err("it shows less than it has and is no iceberg");
+            }
+            self.arena[slot].slice = order.shown;
+            let rank = self.arena[slot].rank;
+            self.sides[order.side as usize].displayed.level_mut(rank).lots -= cut.get();
+        }
+        Ok(())
+    }
+
+    /// Asks the processor for what a command that names this order will need soon.
+    #[inline]
+    pub fn prefetch(&self, owner: crate::api::OwnerId, client_order_id: walras_types::ClientOrderId) {
+        if let Some(slot) = self.ids.touch(owner, client_order_id) {
+            std::hint::black_box(self.arena.touch(slot));
+        }
+    }
+
+    /// Panics if the book contradicts itself.
+    pub fn check_invariants(&self) {
+        let mut seen = BTreeMap::new();
+        for side in Side::BOTH {
+            let queues = &self.sides[side as usize];
+            queues.displayed.check_invariants();
+            let mut level_count = 0;
+            let mut rank = queues.displayed.best();
+            while let Some(level) = queues.displayed.get(rank) {
+                self.check_level(side, Place::Displayed, rank, level, &mut seen);
+                level_count += 1;
+                rank = queues.displayed.next_worse(rank);
+            }
+            assert_eq!(level_count, queues.displayed.level_count(), "levels reached and their count differ");
+            for (rank, level) in &queues.hidden {
+                self.check_level(side, Place::Hidden, *rank, level, &mut seen);
+            }
+            let hidden_best = queues.hidden.last_key_value().map_or(Rank::BOTTOM, |(rank, _)| *rank);
+            assert_eq!(queues.hidden_best, hidden_best, "the best hidden rank is wrong");
+            for slot in self.stops.iter(side) {
+                assert_eq!(self.arena[slot].place, Place::Parked);
+                assert_eq!(self.arena[slot].side, side);
+                assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
+            }
+        }
+        assert_eq!(seen.len(), self.arena.live_count(), "orders in queues and live orders differ");
+        assert_eq!(self.ids.len(), self.arena.live_count(), "names and live orders differ");
+        let mut special = 0;
+        let mut expiring = 0;
+        for (slot, order) in self.arena.iter() {
+            assert_eq!(self.ids.get(order.owner, order.client_order_id), Some(slot), "a name leads elsewhere");
+            if order.plain == crate::arena::Plain::No {
+                special += 1;
+                expiring += usize::from(self.extras.get(slot).expires.is_some());
+            }
+        }
+        assert_eq!(special, self.extras.len(), "extras without an order");
+        assert_eq!(expiring, self.extras.expiry_count(), "expiries without an order");
+    }
+
+    fn check_level(&self, side: Side, place: Place, rank: Rank, level: &Level, seen: &mut BTreeMap<Slot, ()>) {
+        let (mut lots, mut count, mut prev, mut next) = (0, 0, None, level.head);
+        while let Some(slot) = next {
+            let order = &self.arena[slot];
+            assert!(seen.insert(slot, ()).is_none(), "an order is in two queues");
+            assert_eq!((order.side, order.place, order.rank, order.prev), (side, place, rank, prev), "order {slot:?}");
+            assert!(!order.slice.is_zero() && order.slice <= order.open, "order {slot:?} has no valid slice");
+            assert!(order.slice == order.open || self.is_iceberg(slot), "order {slot:?} hides and is no iceberg");
+            assert!(order.seniority == Seniority::Joined || prev.is_none(), "an order that set the price is not first");
+            lots += order.slice.get();
+            count += 1;
+            prev = Some(slot);
+            next = order.next;
+        }
+        assert!(count > 0, "an empty level is listed");
+        assert_eq!((lots, count, prev), (level.lots, level.order_count, level.tail), "level {rank:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Stops that wait for a trade to touch their trigger.
+
+use std::collections::BTreeMap;
+
+use walras_types::{PriceTicks, Side};
+
+use crate::arena::Slot;
+use crate::extras::Stop;
+
+/// Per side, by how soon a moving price touches the trigger, then in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Stops {
+    waiting: [BTreeMap<(i64, u64), Slot>; 2],
+    next_turn: u64,
+}
+
+/// Buys trigger as the price rises, sells as it falls: negate to have the first to trigger first on both sides.
+fn key(side: Side, price: PriceTicks) -> i64 {
+    match side {
+        Side::Buy => price.get(),
+        Side::Sell => -price.get(),
+    }
+}
+
+impl Stops {
+    /// Whether a trade at `last` touches `trigger`.
+    pub(crate) fn is_touched(side: Side, trigger: PriceTicks, last: PriceTicks) -> bool {
+        key(side, trigger) <= key(side, last)
+    }
+
+    pub(crate) fn park(&mut self, side: Side, trigger: PriceTicks, slot: Slot) -> Stop {
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        self.waiting[side as usize].insert((key(side, trigger), turn), slot);
+        Stop { trigger, turn }
+    }
+
+    pub(crate) fn remove(&mut self, side: Side, stop: Stop) {
+        self.waiting[side as usize].remove(&(key(side, stop.trigger), stop.turn));
+    }
+
+    /// The next stop that a trade at `last` touches: buys before sells.
+    #[inline]
+    pub(crate) fn first_touched(&self, last: PriceTicks) -> Option<Slot> {
+        Side::BOTH.into_iter().find_map(|side| {
+            let ((first, _), slot) = self.waiting[side as usize].first_key_value()?;
+            (*first <= key(side, last)).then_some(*slot)
+        })
+    }
+
+    /// Every waiting stop of a side, the first to trigger first.
+    pub(crate) fn iter(&self, side: Side) -> impl Iterator<Item = Slot> {
+        self.waiting[side as usize].values().copied()
+    }
+}
