@@ -1,27 +1,54 @@
 //! wip
 mod records;
+use records::*;
 use std::time::Instant;
 use walras_order_book::*;
 use walras_types::*;
-use records::*;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Evt { kind: u32, owner: u32, a: u64, b: u64, price: i64, size: u64, open: u64 }
+struct Evt {
+    kind: u32,
+    owner: u32,
+    a: u64,
+    b: u64,
+    price: i64,
+    size: u64,
+    open: u64,
+}
 
-struct Ring { buf: Vec<Evt>, at: usize, trades: u64, volume: u64 }
+struct Ring {
+    buf: Vec<Evt>,
+    at: usize,
+    trades: u64,
+    volume: u64,
+}
 impl Ring {
     #[inline]
-    fn put(&mut self, e: Evt) { self.buf[self.at & 0xffff] = e; self.at += 1; }
+    fn put(&mut self, e: Evt) {
+        self.buf[self.at & 0xfff] = e;
+        self.at += 1;
+    }
 }
 impl BookEvents for Ring {
     #[inline]
     fn traded(&mut self, f: &Fill) {
-        self.trades += 1; self.volume += f.size.get();
-        self.put(Evt { kind: 1, owner: f.maker.owner.0, a: f.maker.order_id.0, b: f.taker.order_id.0, price: f.price.get(), size: f.size.get(), open: f.maker.open.get() });
+        self.trades += 1;
+        self.volume += f.size.get();
+        self.put(Evt {
+            kind: 1,
+            owner: f.maker.owner.0,
+            a: f.maker.order_id.0,
+            b: f.taker.order_id.0,
+            price: f.price.get(),
+            size: f.size.get(),
+            open: f.maker.open.get(),
+        });
     }
     fn uncrossed(&mut self, _: PriceTicks, _: SizeLots, _: &Party, _: &Party) {}
-    fn removed(&mut self, o: &OpenOrder, _: RemovalCause) { self.put(Evt { kind: 2, owner: o.owner.0, a: o.order_id.0, b: 0, price: o.price.get(), size: 0, open: o.open.get() }); }
+    fn removed(&mut self, o: &OpenOrder, _: RemovalCause) {
+        self.put(Evt { kind: 2, owner: o.owner.0, a: o.order_id.0, b: 0, price: o.price.get(), size: 0, open: o.open.get() });
+    }
     fn reduced(&mut self, _: &OpenOrder, _: SizeLots) {}
     fn taker_reduced(&mut self, _: SizeLots, _: SizeLots) {}
     fn replenished(&mut self, _: OrderId, _: SizeLots) {}
@@ -34,11 +61,29 @@ fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrad
     match r.op {
         Op::Gtc | Op::Ioc => {
             let (Some(price), Some(size)) = (PriceTicks::new(r.price), SizeLots::order_size(r.size as u64)) else { return 1 };
-            let e = Entry { order_id: OrderId(n), client_order_id: cl, owner, side: if r.side == 1 { Side::Buy } else { Side::Sell }, price, size,
+            let e = Entry {
+                order_id: OrderId(n),
+                client_order_id: cl,
+                owner,
+                side: if r.side == 1 { Side::Buy } else { Side::Sell },
+                price,
+                size,
                 time_in_force: if r.op == Op::Gtc { TimeInForce::GoodTillCancel } else { TimeInForce::ImmediateOrCancel },
-                post_only: PostOnly::Off, display: Display::Full, min_size: None, self_trade: stp, trigger: None };
+                post_only: PostOnly::Off,
+                display: Display::Full,
+                min_size: None,
+                self_trade: stp,
+                trigger: None,
+            };
             let out = book.submit(&e, Band::OPEN, ring);
-            let (kind, open) = match out { Ok(p) => match p.fate { Fate::Rested { open, .. } => (3, open.get()), Fate::Unfilled { open } => (4, open.get()), _ => (5, 0) }, Err(_) => (6, 0) };
+            let (kind, open) = match out {
+                Ok(p) => match p.fate {
+                    Fate::Rested { open, .. } => (3, open.get()),
+                    Fate::Unfilled { open } => (4, open.get()),
+                    _ => (5, 0),
+                },
+                Err(_) => (6, 0),
+            };
             ring.put(Evt { kind, owner: r.user, a: n, b: cl.0, price: r.price, size: r.size as u64, open });
         }
         Op::Cancel => {
@@ -50,14 +95,21 @@ fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrad
             let Some(price) = PriceTicks::new(r.price) else { return 1 };
             let Some(h) = book.find(owner, cl) else { return 1 };
             let a = book.amend(h, Some(price), None, Band::OPEN, ring);
-            let open = match a { Ok(Amended::Requeued { placed: Placed { fate: Fate::Rested { open, .. }, .. } }) => open.get(), _ => 0 };
+            let open = match a {
+                Ok(Amended::Requeued { placed: Placed { fate: Fate::Rested { open, .. }, .. } }) => open.get(),
+                _ => 0,
+            };
             ring.put(Evt { kind: 8, owner: r.user, a: 0, b: cl.0, price: r.price, size: 0, open });
         }
         Op::Reduce => {
             let Some(h) = book.find(owner, cl) else { return 1 };
             let open = book.view(h).open;
             let left = open.saturating_sub(SizeLots::new(r.size as u64));
-            if left.is_zero() { book.cancel(h); } else { let _ = book.amend(h, None, Some(left), Band::OPEN, ring); }
+            if left.is_zero() {
+                book.cancel(h);
+            } else {
+                let _ = book.amend(h, None, Some(left), Band::OPEN, ring);
+            }
             ring.put(Evt { kind: 9, owner: r.user, a: 0, b: cl.0, price: 0, size: r.size as u64, open: left.get() });
         }
     }
@@ -66,11 +118,16 @@ fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrad
 
 fn hash(book: &OrderBook) -> u64 {
     let mut h: u64 = 0xcbf29ce484222325;
-    let mut word = |w: u64| for b in w.to_le_bytes() { h = (h ^ u64::from(b)).wrapping_mul(0x100000001b3); };
+    let mut word = |w: u64| {
+        h = (h ^ w).wrapping_mul(0x100000001b3);
+    };
     for side in [Side::Sell, Side::Buy] {
         let mut d = Vec::new();
         book.depth(side, usize::MAX, &mut d);
-        for l in d { word(l.price.get() as u64); word(l.shown.get()); }
+        for l in d {
+            word(l.price.get() as u64);
+            word(l.shown.get());
+        }
     }
     h
 }
@@ -80,17 +137,33 @@ fn main() {
     let rounds: usize = std::env::args().nth(2).map_or(7, |s| s.parse().unwrap());
     let records = read(path.as_ref()).unwrap();
     for stp in [SelfTrade::Allow, SelfTrade::CancelNewest] {
-        let mut best = f64::MAX; let mut all = vec![];
+        let mut best = f64::MAX;
+        let mut all = vec![];
         let mut out = String::new();
         for _ in 0..rounds {
             let mut book = OrderBook::new(Allocation::PriceTime);
-            let mut ring = Ring { buf: vec![Evt { kind: 0, owner: 0, a: 0, b: 0, price: 0, size: 0, open: 0 }; 1 << 16], at: 0, trades: 0, volume: 0 };
+            let mut ring = Ring {
+                buf: vec![Evt { kind: 0, owner: 0, a: 0, b: 0, price: 0, size: 0, open: 0 }; 1 << 12],
+                at: 0,
+                trades: 0,
+                volume: 0,
+            };
             let t = Instant::now();
             let mut missing = 0;
-            for (n, r) in records.iter().enumerate() { missing += step(&mut book, &mut ring, n as u64 + 1, r, stp); }
+            for (n, r) in records.iter().enumerate() {
+                missing += step(&mut book, &mut ring, n as u64 + 1, r, stp);
+            }
             let ns = t.elapsed().as_nanos() as f64 / records.len() as f64;
-            best = best.min(ns); all.push(ns);
-            out = format!("trades {} volume {} missing {} hash {} orders {}", ring.trades, ring.volume, missing, hash(&book), book.order_count());
+            best = best.min(ns);
+            all.push(ns);
+            out = format!(
+                "trades {} volume {} missing {} hash {} orders {}",
+                ring.trades,
+                ring.volume,
+                missing,
+                hash(&book),
+                book.order_count()
+            );
         }
         all.sort_by(f64::total_cmp);
         println!("{stp:?}: best {best:.1} median {:.1} ns  {out}", all[all.len() / 2]);

@@ -25,6 +25,13 @@ impl Slot {
     }
 }
 
+/// Where a neighbour lies; for none, a scratch order that nobody reads. What would be written to a neighbour is written without a
+/// branch on whether there is one: that is a coin toss which the processor can not predict.
+#[inline]
+pub(crate) fn place_of(neighbour: Option<Slot>) -> usize {
+    neighbour.map_or(0, Slot::index)
+}
+
 /// Which list an order is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -170,6 +177,19 @@ impl Arena {
             .enumerate()
             .filter(|(_, order)| order.place != Place::Nowhere)
             .filter_map(|(index, order)| Some((Slot::new(u32::try_from(index).ok()?)?, order)))
+    }
+
+    /// Whether the order at `slot` has that name.
+    #[inline]
+    pub(crate) fn is_named(&self, slot: Slot, owner: OwnerId, client_order_id: ClientOrderId) -> bool {
+        let order = &self.orders[slot.index()];
+        (order.client_order_id == client_order_id) & (order.owner == owner)
+    }
+
+    /// All places, to index by [`place_of`].
+    #[inline]
+    pub(crate) fn with_scratch(&mut self) -> &mut [Order] {
+        &mut self.orders
     }
 
     /// Asks the processor for an order that will be needed soon.

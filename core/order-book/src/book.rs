@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::{Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, Refusal, RemovalCause, Seniority};
-use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot};
+use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
 use crate::id_index::IdIndex;
 use crate::ladder::Ladder;
@@ -15,6 +15,7 @@ use crate::stops::Stops;
 
 /// One side's queues.
 #[derive(Default)]
+#[repr(align(128))] // a power of two: the side of an order is found by a shift
 pub(crate) struct BookSide<I> {
     /// What others see.
     pub(crate) displayed: I,
@@ -25,6 +26,14 @@ pub(crate) struct BookSide<I> {
 }
 
 impl<I: PriceIndex> BookSide<I> {
+    /// The hidden queue of a rank, made empty if it was not there.
+    #[cold]
+    #[inline(never)]
+    fn hidden_level(&mut self, rank: Rank) -> &mut Level {
+        self.hidden_best = self.hidden_best.max(rank);
+        self.hidden.entry(rank).or_default()
+    }
+
     /// The best rank at which anything stands.
     #[inline]
     pub(crate) fn best(&self) -> Rank {
@@ -155,7 +164,7 @@ impl<I: PriceIndex> OrderBook<I> {
 
     #[inline]
     fn check_name_and_room(&self, entry: &Entry) -> Result<(), Refusal> {
-        if self.ids.get(entry.owner, entry.client_order_id).is_some() {
+        if self.ids.get(&self.arena, entry.owner, entry.client_order_id).is_some() {
             return Err(Refusal::DuplicateClientOrderId);
         }
         if self.arena.is_full() {
@@ -288,7 +297,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     #[must_use]
     pub fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
-        self.ids.get(owner, client_order_id).map(Handle)
+        self.ids.get(&self.arena, owner, client_order_id).map(Handle)
     }
 
     /// An open order as it stands.
@@ -341,7 +350,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Changes an order while the market matches continuously. Only shrinking keeps its place. A refusal changes nothing.
-    #[inline]
+    #[inline(always)]
     pub fn amend(
         &mut self,
         handle: Handle,
@@ -355,13 +364,57 @@ impl<I: PriceIndex> OrderBook<I> {
         let side = order.side;
         let rank = price.map_or(order.rank, |price| Rank::of(side, price));
         let open = size.unwrap_or(order.open);
+        let keeps_place = rank == order.rank && open <= order.open;
+        let is_usual = order.place == Place::Displayed && order.plain == Plain::Yes;
+        if is_usual && !keeps_place && self.sides[side.opposite() as usize].best() < rank.mirrored() {
+            self.requeue_usual(slot, rank, open);
+            let price = price.unwrap_or_else(|| rank.price(side));
+            return Ok(Amended::Requeued { placed: Placed { price, fate: Fate::Rested { open, shown: open } } });
+        }
+        self.amend_unusual(slot, rank, open, band, events)
+    }
+
+    /// As [`OrderBook::amend`], of an order that keeps its place, could trade, or is not plain.
+    #[inline(never)]
+    fn amend_unusual(
+        &mut self,
+        slot: Slot,
+        rank: Rank,
+        open: SizeLots,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Amended, Refusal> {
+        let order = &self.arena[slot];
         if order.place == Place::Parked || (rank == order.rank && open <= order.open) {
             return Ok(self.amend_in_place(slot, rank, open));
         }
-        if self.sides[side.opposite() as usize].best() >= rank.mirrored() {
+        if self.sides[order.side.opposite() as usize].best() >= rank.mirrored() {
             return self.requeue_crossing(slot, rank, open, band, events);
         }
         Ok(self.requeue(slot, rank, open))
+    }
+
+    /// Moves a plain displayed order to the back of another queue: what most commands of a busy market ask for, so it is written to
+    /// touch each thing once.
+    #[inline(always)]
+    fn requeue_usual(&mut self, slot: Slot, rank: Rank, open: SizeLots) {
+        let orders = self.arena.with_scratch();
+        let order = &orders[slot.index()];
+        let (old_rank, old_lots, prev, next) = (order.rank, order.slice.get(), order.prev, order.next);
+        let index = &mut self.sides[order.side as usize].displayed;
+        index.update(old_rank, |level| level.take_out(old_lots, prev, next));
+        orders[place_of(prev)].next = next;
+        orders[place_of(next)].prev = prev;
+        let seniority = seniority_of(rank, index.best());
+        let tail = index.get_or_insert(rank).push_back(slot, open.get());
+        orders[place_of(tail)].next = Some(slot);
+        let order = &mut orders[slot.index()];
+        order.rank = rank;
+        order.open = open;
+        order.slice = open;
+        order.prev = tail;
+        order.next = None;
+        order.seniority = seniority;
     }
 
     /// Changes an order while nothing matches.
@@ -408,7 +461,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Puts an unlinked order back with a new price and size.
-    #[inline]
+    #[inline(always)]
     fn relink(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Fate {
         let order = &mut self.arena[slot];
         order.rank = rank;
@@ -514,7 +567,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     pub(crate) fn forget(&mut self, slot: Slot) {
         let order = &self.arena[slot];
-        self.ids.remove(order.owner, order.client_order_id);
+        self.ids.remove(order.owner, order.client_order_id, slot);
         if order.plain == Plain::No {
             self.extras.remove(slot, order.order_id);
         }
@@ -522,60 +575,65 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Puts an order at the back of the queue that its place and rank name.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn link(&mut self, slot: Slot) {
         let order = &mut self.arena[slot];
         let (rank, lots) = (order.rank, order.slice.get());
         let side = &mut self.sides[order.side as usize];
-        order.next = None;
-        let level = match order.place {
-            Place::Displayed => {
-                order.seniority = if rank > side.displayed.best() { Seniority::SetThePrice } else { Seniority::Joined };
-                side.displayed.get_or_insert(rank)
-            }
-            Place::Hidden => {
-                side.hidden_best = side.hidden_best.max(rank);
-                side.hidden.entry(rank).or_default()
-            }
-            Place::Parked | Place::Nowhere => unreachable!("only orders of a queue are linked"),
+        let level = if order.place == Place::Displayed {
+            order.seniority = seniority_of(rank, side.displayed.best());
+            side.displayed.get_or_insert(rank)
+        } else {
+            side.hidden_level(rank)
         };
-        level.lots += lots;
-        level.order_count += 1;
-        let tail = level.tail.replace(slot);
+        let tail = level.push_back(slot, lots);
+        order.next = None;
         order.prev = tail;
-        match tail {
-            Some(tail) => self.arena[tail].next = Some(slot),
-            None => level.head = Some(slot),
-        }
+        self.arena.with_scratch()[place_of(tail)].next = Some(slot);
     }
 
     /// Takes an order out of its queue, or of the stops that wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unlink(&mut self, slot: Slot) {
         let order = &self.arena[slot];
-        let (rank, lots, prev, next, side) = (order.rank, order.slice.get(), order.prev, order.next, order.side as usize);
-        let place = order.place;
-        let level = match place {
-            Place::Displayed => self.sides[side].displayed.level_mut(rank),
-            Place::Hidden => self.sides[side].hidden.get_mut(&rank).expect("a hidden order has a level"),
+        if order.place != Place::Displayed {
+            return self.unlink_unseen(slot);
+        }
+        let (prev, next, lots) = (order.prev, order.next, order.slice.get());
+        self.sides[order.side as usize].displayed.update(order.rank, |level| level.take_out(lots, prev, next));
+        let orders = self.arena.with_scratch();
+        orders[place_of(prev)].next = next;
+        orders[place_of(next)].prev = prev;
+    }
+
+    /// As [`OrderBook::unlink`], of an order that others do not see.
+    #[cold]
+    #[inline(never)]
+    fn unlink_unseen(&mut self, slot: Slot) {
+        let order = self.arena[slot];
+        match order.place {
+            Place::Hidden => {}
             Place::Parked => {
                 let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
-                return self.stops.remove(self.arena[slot].side, stop);
+                return self.stops.remove(order.side, stop);
             }
-            Place::Nowhere => return,
-        };
-        level.lots -= lots;
+            Place::Displayed | Place::Nowhere => return,
+        }
+        let side = order.side as usize;
+        let level = self.sides[side].hidden.get_mut(&order.rank).expect("a hidden order has a level");
+        level.lots -= order.slice.get();
         level.order_count -= 1;
-        if level.order_count == 0 {
-            return self.remove_level(side, place, rank);
+        let is_empty = level.order_count == 0;
+        match order.prev {
+            Some(prev) => self.arena[prev].next = order.next,
+            None => level.head = order.next,
         }
-        match prev {
-            Some(prev) => self.arena[prev].next = next,
-            None => level.head = next,
+        match order.next {
+            Some(next) => self.arena[next].prev = order.prev,
+            None => level.tail = order.prev,
         }
-        match next {
-            Some(next) => self.arena[next].prev = prev,
-            None => level.tail = prev,
+        if is_empty {
+            self.remove_level(side, Place::Hidden, order.rank);
         }
     }
 
@@ -591,6 +649,12 @@ impl<I: PriceIndex> OrderBook<I> {
             Place::Parked | Place::Nowhere => unreachable!("only queues have levels"),
         }
     }
+}
+
+/// Whether an order that joins `rank` sets the price of its side.
+#[inline]
+fn seniority_of(rank: Rank, best: Rank) -> Seniority {
+    if rank > best { Seniority::SetThePrice } else { Seniority::Joined }
 }
 
 /// The worst rank of the side opposite to `side` at which the band lets trade.

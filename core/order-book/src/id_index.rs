@@ -1,36 +1,40 @@
-//! From (owner, client order id) to the order's place: open addressing, sixteen bytes an entry, no tombstones.
+//! From (owner, client order id) to the order's place: open addressing, eight bytes an entry, no tombstones.
 //!
+//! An entry holds the order's place and 32 bits of the hash; the name itself is compared in the order, which the caller needs anyway.
 //! Ids come from participants, who may choose them to collide, so the hash is keyed. The key may differ between replicas: nothing that
 //! the book reports depends on where an entry lies.
+
+use std::hint::select_unpredictable;
 
 use walras_types::ClientOrderId;
 
 use crate::api::OwnerId;
-use crate::arena::Slot;
+use crate::arena::{Arena, Slot};
 
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Entry {
-    client_order_id: u64,
-    owner: u32,
+    tag: u32,
     /// `None` marks an empty place.
     slot: Option<Slot>,
 }
 
 /// See the module's documentation.
 pub(crate) struct IdIndex {
-    /// A power of two, at most half full.
+    /// A power of two, at most a quarter full: three searches in four end at the first place.
     entries: Vec<Entry>,
+    /// From a tag to the place where its search begins.
     shift: u32,
     count: usize,
     key: [u64; 2],
 }
 
-const CAPACITY_MIN: usize = 64;
+const CAPACITY_MIN: usize = 256;
+const SPREAD: usize = 4;
 
 impl IdIndex {
     pub(crate) fn new(hash_seed: u64) -> Self {
-        // Two odd constants spread whatever seed the venue chose.
+        // Two constants spread whatever seed the venue chose.
         let key = [hash_seed ^ 0x9E37_79B9_7F4A_7C15, hash_seed.rotate_left(32) ^ 0xD1B5_4A32_D192_ED03];
         let mut index = Self { entries: Vec::new(), shift: 0, count: 0, key };
         index.resize(CAPACITY_MIN);
@@ -39,58 +43,91 @@ impl IdIndex {
 
     /// Makes room for `orders` in all.
     pub(crate) fn reserve(&mut self, orders: usize) {
-        let capacity = (orders * 2).next_power_of_two();
+        let capacity = (orders * SPREAD).next_power_of_two();
         if capacity > self.entries.len() {
             self.resize(capacity);
         }
     }
 
     #[inline]
-    fn home(&self, owner: u32, client_order_id: u64) -> usize {
-        let product = u128::from(client_order_id ^ self.key[0]) * u128::from((u64::from(owner) << 1 | 1) ^ self.key[1]);
+    fn tag_of(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
+        let name = client_order_id.0 ^ (u64::from(owner.0) << 32).wrapping_mul(0xA24B_AED4_963E_E407);
+        let product = u128::from(name ^ self.key[0]) * u128::from(u64::from(owner.0) ^ self.key[1]);
         let folded = (product as u64) ^ ((product >> 64) as u64);
-        // The fold's low bits depend on all of the input; the multiplication spreads them upward.
-        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+
+    /// Where the search for a tag begins: its highest bits.
+    #[inline]
+    fn home(&self, tag: u32) -> usize {
+        (tag >> self.shift) as usize
     }
 
     #[inline]
-    fn find(&self, owner: u32, client_order_id: u64) -> (usize, Option<Slot>) {
-        let mask = self.entries.len() - 1;
-        let mut place = self.home(owner, client_order_id);
+    fn mask(&self) -> usize {
+        self.entries.len() - 1
+    }
+
+    /// Where the order of that name lies.
+    #[inline]
+    pub(crate) fn get(&self, arena: &Arena, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
+        let tag = self.tag_of(owner, client_order_id);
+        // All but a few searches end at the first or second place; which of the two is a guess that the processor need not make.
+        let first = self.entries[self.home(tag) & self.mask()];
+        let second = self.entries[(self.home(tag) + 1) & self.mask()];
+        let likely = select_unpredictable(first.tag == tag, first.slot, second.slot);
+        if let Some(slot) = likely
+            && arena.is_named(slot, owner, client_order_id)
+        {
+            return Some(slot);
+        }
+        self.search(arena, tag, owner, client_order_id)
+    }
+
+    #[inline(never)]
+    fn search(&self, arena: &Arena, tag: u32, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
+        let mut place = self.home(tag);
         loop {
-            let entry = &self.entries[place & mask];
-            if entry.slot.is_none() || (entry.client_order_id == client_order_id && entry.owner == owner) {
-                return (place & mask, entry.slot);
+            let entry = self.entries[place & self.mask()];
+            let slot = entry.slot?;
+            if entry.tag == tag && arena.is_named(slot, owner, client_order_id) {
+                return Some(slot);
             }
             place += 1;
         }
     }
 
-    /// Where the order of that name lies.
-    #[inline]
-    pub(crate) fn get(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
-        self.find(owner.0, client_order_id.0).1
-    }
-
     /// Adds a name that is not there.
     #[inline]
     pub(crate) fn insert(&mut self, owner: OwnerId, client_order_id: ClientOrderId, slot: Slot) {
-        if (self.count + 1) * 2 > self.entries.len() {
+        if (self.count + 1) * SPREAD > self.entries.len() {
             self.resize(self.entries.len() * 2);
         }
-        let (place, present) = self.find(owner.0, client_order_id.0);
-        debug_assert!(present.is_none(), "the name is in use");
-        self.entries[place] = Entry { client_order_id: client_order_id.0, owner: owner.0, slot: Some(slot) };
+        let tag = self.tag_of(owner, client_order_id);
+        self.place(Entry { tag, slot: Some(slot) });
         self.count += 1;
     }
 
-    /// Takes out a name that is there, and moves back the entries that had made way for it.
     #[inline]
-    pub(crate) fn remove(&mut self, owner: OwnerId, client_order_id: ClientOrderId) {
-        let (mut hole, present) = self.find(owner.0, client_order_id.0);
-        assert!(present.is_some(), "an open order has an index entry");
+    fn place(&mut self, entry: Entry) {
+        let mask = self.mask();
+        let mut place = self.home(entry.tag) & mask;
+        while self.entries[place].slot.is_some() {
+            place = (place + 1) & mask;
+        }
+        self.entries[place] = entry;
+    }
+
+    /// Takes out the name of the order at `slot`, and moves back the entries that had made way for it.
+    #[inline]
+    pub(crate) fn remove(&mut self, owner: OwnerId, client_order_id: ClientOrderId, slot: Slot) {
+        let mask = self.mask();
+        let mut hole = self.home(self.tag_of(owner, client_order_id)) & mask;
+        while self.entries[hole].slot != Some(slot) {
+            assert!(self.entries[hole].slot.is_some(), "an open order has an index entry");
+            hole = (hole + 1) & mask;
+        }
         self.count -= 1;
-        let mask = self.entries.len() - 1;
         let mut place = hole;
         loop {
             place = (place + 1) & mask;
@@ -98,8 +135,8 @@ impl IdIndex {
             if entry.slot.is_none() {
                 break;
             }
-            let home = self.home(entry.owner, entry.client_order_id) & mask;
             // The entry may move into the hole unless its home lies after the hole.
+            let home = self.home(entry.tag) & mask;
             if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
                 self.entries[hole] = entry;
                 hole = place;
@@ -112,14 +149,9 @@ impl IdIndex {
     #[inline(never)]
     fn resize(&mut self, capacity: usize) {
         let old = std::mem::replace(&mut self.entries, vec![Entry::default(); capacity]);
-        self.shift = 64 - capacity.ilog2();
-        let mask = capacity - 1;
+        self.shift = 32 - capacity.ilog2();
         for entry in old.into_iter().filter(|entry| entry.slot.is_some()) {
-            let mut place = self.home(entry.owner, entry.client_order_id) & mask;
-            while self.entries[place].slot.is_some() {
-                place = (place + 1) & mask;
-            }
-            self.entries[place] = entry;
+            self.place(entry);
         }
     }
 
@@ -127,10 +159,9 @@ impl IdIndex {
         self.count
     }
 
-    /// Asks the processor for the entry of a name that will be needed soon; returns its slot if the first place has it.
+    /// The order at the first place where that name is looked for; most often the one meant.
     #[inline]
-    pub(crate) fn touch(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
-        let place = self.home(owner.0, client_order_id.0) & (self.entries.len() - 1);
-        self.entries[place].slot
+    pub(crate) fn guess(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
+        self.entries[self.home(self.tag_of(owner, client_order_id))].slot
     }
 }

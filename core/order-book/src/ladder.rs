@@ -6,6 +6,7 @@
 //! operations that made it necessary, stays constant whatever a participant does.
 
 use std::collections::BTreeMap;
+use std::hint::select_unpredictable;
 
 use crate::price_index::{Level, PriceIndex, Rank};
 
@@ -26,12 +27,11 @@ pub struct Ladder {
     /// Which words are not zero.
     summary: u64,
     /// Which places of the ring hold a level.
-    words: [u64; WORDS],
+    words: Box<[u64; WORDS]>,
     /// The ring; what the bitmap does not mark is a default [`Level`].
     ring: Box<[Level; WINDOW]>,
     /// Levels outside the window.
     far: BTreeMap<Rank, Level>,
-    ring_count: usize,
     /// Uses of `far` since the window last moved.
     credit: usize,
 }
@@ -41,7 +41,7 @@ impl Default for Ladder {
         // Zeroed memory from the system: pages of the ring that no price touches cost nothing.
         let ring: Box<[Level]> = vec![Level::default(); WINDOW].into_boxed_slice();
         let ring = ring.try_into().unwrap_or_else(|_| unreachable!("the length is WINDOW"));
-        Self { best: Rank::BOTTOM, base: 0, summary: 0, words: [0; WORDS], ring, far: BTreeMap::new(), ring_count: 0, credit: 0 }
+        Self { best: Rank::BOTTOM, base: 0, summary: 0, words: Box::new([0; WORDS]), ring, far: BTreeMap::new(), credit: 0 }
     }
 }
 
@@ -73,11 +73,16 @@ impl Ladder {
         self.summary |= 1 << (place / 64);
     }
 
+    /// Clears the mark of a place if `is_empty`, without a branch.
     #[inline]
-    fn clear(&mut self, place: usize) {
+    fn clear_if(&mut self, is_empty: bool, place: usize) {
         let word = &mut self.words[place / 64];
-        *word &= !(1 << (place % 64));
+        *word &= !(u64::from(is_empty) << (place % 64));
         self.summary &= !(u64::from(*word == 0) << (place / 64));
+    }
+
+    fn ring_count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// The highest marked place below `place`, not going round.
@@ -135,13 +140,23 @@ impl Ladder {
     fn far_get_or_insert(&mut self, rank: Rank) -> &mut Level {
         self.best = self.best.max(rank);
         self.credit += 1;
-        if self.ring_count == 0 || self.credit > self.ring_count.max(64) {
+        if self.summary == 0 || self.credit > self.ring_count().max(64) {
             self.move_window();
             if self.in_window(rank) {
                 return self.get_or_insert(rank);
             }
         }
         self.far.entry(rank).or_default()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
+        let level = self.far.get_mut(&rank).expect("the level is present");
+        change(level);
+        if level.order_count == 0 {
+            self.remove(rank);
+        }
     }
 
     /// Moves the window to where the best price is. Every level stays what it was.
@@ -159,8 +174,7 @@ impl Ladder {
             let stays = rank.0 >= base && rank.0 <= base + MASK;
             if !stays {
                 let level = std::mem::take(&mut self.ring[place_of(rank)]);
-                self.clear(place_of(rank));
-                self.ring_count -= 1;
+                self.clear_if(true, place_of(rank));
                 self.far.insert(rank, level);
             }
             rank = next;
@@ -173,7 +187,19 @@ impl Ladder {
             let place = place_of(rank);
             self.ring[place] = level;
             self.set(place);
-            self.ring_count += 1;
+        }
+    }
+
+    /// Finds the best rank after the level that had it went.
+    #[inline(never)]
+    fn best_is_gone(&mut self) {
+        let worse = self.next_worse(self.best);
+        self.best = worse;
+        if worse != Rank::BOTTOM && !self.in_window(worse) {
+            self.credit += 1;
+            if self.credit > self.ring_count() {
+                self.move_window();
+            }
         }
     }
 }
@@ -223,7 +249,6 @@ impl PriceIndex for Ladder {
         }
         self.best = self.best.max(rank);
         let place = place_of(rank);
-        self.ring_count += usize::from(!self.is_set(place));
         self.set(place);
         &mut self.ring[place]
     }
@@ -233,31 +258,37 @@ impl PriceIndex for Ladder {
         if self.in_window(rank) {
             let place = place_of(rank);
             self.ring[place] = Level::default();
-            self.clear(place);
-            self.ring_count -= 1;
+            self.clear_if(true, place);
         } else {
             self.far.remove(&rank);
         }
         if rank == self.best {
-            let worse = self.next_worse(rank);
-            self.best = worse;
-            if worse != Rank::BOTTOM && !self.in_window(worse) {
-                self.credit += 1;
-                if self.credit > self.ring_count {
-                    self.move_window();
-                }
-            }
+            self.best_is_gone();
+        }
+    }
+
+    #[inline(always)]
+    fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
+        if !self.in_window(rank) {
+            return self.far_update(rank, change);
+        }
+        let place = place_of(rank);
+        let level = &mut self.ring[place];
+        change(level);
+        let is_empty = level.order_count == 0;
+        self.clear_if(is_empty, place);
+        // Whether a level falls empty is a coin toss, whether it was the best is not: one branch, on both.
+        if select_unpredictable(is_empty, rank, Rank::BOTTOM) == self.best {
+            self.best_is_gone();
         }
     }
 
     fn level_count(&self) -> usize {
-        self.ring_count + self.far.len()
+        self.ring_count() + self.far.len()
     }
 
     fn check_invariants(&self) {
         assert!(self.far.keys().all(|&rank| !self.in_window(rank)), "a far level lies in the window");
-        let marked: usize = self.words.iter().map(|word| word.count_ones() as usize).sum();
-        assert_eq!(marked, self.ring_count, "marked places and their count differ");
         for (index, word) in self.words.iter().enumerate() {
             assert_eq!(*word != 0, self.summary >> index & 1 == 1, "the summary of word {index} is wrong");
         }

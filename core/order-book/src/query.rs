@@ -130,7 +130,7 @@ impl<I: PriceIndex> OrderBook<I> {
             trigger: order.trigger,
         };
         self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
-        let slot = self.ids.get(order.owner, order.client_order_id).expect("the order was just added");
+        let slot = self.ids.get(&self.arena, order.owner, order.client_order_id).expect("the order was just added");
         let placed = &mut self.arena[slot];
         placed.seniority = order.seniority;
         if placed.place == Place::Displayed {
@@ -152,7 +152,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Asks the processor for what a command that names this order will need soon.
     #[inline]
     pub fn prefetch(&self, owner: crate::api::OwnerId, client_order_id: walras_types::ClientOrderId) {
-        if let Some(slot) = self.ids.touch(owner, client_order_id) {
+        if let Some(slot) = self.ids.guess(owner, client_order_id) {
             std::hint::black_box(self.arena.touch(slot));
         }
     }
@@ -187,7 +187,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let mut special = 0;
         let mut expiring = 0;
         for (slot, order) in self.arena.iter() {
-            assert_eq!(self.ids.get(order.owner, order.client_order_id), Some(slot), "a name leads elsewhere");
+            assert_eq!(self.ids.get(&self.arena, order.owner, order.client_order_id), Some(slot), "a name leads elsewhere");
             if order.plain == crate::arena::Plain::No {
                 special += 1;
                 expiring += usize::from(self.extras.get(slot).expires.is_some());
