@@ -4,8 +4,6 @@
 //! Ids come from participants, who may choose them to collide, so the hash is keyed. The key may differ between replicas: nothing that
 //! the book reports depends on where an entry lies.
 
-use std::hint::select_unpredictable;
-
 use walras_types::ClientOrderId;
 
 use crate::api::OwnerId;
@@ -72,19 +70,10 @@ impl IdIndex {
     #[inline]
     pub(crate) fn get(&self, arena: &Arena, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
         let tag = self.tag_of(owner, client_order_id);
-        // All but a few searches end at the first or second place; which of the two is a guess that the processor need not make.
-        let first = self.entries[self.home(tag) & self.mask()];
-        let second = self.entries[(self.home(tag) + 1) & self.mask()];
-        let likely = select_unpredictable(first.tag == tag, first.slot, second.slot);
-        if let Some(slot) = likely
-            && arena.is_named(slot, owner, client_order_id)
-        {
-            return Some(slot);
-        }
         self.search(arena, tag, owner, client_order_id)
     }
 
-    #[inline(never)]
+    #[inline]
     fn search(&self, arena: &Arena, tag: u32, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
         let mut place = self.home(tag);
         loop {
