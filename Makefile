@@ -1,0 +1,58 @@
+# Walras: the commands of the house. `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+NAME ?= all
+SPEED ?= 20
+LISTEN ?= 127.0.0.1:7070
+DATA_DIR ?= .walras/demo
+WALRAS := target/release/walras
+
+.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test bench bench-peers fuzz clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+setup: ## install what is missing, or say the one line to run
+	@./tools/setup.sh
+
+demo: setup web ## start a venue with real order flow, and print the address of its page
+	$(CARGO) build --release -p walras-node
+	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
+
+test: setup fmt clippy doc guards web-test rust-test ## everything that CI checks
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+guards: ## the map, the layers, the sizes, the words
+	$(CARGO) run --quiet -p walras-xtask -- check
+
+rust-test: ## unit, property, scenario and recovery tests, doc tests, the small simulation
+	$(CARGO) test --workspace
+
+web: web/dist/index.html ## build the page
+
+web/dist/index.html: web/package-lock.json $(shell find web/src web/index.html -type f 2>/dev/null)
+	cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+web-test: web ## the page's own tests
+	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
+
+bench: ## measure: make bench NAME=order-book|engine|replay|all
+	./bench/run.sh $(NAME)
+
+fuzz: ## fuzz every decoder and apply: make fuzz SECONDS_EACH=60
+	./tools/fuzz/run.sh $${SECONDS_EACH:-60}
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf web/dist web/node_modules .walras
