@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
-use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots};
+use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, prefetch};
 
 use crate::api::{OwnerId, Seniority};
 use crate::price_index::Rank;
@@ -194,8 +194,8 @@ impl Arena {
 
     /// Asks the processor for an order that will be needed soon.
     #[inline]
-    pub(crate) fn touch(&self, slot: Slot) -> u64 {
-        self.orders[slot.index()].order_id.0
+    pub(crate) fn prefetch(&self, slot: Option<Slot>) {
+        prefetch(&self.orders[place_of(slot)]);
     }
 }
 

@@ -4,7 +4,7 @@
 //! Ids come from participants, who may choose them to collide, so the hash is keyed. The key may differ between replicas: nothing that
 //! the book reports depends on where an entry lies.
 
-use walras_types::ClientOrderId;
+use walras_types::{ClientOrderId, prefetch};
 
 use crate::api::OwnerId;
 use crate::arena::{Arena, Slot};
@@ -148,9 +148,17 @@ impl IdIndex {
         self.count
     }
 
-    /// The order at the first place where that name is looked for; most often the one meant.
+    /// Asks the processor for the first place where a name is looked for. The hash is for [`IdIndex::guess`].
     #[inline]
-    pub(crate) fn guess(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
-        self.entries[self.home(self.tag_of(owner, client_order_id))].slot
+    pub(crate) fn prefetch(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
+        let tag = self.tag_of(owner, client_order_id);
+        prefetch(&self.entries[self.home(tag)]);
+        tag
+    }
+
+    /// The order at the first place where a name of that hash is looked for; most often the one meant.
+    #[inline]
+    pub(crate) fn guess(&self, tag: u32) -> Option<Slot> {
+        self.entries[self.home(tag) & self.mask()].slot
     }
 }

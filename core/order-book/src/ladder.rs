@@ -283,6 +283,11 @@ impl PriceIndex for Ladder {
         }
     }
 
+    #[inline]
+    fn prefetch(&self, rank: Rank) {
+        walras_types::prefetch(&self.ring[place_of(rank)]);
+    }
+
     fn level_count(&self) -> usize {
         self.ring_count() + self.far.len()
     }

@@ -31,9 +31,11 @@ mod matching;
 mod price_index;
 mod query;
 mod stops;
+mod warm;
 
 pub use api::*;
 pub use book::OrderBook;
 pub use ladder::Ladder;
 pub use price_index::{Level, PriceIndex, Rank};
 pub use query::RestoreError;
+pub use warm::Warmth;

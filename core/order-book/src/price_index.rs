@@ -101,6 +101,11 @@ pub trait PriceIndex: Default {
             self.remove(rank);
         }
     }
+    /// Asks the processor for a level that will be needed soon, if that is an array access away.
+    #[inline]
+    fn prefetch(&self, rank: Rank) {
+        let _ = rank;
+    }
     /// How many levels there are.
     fn level_count(&self) -> usize;
     /// Panics if the structure contradicts itself.

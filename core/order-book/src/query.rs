@@ -149,14 +149,6 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(())
     }
 
-    /// Asks the processor for what a command that names this order will need soon.
-    #[inline]
-    pub fn prefetch(&self, owner: crate::api::OwnerId, client_order_id: walras_types::ClientOrderId) {
-        if let Some(slot) = self.ids.guess(owner, client_order_id) {
-            std::hint::black_box(self.arena.touch(slot));
-        }
-    }
-
     /// Panics if the book contradicts itself.
     pub fn check_invariants(&self) {
         let mut seen = BTreeMap::new();

@@ -15,11 +15,13 @@ pub mod ids;
 pub mod instrument;
 pub mod limits;
 pub mod order;
+mod prefetch;
 pub mod quantity;
 pub mod reject;
 
 pub use ids::*;
 pub use instrument::*;
 pub use order::*;
+pub use prefetch::prefetch;
 pub use quantity::*;
 pub use reject::*;
