@@ -1,4 +1,6 @@
 //! wip
+#[global_allocator]
+static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
 mod records;
 use records::*;
 use std::time::Instant;
@@ -24,9 +26,16 @@ struct Ring {
     volume: u64,
 }
 impl Ring {
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, e: Evt) {
-        self.buf[self.at & 0xfff] = e;
+        let to = &mut self.buf[self.at & 0xfff];
+        to.kind = e.kind;
+        to.owner = e.owner;
+        to.a = e.a;
+        to.b = e.b;
+        to.price = e.price;
+        to.size = e.size;
+        to.open = e.open;
         self.at += 1;
     }
 }
@@ -54,7 +63,7 @@ impl BookEvents for Ring {
     fn replenished(&mut self, _: OrderId, _: SizeLots) {}
 }
 
-#[inline]
+#[inline(always)]
 fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrade) -> u64 {
     let owner = OwnerId(r.user);
     let cl = ClientOrderId(r.id as u64);
@@ -117,7 +126,7 @@ fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrad
 }
 
 fn hash(book: &OrderBook) -> u64 {
-    let mut h: u64 = 0xcbf29ce484222325;
+    let mut h: u64 = 1469598103934665603;
     let mut word = |w: u64| {
         h = (h ^ w).wrapping_mul(0x100000001b3);
     };
@@ -135,6 +144,8 @@ fn hash(book: &OrderBook) -> u64 {
 fn main() {
     let path = std::env::args().nth(1).unwrap();
     let rounds: usize = std::env::args().nth(2).map_or(7, |s| s.parse().unwrap());
+    let fill: usize = std::env::args().nth(3).map_or(0, |s| s.parse().unwrap());
+    let look = std::env::args().nth(4).is_some();
     let records = read(path.as_ref()).unwrap();
     for stp in [SelfTrade::Allow, SelfTrade::CancelNewest] {
         let mut best = f64::MAX;
@@ -148,12 +159,29 @@ fn main() {
                 trades: 0,
                 volume: 0,
             };
-            let t = Instant::now();
             let mut missing = 0;
-            for (n, r) in records.iter().enumerate() {
+            book.reserve(fill + fill / 8);
+            for (n, r) in records[..fill].iter().enumerate() {
                 missing += step(&mut book, &mut ring, n as u64 + 1, r, stp);
             }
-            let ns = t.elapsed().as_nanos() as f64 / records.len() as f64;
+            let t = Instant::now();
+            let mut warm = [Warmth::default(); 16];
+            for n in fill..records.len() {
+                let r = &records[n];
+                if look && book.wants_warming() {
+                    if let Some(f) = records.get(n + 12) {
+                        let owner = OwnerId(f.user);
+                        let cl = ClientOrderId(f.id as u64);
+                        let side = if f.side == 1 { Side::Buy } else { Side::Sell };
+                        warm[(n + 12) & 15] = book.warm(owner, cl, side, PriceTicks::saturating(f.price));
+                    }
+                    book.warm_order(warm[(n + 8) & 15]);
+                    book.warm_neighbours(warm[(n + 4) & 15]);
+                }
+
+                missing += step(&mut book, &mut ring, n as u64 + 1, r, stp);
+            }
+            let ns = t.elapsed().as_nanos() as f64 / (records.len() - fill) as f64;
             best = best.min(ns);
             all.push(ns);
             out = format!(

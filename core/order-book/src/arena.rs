@@ -78,6 +78,8 @@ pub(crate) struct Order {
     /// What of it stands in the queue: all, but for an iceberg.
     pub(crate) slice: SizeLots,
     pub(crate) owner: OwnerId,
+    /// The hash of its name.
+    pub(crate) tag: u32,
     pub(crate) next: Option<Slot>,
     pub(crate) prev: Option<Slot>,
     pub(crate) side: Side,
@@ -108,6 +110,7 @@ impl Arena {
             open: SizeLots::ZERO,
             slice: SizeLots::ZERO,
             owner: OwnerId(0),
+            tag: 0,
             next: None,
             prev: None,
             side: Side::Buy,
@@ -136,26 +139,25 @@ impl Arena {
         self.live_count >= ORDERS_PER_BOOK_MAX
     }
 
-    /// Takes a place for `order`. The caller has checked [`Arena::is_full`].
+    /// Takes a place, whose order the caller fills in field by field: a record built elsewhere and copied would be stored in small
+    /// pieces and loaded in large ones, for which the processor must wait. The caller has checked [`Arena::is_full`].
     #[inline]
-    pub(crate) fn insert(&mut self, order: Order) -> Slot {
+    pub(crate) fn take_place(&mut self) -> Slot {
         self.live_count += 1;
         match self.free {
             Some(slot) => {
-                let place = &mut self.orders[slot.index()];
-                self.free = place.next;
-                *place = order;
+                self.free = self.orders[slot.index()].next;
                 slot
             }
-            None => self.push(order),
+            None => self.push(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push(&mut self, order: Order) -> Slot {
+    fn push(&mut self) -> Slot {
         let slot = u32::try_from(self.orders.len()).ok().and_then(Slot::new).expect("ORDERS_PER_BOOK_MAX fits 32 bits");
-        self.orders.push(order);
+        self.orders.push(self.orders[0]);
         slot
     }
 
@@ -190,6 +192,13 @@ impl Arena {
     #[inline]
     pub(crate) fn with_scratch(&mut self) -> &mut [Order] {
         &mut self.orders
+    }
+
+    /// Where an order that will be needed soon stands, and between whom; of none, nonsense that is safe to prefetch.
+    #[inline]
+    pub(crate) fn guess_links(&self, slot: Option<Slot>) -> (Side, Rank, Option<Slot>, Option<Slot>) {
+        let order = &self.orders[place_of(slot)];
+        (order.side, order.rank, order.prev, order.next)
     }
 
     /// Asks the processor for an order that will be needed soon.

@@ -86,15 +86,15 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Enters an order while the market matches continuously. A refusal reports nothing and changes nothing.
     #[inline]
     pub fn submit(&mut self, entry: &Entry, band: Band, events: &mut impl BookEvents) -> Result<Placed, Refusal> {
-        self.check_name_and_room(entry)?;
+        let tag = self.check_name_and_room(entry)?;
         if let Some(trigger) = entry.trigger
             && !self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger, last))
         {
-            return Ok(self.park(entry, trigger));
+            return Ok(self.park(entry, tag, trigger));
         }
         let rank = Rank::of(entry.side, entry.price);
         if self.sides[entry.side.opposite() as usize].best() >= rank.mirrored() {
-            return self.submit_crossing(entry, rank, band, events);
+            return self.submit_crossing(entry, tag, rank, band, events);
         }
         // Nothing to trade with: it rests, or ends.
         match entry.time_in_force {
@@ -102,19 +102,26 @@ impl<I: PriceIndex> OrderBook<I> {
             _ if entry.min_size.is_some() => Err(Refusal::MinSizeUnfillable),
             TimeInForce::ImmediateOrCancel => Ok(Placed { price: entry.price, fate: Fate::Unfilled { open: entry.size } }),
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
-                Ok(Placed { price: entry.price, fate: self.rest(entry, rank, entry.size) })
+                Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
             }
         }
     }
 
     /// Enters an order that could trade at once.
-    fn submit_crossing(&mut self, entry: &Entry, rank: Rank, band: Band, events: &mut impl BookEvents) -> Result<Placed, Refusal> {
+    fn submit_crossing(
+        &mut self,
+        entry: &Entry,
+        tag: u32,
+        rank: Rank,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Placed, Refusal> {
         match entry.post_only {
             PostOnly::Off => {}
             PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
             PostOnly::Reprice => {
                 let rank = self.rank_behind_opposite(entry.side)?;
-                return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, rank, entry.size) });
+                return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, tag, rank, entry.size) });
             }
         }
         let bound = rank.mirrored().max(bound_of(entry.side, band));
@@ -140,7 +147,9 @@ impl<I: PriceIndex> OrderBook<I> {
             Some(fate) => fate,
             None => match entry.time_in_force {
                 TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: taker.open },
-                TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => self.rest(entry, rank, taker.open),
+                TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
+                    self.rest(entry, tag, rank, taker.open)
+                }
             },
         };
         Ok(Placed { price: entry.price, fate })
@@ -148,7 +157,7 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Enters an order while nothing matches: it rests whatever stands opposite, or waits for its trigger.
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
-        self.check_name_and_room(entry)?;
+        let tag = self.check_name_and_room(entry)?;
         match entry.time_in_force {
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {}
             TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => {
@@ -156,21 +165,23 @@ impl<I: PriceIndex> OrderBook<I> {
             }
         }
         if let Some(trigger) = entry.trigger {
-            return Ok(self.park(entry, trigger));
+            return Ok(self.park(entry, tag, trigger));
         }
         let rank = Rank::of(entry.side, entry.price);
-        Ok(Placed { price: entry.price, fate: self.rest(entry, rank, entry.size) })
+        Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
     }
 
+    /// Checks that an order's name is free and that there is room for it; returns the hash of its name.
     #[inline]
-    fn check_name_and_room(&self, entry: &Entry) -> Result<(), Refusal> {
-        if self.ids.get(&self.arena, entry.owner, entry.client_order_id).is_some() {
+    fn check_name_and_room(&self, entry: &Entry) -> Result<u32, Refusal> {
+        let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
+        if self.ids.get(&self.arena, tag, entry.owner, entry.client_order_id).is_some() {
             return Err(Refusal::DuplicateClientOrderId);
         }
         if self.arena.is_full() {
             return Err(Refusal::BookFull);
         }
-        Ok(())
+        Ok(tag)
     }
 
     /// What became of a taker, unless it may rest.
@@ -197,77 +208,64 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Puts an order, or what is left of it, at the back of its queue.
     #[inline]
-    pub(crate) fn rest(&mut self, entry: &Entry, rank: Rank, open: SizeLots) -> Fate {
+    pub(crate) fn rest(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
         let is_plain =
             matches!((entry.display, entry.time_in_force), (Display::Full, TimeInForce::GoodTillCancel | TimeInForce::Day));
-        let mut order = Order {
-            order_id: entry.order_id,
-            client_order_id: entry.client_order_id,
-            rank,
-            open,
-            slice: open,
-            owner: entry.owner,
-            next: None,
-            prev: None,
-            side: entry.side,
-            place: Place::Displayed,
-            lifetime: lifetime_of(entry.time_in_force),
-            self_trade: entry.self_trade,
-            post_only: entry.post_only,
-            seniority: Seniority::Joined,
-            plain: Plain::Yes,
-        };
         if is_plain {
-            let slot = self.arena.insert(order);
-            self.ids.insert(entry.owner, entry.client_order_id, slot);
+            let slot = self.place(entry, tag, rank, open, Place::Displayed, Plain::Yes);
             self.link(slot);
             return Fate::Rested { open, shown: open };
         }
-        order.plain = Plain::No;
-        let expires = match entry.time_in_force {
-            TimeInForce::GoodTill(time) => Some(time),
-            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
-        };
+        self.rest_special(entry, tag, rank, open)
+    }
+
+    /// Gives an order a place and a name, but no queue yet.
+    #[inline(always)]
+    fn place(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots, place: Place, plain: Plain) -> Slot {
+        let slot = self.arena.take_place();
+        let order = &mut self.arena[slot];
+        order.order_id = entry.order_id;
+        order.client_order_id = entry.client_order_id;
+        order.rank = rank;
+        order.open = open;
+        order.slice = open;
+        order.owner = entry.owner;
+        order.next = None;
+        order.prev = None;
+        order.side = entry.side;
+        order.place = place;
+        order.lifetime = lifetime_of(entry.time_in_force);
+        order.self_trade = entry.self_trade;
+        order.post_only = entry.post_only;
+        order.seniority = Seniority::Joined;
+        order.plain = plain;
+        order.tag = tag;
+        self.ids.insert(tag, slot);
+        slot
+    }
+
+    /// As [`OrderBook::rest`], of an order that is hidden, an iceberg, or expires.
+    #[inline(never)]
+    fn rest_special(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
+        let place = if entry.display == Display::Hidden { Place::Hidden } else { Place::Displayed };
+        let slot = self.place(entry, tag, rank, open, place, Plain::No);
         if let Display::Iceberg { peak } = entry.display {
-            order.slice = open.min(peak);
+            self.arena[slot].slice = open.min(peak);
         }
-        if entry.display == Display::Hidden {
-            order.place = Place::Hidden;
-        }
-        let slot = self.arena.insert(order);
-        self.extras.insert(slot, entry.order_id, Extras { display: entry.display, expires, ..Extras::NONE });
-        self.ids.insert(entry.owner, entry.client_order_id, slot);
+        let extras = Extras { display: entry.display, expires: expiry_of(entry.time_in_force), ..Extras::NONE };
+        self.extras.insert(slot, entry.order_id, extras);
         self.link(slot);
         Fate::Rested { open, shown: self.shown(slot) }
     }
 
     /// Sets an order aside until a trade touches its trigger.
-    fn park(&mut self, entry: &Entry, trigger: PriceTicks) -> Placed {
-        let slot = self.arena.insert(Order {
-            order_id: entry.order_id,
-            client_order_id: entry.client_order_id,
-            rank: Rank::of(entry.side, entry.price),
-            open: entry.size,
-            slice: SizeLots::ZERO,
-            owner: entry.owner,
-            next: None,
-            prev: None,
-            side: entry.side,
-            place: Place::Parked,
-            lifetime: lifetime_of(entry.time_in_force),
-            self_trade: entry.self_trade,
-            post_only: entry.post_only,
-            seniority: Seniority::Joined,
-            plain: Plain::No,
-        });
+    fn park(&mut self, entry: &Entry, tag: u32, trigger: PriceTicks) -> Placed {
+        let slot = self.place(entry, tag, Rank::of(entry.side, entry.price), entry.size, Place::Parked, Plain::No);
+        self.arena[slot].slice = SizeLots::ZERO;
         let stop = self.stops.park(entry.side, trigger, slot);
-        let expires = match entry.time_in_force {
-            TimeInForce::GoodTill(time) => Some(time),
-            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
-        };
+        let expires = expiry_of(entry.time_in_force);
         let extras = Extras { display: entry.display, min_size: entry.min_size, expires, stop: Some(stop) };
         self.extras.insert(slot, entry.order_id, extras);
-        self.ids.insert(entry.owner, entry.client_order_id, slot);
         Placed { price: entry.price, fate: Fate::Parked }
     }
 
@@ -297,10 +295,12 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     #[must_use]
     pub fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
-        self.ids.get(&self.arena, owner, client_order_id).map(Handle)
+        let tag = self.ids.tag_of(owner, client_order_id);
+        self.ids.get(&self.arena, tag, owner, client_order_id).map(Handle)
     }
 
     /// An open order as it stands.
+    #[inline]
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
         let order = &self.arena[handle.0];
@@ -567,7 +567,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     pub(crate) fn forget(&mut self, slot: Slot) {
         let order = &self.arena[slot];
-        self.ids.remove(order.owner, order.client_order_id, slot);
+        self.ids.remove(order.tag, slot);
         if order.plain == Plain::No {
             self.extras.remove(slot, order.order_id);
         }
@@ -663,6 +663,13 @@ fn bound_of(side: Side, band: Band) -> Rank {
     match side {
         Side::Buy => Rank::of(Side::Sell, band.high),
         Side::Sell => Rank::of(Side::Buy, band.low),
+    }
+}
+
+fn expiry_of(time_in_force: TimeInForce) -> Option<TimeNs> {
+    match time_in_force {
+        TimeInForce::GoodTill(time) => Some(time),
+        TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
     }
 }
 

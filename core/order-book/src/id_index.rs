@@ -28,7 +28,7 @@ pub(crate) struct IdIndex {
 }
 
 const CAPACITY_MIN: usize = 256;
-const SPREAD: usize = 4;
+const SPREAD: usize = 8;
 
 impl IdIndex {
     pub(crate) fn new(hash_seed: u64) -> Self {
@@ -47,8 +47,9 @@ impl IdIndex {
         }
     }
 
+    /// The hash of a name, by which the other operations know it. An order keeps its own.
     #[inline]
-    fn tag_of(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
+    pub(crate) fn tag_of(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
         let name = client_order_id.0 ^ (u64::from(owner.0) << 32).wrapping_mul(0xA24B_AED4_963E_E407);
         let product = u128::from(name ^ self.key[0]) * u128::from(u64::from(owner.0) ^ self.key[1]);
         let folded = (product as u64) ^ ((product >> 64) as u64);
@@ -66,15 +67,9 @@ impl IdIndex {
         self.entries.len() - 1
     }
 
-    /// Where the order of that name lies.
+    /// Where the order of that name lies, whose hash is `tag`.
     #[inline]
-    pub(crate) fn get(&self, arena: &Arena, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
-        let tag = self.tag_of(owner, client_order_id);
-        self.search(arena, tag, owner, client_order_id)
-    }
-
-    #[inline]
-    fn search(&self, arena: &Arena, tag: u32, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
+    pub(crate) fn get(&self, arena: &Arena, tag: u32, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Slot> {
         let mut place = self.home(tag);
         loop {
             let entry = self.entries[place & self.mask()];
@@ -88,11 +83,10 @@ impl IdIndex {
 
     /// Adds a name that is not there.
     #[inline]
-    pub(crate) fn insert(&mut self, owner: OwnerId, client_order_id: ClientOrderId, slot: Slot) {
+    pub(crate) fn insert(&mut self, tag: u32, slot: Slot) {
         if (self.count + 1) * SPREAD > self.entries.len() {
             self.resize(self.entries.len() * 2);
         }
-        let tag = self.tag_of(owner, client_order_id);
         self.place(Entry { tag, slot: Some(slot) });
         self.count += 1;
     }
@@ -109,9 +103,9 @@ impl IdIndex {
 
     /// Takes out the name of the order at `slot`, and moves back the entries that had made way for it.
     #[inline]
-    pub(crate) fn remove(&mut self, owner: OwnerId, client_order_id: ClientOrderId, slot: Slot) {
+    pub(crate) fn remove(&mut self, tag: u32, slot: Slot) {
         let mask = self.mask();
-        let mut hole = self.home(self.tag_of(owner, client_order_id)) & mask;
+        let mut hole = self.home(tag) & mask;
         while self.entries[hole].slot != Some(slot) {
             assert!(self.entries[hole].slot.is_some(), "an open order has an index entry");
             hole = (hole + 1) & mask;

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::hint::select_unpredictable;
 
+use crate::arena::Slot;
 use crate::price_index::{Level, PriceIndex, Rank};
 
 const WINDOW: usize = 4096;
@@ -286,6 +287,11 @@ impl PriceIndex for Ladder {
     #[inline]
     fn prefetch(&self, rank: Rank) {
         walras_types::prefetch(&self.ring[place_of(rank)]);
+    }
+
+    #[inline]
+    fn guess_tail(&self, rank: Rank) -> Option<Slot> {
+        self.ring[place_of(rank)].tail
     }
 
     fn level_count(&self) -> usize {

@@ -79,6 +79,7 @@ impl Level {
 }
 
 /// The price levels of one side, by rank. A level that is present holds at least one order, except inside one operation of the book.
+#[allow(private_interfaces)]
 pub trait PriceIndex: Default {
     /// The best rank, [`Rank::BOTTOM`] when there is none.
     fn best(&self) -> Rank;
@@ -105,6 +106,12 @@ pub trait PriceIndex: Default {
     #[inline]
     fn prefetch(&self, rank: Rank) {
         let _ = rank;
+    }
+    /// The last order of a level, if that is an array access away; anything otherwise.
+    #[inline]
+    fn guess_tail(&self, rank: Rank) -> Option<Slot> {
+        let _ = rank;
+        None
     }
     /// How many levels there are.
     fn level_count(&self) -> usize;

@@ -130,7 +130,7 @@ impl<I: PriceIndex> OrderBook<I> {
             trigger: order.trigger,
         };
         self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
-        let slot = self.ids.get(&self.arena, order.owner, order.client_order_id).expect("the order was just added");
+        let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0).expect("the order was just added");
         let placed = &mut self.arena[slot];
         placed.seniority = order.seniority;
         if placed.place == Place::Displayed {
@@ -179,7 +179,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let mut special = 0;
         let mut expiring = 0;
         for (slot, order) in self.arena.iter() {
-            assert_eq!(self.ids.get(&self.arena, order.owner, order.client_order_id), Some(slot), "a name leads elsewhere");
+            assert_eq!(self.find(order.owner, order.client_order_id), Some(Handle(slot)), "a name leads elsewhere");
             if order.plain == crate::arena::Plain::No {
                 special += 1;
                 expiring += usize::from(self.extras.get(slot).expires.is_some());

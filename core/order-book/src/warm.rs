@@ -14,16 +14,21 @@ use crate::price_index::{PriceIndex, Rank};
 /// Orders from which fetching ahead pays.
 const WARM_FROM: usize = 8_192;
 
-/// How far a command's memory has been fetched: made by the first step, advanced by the next.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Warmth {
-    /// Nothing to fetch.
-    #[default]
-    None,
-    /// The place of a name was asked for.
-    Name(u32),
-    /// The level of a price was asked for.
-    Level(Side, PriceTicks),
+/// What a later command will touch, as far as it is known. Made by [`OrderBook::warm`] for the next steps.
+///
+/// Whether a command names an order or enters one is a coin toss, so no step branches on it: a command that does the one fetches,
+/// harmlessly, for the other too.
+#[derive(Clone, Copy, Debug)]
+pub struct Warmth {
+    tag: u32,
+    side: Side,
+    rank: Rank,
+}
+
+impl Default for Warmth {
+    fn default() -> Self {
+        Self { tag: 0, side: Side::Buy, rank: Rank::of(Side::Buy, PriceTicks::MIN) }
+    }
 }
 
 impl<I: PriceIndex> OrderBook<I> {
@@ -34,45 +39,28 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena.live_count() >= WARM_FROM
     }
 
-    /// First step for a command that names an order; some twelve commands ahead.
+    /// First step, some twelve commands ahead. `price` is where the order will stand; [`PriceTicks::MIN`] when the command does not say.
     #[inline]
     #[must_use]
-    pub fn warm_name(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Warmth {
-        Warmth::Name(self.ids.prefetch(owner, client_order_id))
-    }
-
-    /// First step for a command that enters an order.
-    #[inline]
-    #[must_use]
-    pub fn warm_entry(&self, owner: OwnerId, client_order_id: ClientOrderId, side: Side, price: PriceTicks) -> Warmth {
-        self.ids.prefetch(owner, client_order_id);
-        self.sides[side as usize].displayed.prefetch(Rank::of(side, price));
-        Warmth::Level(side, price)
+    pub fn warm(&self, owner: OwnerId, client_order_id: ClientOrderId, side: Side, price: PriceTicks) -> Warmth {
+        let rank = Rank::of(side, price);
+        self.sides[side as usize].displayed.prefetch(rank);
+        Warmth { tag: self.ids.prefetch(owner, client_order_id), side, rank }
     }
 
     /// Second step, once the first has had time to arrive; some eight commands ahead.
     #[inline]
     pub fn warm_order(&self, warmth: Warmth) {
-        match warmth {
-            Warmth::Name(hash) => self.arena.prefetch(self.ids.guess(hash)),
-            Warmth::Level(side, price) => {
-                let level = self.sides[side as usize].displayed.get(Rank::of(side, price));
-                self.arena.prefetch(level.and_then(|level| level.tail));
-            }
-            Warmth::None => {}
-        }
+        self.arena.prefetch(self.ids.guess(warmth.tag));
+        self.arena.prefetch(self.sides[warmth.side as usize].displayed.guess_tail(warmth.rank));
     }
 
     /// Third step; some four commands ahead.
     #[inline]
     pub fn warm_neighbours(&self, warmth: Warmth) {
-        if let Warmth::Name(hash) = warmth
-            && let Some(slot) = self.ids.guess(hash)
-        {
-            let order = &self.arena[slot];
-            self.arena.prefetch(order.prev);
-            self.arena.prefetch(order.next);
-            self.sides[order.side as usize].displayed.prefetch(order.rank);
-        }
+        let (side, rank, prev, next) = self.arena.guess_links(self.ids.guess(warmth.tag));
+        self.arena.prefetch(prev);
+        self.arena.prefetch(next);
+        self.sides[side as usize].displayed.prefetch(rank);
     }
 }
