@@ -1,0 +1,345 @@
+//! The gate: keys, stamps, signatures, permissions, nonces and throttles, in the order in which a request passes them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use base64ct::{Base64UrlUnpadded, Encoding};
+use walras_types::{AccountId, RejectReason};
+
+use crate::key::{Algorithm, KeyError, KeyRecord, Permission, Permissions};
+use crate::key_id::KeyId;
+use crate::limits::{KEYS_MAX, NONCE_LEN_MAX, NONCES_MAX, NONCES_PER_KEY_MAX, SOURCES_MAX};
+use crate::nonce::{Fingerprint, NonceCache, NonceRefusal};
+use crate::signing::{AuthFields, Request, signed_bytes};
+use crate::throttle::{Denied, Rate, Throttle};
+
+/// What the gate is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    /// Earlier stamps are stale: the time of start, since nonces taken before it are unknown. A client whose clock was ahead of the venue's
+    /// may have signed, before a restart, a stamp that lies after it; to close that too, pass the time of start plus `stamp_ahead_ns_max`
+    /// (signed requests are then refused for that long after a start).
+    pub stamps_from_ns: u64,
+    /// How far a stamp may lie behind the clock.
+    pub stamp_age_ns_max: u64,
+    /// How far a stamp may lie ahead of the clock.
+    pub stamp_ahead_ns_max: u64,
+    /// Signed requests of one key.
+    pub key_rate: Rate,
+    /// All requests of one source.
+    pub source_rate: Rate,
+    /// Nonces remembered per key.
+    pub nonces_per_key_max: usize,
+    /// Nonces remembered in all.
+    pub nonces_max: usize,
+    /// Sources remembered.
+    pub sources_max: usize,
+}
+
+impl GatewayConfig {
+    /// Stamps within 5 s of the clock and none before `started_at_ns`; 1,000 requests a second and key, 2,000 a second and source, each
+    /// with a second's burst.
+    #[must_use]
+    pub fn new(started_at_ns: u64) -> Self {
+        let rate = |per_second| Rate::new(per_second, per_second).expect("a thousand is not zero");
+        Self {
+            stamps_from_ns: started_at_ns,
+            stamp_age_ns_max: 5_000_000_000,
+            stamp_ahead_ns_max: 5_000_000_000,
+            key_rate: rate(1_000),
+            source_rate: rate(2_000),
+            nonces_per_key_max: NONCES_PER_KEY_MAX,
+            nonces_max: NONCES_MAX,
+            sources_max: SOURCES_MAX,
+        }
+    }
+}
+
+/// Where a request comes from, as far as throttling tells sources apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(u128);
+
+impl SourceId {
+    /// An IPv4 address, or an IPv6 network of 64 bits (whose owner can use any address in it).
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
+            IpAddr::V6(v6) => Self(v6.to_bits() >> 64 << 64),
+        }
+    }
+}
+
+/// A refused request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}{}{}", if detail.is_some() { " " } else { "" }, detail.as_deref().unwrap_or_default())]
+pub struct Refusal {
+    /// The numbered reason, from 100.
+    pub reason: RejectReason,
+    /// What exactly, where more can be said.
+    pub detail: Option<Cow<'static, str>>,
+    /// For [`RejectReason::Throttled`]: how long to wait, if waiting helps.
+    pub retry_after_ns: Option<u64>,
+}
+
+impl Refusal {
+    fn new(reason: RejectReason) -> Self {
+        Self { reason, detail: None, retry_after_ns: None }
+    }
+
+    fn with(reason: RejectReason, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { detail: Some(detail.into()), ..Self::new(reason) }
+    }
+
+    fn throttled(denied: Denied, detail: &'static str) -> Self {
+        Self { retry_after_ns: denied.retry_after_ns, ..Self::with(RejectReason::Throttled, detail) }
+    }
+}
+
+/// A request whose signature is its key's: not yet admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    key_id: KeyId,
+    key_serial: u64,
+    stamp_ns: u64,
+    fingerprint: Fingerprint,
+}
+
+/// Who sent an admitted request. Kept by a WebSocket connection for the requests that follow, see [`Gateway::charge`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Principal {
+    key_id: KeyId,
+    key_serial: u64,
+    account: Option<AccountId>,
+    permissions: Permissions,
+}
+
+impl Principal {
+    /// The key.
+    #[must_use]
+    pub const fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
+    /// The account that it acts for; always there with read or trade permission.
+    #[must_use]
+    pub const fn account(&self) -> Option<AccountId> {
+        self.account
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub const fn permissions(&self) -> Permissions {
+        self.permissions
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    record: KeyRecord,
+    /// Tells a key from an earlier one of the same name.
+    serial: u64,
+}
+
+/// The gate.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    config: GatewayConfig,
+    keys: BTreeMap<KeyId, Held>,
+    next_serial: u64,
+    nonces: NonceCache,
+    key_throttle: Throttle<u64>,
+    source_throttle: Throttle<SourceId>,
+    now_ns: u64,
+}
+
+impl Gateway {
+    /// A gate without keys.
+    #[must_use]
+    pub fn new(config: GatewayConfig) -> Self {
+        Self {
+            config,
+            keys: BTreeMap::new(),
+            next_serial: 0,
+            nonces: NonceCache::new(config.nonces_per_key_max, config.nonces_max),
+            key_throttle: Throttle::new(config.key_rate, KEYS_MAX),
+            source_throttle: Throttle::new(config.source_rate, config.sources_max),
+            now_ns: 0,
+        }
+    }
+
+    /// Adds a key.
+    pub fn add_key(&mut self, record: KeyRecord) -> Result<(), KeyError> {
+        if self.keys.contains_key(&record.key_id()) {
+            return Err(KeyError::DuplicateId);
+        }
+        if self.keys.len() >= KEYS_MAX {
+            return Err(KeyError::TooMany);
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.keys.insert(record.key_id(), Held { record, serial });
+        Ok(())
+    }
+
+    /// Removes a key: from now on its requests, and those of connections that it opened, are refused. `false` when there is none.
+    pub fn remove_key(&mut self, key_id: KeyId) -> bool {
+        match self.keys.remove(&key_id) {
+            Some(held) => {
+                self.key_throttle.forget(&held.serial);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// All keys, by id.
+    pub fn keys(&self) -> impl Iterator<Item = &KeyRecord> {
+        self.keys.values().map(|held| &held.record)
+    }
+
+    /// Nonces and sources remembered now, for metrics.
+    #[must_use]
+    pub fn remembered(&self) -> (usize, usize) {
+        (self.nonces.len(), self.source_throttle.len())
+    }
+
+    /// All of it: a signed request from `source` that needs `permission`.
+    pub fn authorize(
+        &mut self,
+        now_ns: u64,
+        source: SourceId,
+        request: &Request<'_>,
+        fields: Option<&AuthFields>,
+        permission: Permission,
+    ) -> Result<Principal, Refusal> {
+        self.admit_source(now_ns, source, 1)?;
+        let verified = self.verify(self.now_ns, request, fields)?;
+        self.admit(now_ns, &verified, permission)
+    }
+
+    /// First of three steps, for every request, signed or not: the source's throttle. `cost` is 1 but for requests that are dear to answer.
+    pub fn admit_source(&mut self, now_ns: u64, source: SourceId, cost: u32) -> Result<(), Refusal> {
+        let now_ns = self.advance(now_ns);
+        let denied = |denied| Refusal::throttled(denied, "This address sends too much.");
+        self.source_throttle.take(source, now_ns, cost).map_err(denied)
+    }
+
+    /// Second of three steps: shape, stamp and signature. It changes nothing, so that many threads may do it at once.
+    pub fn verify(&self, now_ns: u64, request: &Request<'_>, fields: Option<&AuthFields>) -> Result<Verified, Refusal> {
+        let fields = fields.ok_or(Refusal::new(RejectReason::Unauthenticated))?;
+        let malformed = |detail| Refusal::with(RejectReason::Malformed, detail);
+        if [request.method, request.path].iter().any(|part| part.is_empty() || !part.bytes().all(|b| b.is_ascii_graphic())) {
+            return Err(malformed("Method and path are visible ASCII without spaces."));
+        }
+        let nonce = fields.nonce.as_str();
+        if nonce.is_empty() || nonce.len() > NONCE_LEN_MAX || !nonce.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(malformed("The nonce is 1 to 64 visible ASCII characters."));
+        }
+        let stamp_ns = parse_stamp(&fields.timestamp)
+            .ok_or_else(|| malformed("The timestamp is nanoseconds since the Unix epoch in digits, without leading zeros."))?;
+        self.check_stamp(now_ns.max(self.now_ns), stamp_ns)?;
+        let held = KeyId::new(&fields.key).and_then(|key_id| self.keys.get(&key_id));
+        let held = held.ok_or(Refusal::new(RejectReason::UnknownKey))?;
+        let signature = decode_signature(held.record.credential().algorithm(), &fields.signature)?;
+        if !held.record.credential().verifies(&signed_bytes(request, &fields.timestamp, nonce), &signature) {
+            return Err(Refusal::new(RejectReason::SignatureInvalid));
+        }
+        let key_id = held.record.key_id();
+        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, fingerprint: Fingerprint::of(key_id, nonce) })
+    }
+
+    /// Last of three steps: permission, stamp (again: time has passed), nonce and the key's throttle.
+    pub fn admit(&mut self, now_ns: u64, verified: &Verified, permission: Permission) -> Result<Principal, Refusal> {
+        let now_ns = self.advance(now_ns);
+        let held = self.held(verified.key_id, verified.key_serial)?;
+        let principal = Principal {
+            key_id: verified.key_id,
+            key_serial: held.serial,
+            account: held.record.account(),
+            permissions: held.record.permissions(),
+        };
+        check_permission(principal.permissions, permission)?;
+        self.check_stamp(now_ns, verified.stamp_ns)?;
+        self.nonces.expire(now_ns);
+        self.nonces.check(verified.key_id, verified.fingerprint).map_err(refuse_nonce)?;
+        self.take_key_token(now_ns, principal.key_serial, 1)?;
+        let last_ns = verified.stamp_ns.saturating_add(self.config.stamp_age_ns_max);
+        self.nonces.take(verified.key_id, verified.fingerprint, last_ns).expect("it was checked just now");
+        Ok(principal)
+    }
+
+    /// A further request of a connection that `principal` opened: is its key still there, may it, and not too often?
+    pub fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, cost: u32) -> Result<(), Refusal> {
+        let now_ns = self.advance(now_ns);
+        let permissions = self.held(principal.key_id, principal.key_serial)?.record.permissions();
+        check_permission(permissions, permission)?;
+        self.take_key_token(now_ns, principal.key_serial, cost)
+    }
+
+    fn advance(&mut self, now_ns: u64) -> u64 {
+        self.now_ns = self.now_ns.max(now_ns);
+        self.now_ns
+    }
+
+    fn held(&self, key_id: KeyId, serial: u64) -> Result<&Held, Refusal> {
+        let held = self.keys.get(&key_id).filter(|held| held.serial == serial);
+        held.ok_or_else(|| Refusal::with(RejectReason::UnknownKey, "The key was removed."))
+    }
+
+    fn take_key_token(&mut self, now_ns: u64, serial: u64, cost: u32) -> Result<(), Refusal> {
+        self.key_throttle.take(serial, now_ns, cost).map_err(|denied| Refusal::throttled(denied, "This key sends too much."))
+    }
+
+    fn check_stamp(&self, now_ns: u64, stamp_ns: u64) -> Result<(), Refusal> {
+        let stale = |detail: String| Err(Refusal::with(RejectReason::TimestampStale, detail));
+        let age_ns = now_ns.saturating_sub(stamp_ns);
+        let ahead_ns = stamp_ns.saturating_sub(now_ns);
+        if age_ns > self.config.stamp_age_ns_max {
+            stale(format!("It is {} ms behind.", age_ns / 1_000_000))
+        } else if ahead_ns > self.config.stamp_ahead_ns_max {
+            stale(format!("It is {} ms ahead.", ahead_ns / 1_000_000))
+        } else if stamp_ns < self.config.stamps_from_ns {
+            stale("It is from before the gateway's start: sign the request anew.".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn check_permission(permissions: Permissions, permission: Permission) -> Result<(), Refusal> {
+    if permissions.allow(permission) {
+        Ok(())
+    } else {
+        Err(Refusal::with(RejectReason::Forbidden, format!("It lacks the permission \"{}\".", permission.name())))
+    }
+}
+
+fn refuse_nonce(refusal: NonceRefusal) -> Refusal {
+    match refusal {
+        NonceRefusal::Used => Refusal::new(RejectReason::NonceReused),
+        NonceRefusal::KeyFull => {
+            Refusal::with(RejectReason::Throttled, "This key has too many requests in the window of acceptable stamps.")
+        }
+        NonceRefusal::Full => {
+            Refusal::with(RejectReason::Throttled, "The venue has too many requests in the window of acceptable stamps.")
+        }
+    }
+}
+
+/// Digits without leading zeros, so that one number has one text.
+fn parse_stamp(text: &str) -> Option<u64> {
+    let canonical = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    if canonical { text.parse().ok() } else { None }
+}
+
+fn decode_signature(algorithm: Algorithm, text: &str) -> Result<Vec<u8>, Refusal> {
+    let (len, detail) = match algorithm {
+        Algorithm::Ed25519 => (64, "An ed25519 signature is 64 bytes in base64url without padding (86 characters)."),
+        Algorithm::HmacSha256 => (32, "An hmac-sha256 signature is 32 bytes in base64url without padding (43 characters)."),
+    };
+    // The length is compared first, so that an overlong text costs nothing.
+    let bytes = (text.len() == (len * 4_usize).div_ceil(3)).then(|| Base64UrlUnpadded::decode_vec(text).ok()).flatten();
+    bytes.ok_or_else(|| Refusal::with(RejectReason::SignatureInvalid, detail))
+}

@@ -1,0 +1,333 @@
+//! Requests through the whole gate: each way to be refused, and that a refusal costs nobody else anything.
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+use std::net::IpAddr;
+
+use proptest::prelude::*;
+use walras_gateway::{
+    Algorithm, AuthFields, ClientKey, Gateway, GatewayConfig, KeyError, KeyId, Permission, Permissions, Principal, Rate, Refusal,
+    Request, SourceId, generate_nonce,
+};
+use walras_types::{AccountId, RejectReason};
+
+const SECOND: u64 = 1_000_000_000;
+const START: u64 = 1_700_000_000 * SECOND;
+const NOW: u64 = START + 60 * SECOND;
+const ORDER: Request<'static> = Request { method: "POST", path: "/v1/orders", body: b"{\"size\":\"1\"}" };
+
+fn key(algorithm: Algorithm, number: u8) -> ClientKey {
+    ClientKey::generate(algorithm, &[number; ClientKey::ENTROPY_LEN])
+}
+
+fn permissions(list: &[Permission]) -> Permissions {
+    list.iter().copied().collect()
+}
+
+fn source(text: &str) -> SourceId {
+    SourceId::of(text.parse::<IpAddr>().unwrap())
+}
+
+struct Setup {
+    gateway: Gateway,
+    trader: ClientKey,
+}
+
+fn setup_with(algorithm: Algorithm, config: GatewayConfig) -> Setup {
+    let mut gateway = Gateway::new(config);
+    let trader = key(algorithm, 1);
+    gateway.add_key(trader.record(Some(AccountId(7)), permissions(&[Permission::Read, Permission::Trade])).unwrap()).unwrap();
+    Setup { gateway, trader }
+}
+
+fn setup() -> Setup {
+    setup_with(Algorithm::Ed25519, GatewayConfig::new(START))
+}
+
+impl Setup {
+    fn send(&mut self, now_ns: u64, fields: &AuthFields) -> Result<Principal, Refusal> {
+        self.gateway.authorize(now_ns, source("10.0.0.1"), &ORDER, Some(fields), Permission::Trade)
+    }
+
+    fn reason(&mut self, now_ns: u64, fields: &AuthFields) -> Option<RejectReason> {
+        self.send(now_ns, fields).err().map(|refusal| refusal.reason)
+    }
+}
+
+#[test]
+fn a_signed_request_says_who_sent_it_and_is_taken_once() {
+    for algorithm in [Algorithm::Ed25519, Algorithm::HmacSha256] {
+        let mut setup = setup_with(algorithm, GatewayConfig::new(START));
+        let fields = setup.trader.sign(&ORDER, NOW, &generate_nonce(&[9; 16]));
+        let principal = setup.send(NOW, &fields).unwrap();
+        assert_eq!((principal.account(), principal.key_id()), (Some(AccountId(7)), setup.trader.key_id()));
+        assert_eq!(setup.reason(NOW, &fields), Some(RejectReason::NonceReused));
+        // To the last moment that its stamp is acceptable, and after that it is stale.
+        assert_eq!(setup.reason(NOW + 5 * SECOND, &fields), Some(RejectReason::NonceReused));
+        assert_eq!(setup.reason(NOW + 5 * SECOND + 1, &fields), Some(RejectReason::TimestampStale));
+        // The same nonce with another stamp is a reuse while it is remembered, and a new one afterwards.
+        let nonce = fields.nonce.clone();
+        let again = setup.trader.sign(&ORDER, NOW + 6 * SECOND, &nonce);
+        assert!(setup.send(NOW + 6 * SECOND, &again).is_ok());
+        let once_more = setup.trader.sign(&ORDER, NOW + 7 * SECOND, &nonce);
+        assert_eq!(setup.reason(NOW + 7 * SECOND, &once_more), Some(RejectReason::NonceReused));
+    }
+}
+
+#[test]
+fn a_clock_that_steps_back_brings_no_nonce_back() {
+    let mut setup = setup();
+    let fields = setup.trader.sign(&ORDER, NOW, "n");
+    setup.send(NOW, &fields).unwrap();
+    let later = setup.trader.sign(&ORDER, NOW + 60 * SECOND, "m");
+    setup.send(NOW + 60 * SECOND, &later).unwrap();
+    assert_eq!(setup.reason(NOW, &fields), Some(RejectReason::TimestampStale));
+}
+
+#[test]
+fn stamps_are_held_against_the_clock_and_the_start() {
+    let setup = setup();
+    for (now_ns, stamp_ns, expected) in [
+        (NOW, NOW - 5 * SECOND, None),
+        (NOW, NOW - 5 * SECOND - 1, Some("It is 5000 ms behind.")),
+        (NOW, NOW + 5 * SECOND, None),
+        (NOW, NOW + 5 * SECOND + 1, Some("It is 5000 ms ahead.")),
+        (NOW, 0, Some("It is 1700000060000 ms behind.")),
+        (NOW, u64::MAX, Some("It is 16746744013709 ms ahead.")),
+    ] {
+        let fields = setup.trader.sign(&ORDER, stamp_ns, "n");
+        let refusal = setup.gateway.verify(now_ns, &ORDER, Some(&fields)).err();
+        assert_eq!(refusal.as_ref().and_then(|r| r.detail.as_deref()), expected, "{stamp_ns}");
+        assert!(refusal.is_none_or(|r| r.reason == RejectReason::TimestampStale));
+    }
+    let mut fresh = self::setup();
+    let before = fresh.trader.sign(&ORDER, START - 1, "n");
+    let refusal = fresh.send(START, &before).unwrap_err();
+    assert_eq!(refusal.reason, RejectReason::TimestampStale);
+    assert!(refusal.to_string().contains("sign the request anew"), "{refusal}");
+    let at = fresh.trader.sign(&ORDER, START, "n");
+    assert!(fresh.send(START, &at).is_ok());
+}
+
+#[test]
+fn every_signed_part_matters() {
+    for algorithm in [Algorithm::Ed25519, Algorithm::HmacSha256] {
+        let mut setup = setup_with(algorithm, GatewayConfig::new(START));
+        let fields = setup.trader.sign(&ORDER, NOW, "nonce");
+        for request in [
+            Request { method: "GET", ..ORDER },
+            Request { path: "/v1/orders?x", ..ORDER },
+            Request { body: b"{\"size\":\"9\"}", ..ORDER },
+            Request::WEB_SOCKET,
+        ] {
+            let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &request, Some(&fields), Permission::Trade);
+            assert_eq!(refused.unwrap_err().reason, RejectReason::SignatureInvalid, "{request:?}");
+        }
+        for altered in [
+            AuthFields { timestamp: (NOW + 1).to_string(), ..fields.clone() },
+            AuthFields { nonce: "nonce2".into(), ..fields.clone() },
+            AuthFields { signature: key(algorithm, 1).sign(&ORDER, NOW, "other").signature, ..fields.clone() },
+        ] {
+            assert_eq!(setup.reason(NOW, &altered), Some(RejectReason::SignatureInvalid), "{altered:?}");
+        }
+        // None of that used up the nonce.
+        assert!(setup.send(NOW, &fields).is_ok());
+    }
+}
+
+#[test]
+fn another_key_is_not_this_key() {
+    let mut setup = setup();
+    let other = key(Algorithm::Ed25519, 2);
+    let fields = other.sign(&ORDER, NOW, "n");
+    assert_eq!(setup.reason(NOW, &fields), Some(RejectReason::UnknownKey));
+    let forged = AuthFields { key: setup.trader.key_id().to_string(), ..fields };
+    assert_eq!(setup.reason(NOW, &forged), Some(RejectReason::SignatureInvalid));
+    // The other algorithm's signature does not even have the length.
+    let hmac = key(Algorithm::HmacSha256, 1).sign(&ORDER, NOW, "n");
+    let mixed = AuthFields { key: setup.trader.key_id().to_string(), ..hmac };
+    let refusal = setup.send(NOW, &mixed).unwrap_err();
+    assert_eq!(refusal.reason, RejectReason::SignatureInvalid);
+    assert!(refusal.to_string().contains("86 characters"), "{refusal}");
+}
+
+#[test]
+fn malformed_fields_are_told_apart() {
+    let mut setup = setup();
+    let good = setup.trader.sign(&ORDER, NOW, "n");
+    let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &ORDER, None, Permission::Trade);
+    assert_eq!(refused.unwrap_err().reason, RejectReason::Unauthenticated);
+    let long = "n".repeat(65);
+    for nonce in ["", "a b", "a\nb", "ä", long.as_str()] {
+        let bad = AuthFields { nonce: nonce.into(), ..good.clone() };
+        assert_eq!(setup.reason(NOW, &bad), Some(RejectReason::Malformed), "{nonce:?}");
+    }
+    for timestamp in ["", "x", "-1", "+1", "1.5", "017", " 17", "18446744073709551616", "1e9"] {
+        let bad = AuthFields { timestamp: timestamp.into(), ..good.clone() };
+        assert_eq!(setup.reason(NOW, &bad), Some(RejectReason::Malformed), "{timestamp:?}");
+    }
+    for id in ["", "ed_", "nobody", "ed_\n", "ed_0123456789012345678901234567890123456789"] {
+        let bad = AuthFields { key: id.into(), ..good.clone() };
+        assert_eq!(setup.reason(NOW, &bad), Some(RejectReason::UnknownKey), "{id:?}");
+    }
+    let huge = "A".repeat(1 << 20);
+    let padded = format!("{}==", good.signature);
+    let plain = good.signature.replace(['-', '_'], "/");
+    for signature in ["", "?", huge.as_str(), &padded, &good.signature[1..], &format!("{}=", &good.signature[1..]), &plain] {
+        let bad = AuthFields { signature: signature.into(), ..good.clone() };
+        assert_eq!(setup.reason(NOW, &bad), Some(RejectReason::SignatureInvalid));
+    }
+    for (method, path) in [("", "/"), ("GET", ""), ("GET /", "x"), ("GET", "/v1\n17"), ("GET", "/ä")] {
+        let request = Request { method, path, body: b"" };
+        let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &request, Some(&good), Permission::Trade);
+        assert_eq!(refused.unwrap_err().reason, RejectReason::Malformed);
+    }
+    assert!(setup.send(NOW, &good).is_ok());
+}
+
+#[test]
+fn permissions_and_removal_hold_for_requests_and_connections() {
+    let mut setup = setup();
+    let fields = setup.trader.sign(&ORDER, NOW, "n");
+    let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &ORDER, Some(&fields), Permission::Operator).unwrap_err();
+    assert_eq!(
+        (refused.reason, refused.detail.as_deref()),
+        (RejectReason::Forbidden, Some("It lacks the permission \"operator\"."))
+    );
+    // A forbidden request did not use up its nonce.
+    let principal = setup.send(NOW, &fields).unwrap();
+    assert!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).is_ok());
+    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Operator, 1).unwrap_err().reason, RejectReason::Forbidden);
+
+    let verified = setup.gateway.verify(NOW, &ORDER, Some(&setup.trader.sign(&ORDER, NOW, "m"))).unwrap();
+    assert!(setup.gateway.remove_key(setup.trader.key_id()));
+    assert!(!setup.gateway.remove_key(setup.trader.key_id()));
+    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).unwrap_err().reason, RejectReason::UnknownKey);
+    assert_eq!(setup.gateway.admit(NOW, &verified, Permission::Read).unwrap_err().reason, RejectReason::UnknownKey);
+    // A new key of the same name is not the old one.
+    let record = setup.trader.record(Some(AccountId(8)), permissions(&[Permission::Read])).unwrap();
+    setup.gateway.add_key(record.clone()).unwrap();
+    assert_eq!(setup.gateway.add_key(record).unwrap_err(), KeyError::DuplicateId);
+    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).unwrap_err().reason, RejectReason::UnknownKey);
+    assert_eq!(setup.gateway.admit(NOW, &verified, Permission::Read).unwrap_err().reason, RejectReason::UnknownKey);
+    // And it does not make replays of the old one's requests possible.
+    let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &ORDER, Some(&fields), Permission::Read).unwrap_err();
+    assert_eq!(refused.reason, RejectReason::NonceReused);
+}
+
+#[test]
+fn throttles_count_keys_and_sources_apart() {
+    let config =
+        GatewayConfig { key_rate: Rate::new(1, 2).unwrap(), source_rate: Rate::new(1, 4).unwrap(), ..GatewayConfig::new(START) };
+    let mut setup = setup_with(Algorithm::HmacSha256, config);
+    let other = key(Algorithm::HmacSha256, 2);
+    setup.gateway.add_key(other.record(Some(AccountId(8)), permissions(&[Permission::Trade])).unwrap()).unwrap();
+    let sign = |key: &ClientKey, n: u32| key.sign(&ORDER, NOW, &n.to_string());
+    let trader = setup.trader.clone();
+    for n in 0..2 {
+        setup.send(NOW, &sign(&trader, n)).unwrap();
+    }
+    let third = sign(&trader, 3);
+    let refusal = setup.send(NOW, &third).unwrap_err();
+    assert_eq!((refusal.reason, refusal.retry_after_ns), (RejectReason::Throttled, Some(SECOND)));
+    // The source has one left, and the other key its own two.
+    setup.send(NOW, &sign(&other, 0)).unwrap();
+    let refusal = setup.send(NOW, &sign(&other, 1)).unwrap_err();
+    assert_eq!(refusal.detail.as_deref(), Some("This address sends too much."));
+    let elsewhere = source("10.0.0.2");
+    assert!(setup.gateway.authorize(NOW, elsewhere, &ORDER, Some(&sign(&other, 1)), Permission::Trade).is_ok());
+    // What was throttled may be sent again as it is.
+    assert!(setup.send(NOW + SECOND, &third).is_ok());
+}
+
+#[test]
+fn nobody_uses_up_the_allowance_of_a_key_that_is_not_theirs() {
+    let config = GatewayConfig { key_rate: Rate::new(1, 1).unwrap(), ..GatewayConfig::new(START) };
+    let mut setup = setup_with(Algorithm::HmacSha256, config);
+    let good = setup.trader.sign(&ORDER, NOW, "mine");
+    for n in 0..100 {
+        let forged =
+            AuthFields { nonce: if n % 2 == 0 { "mine".into() } else { n.to_string() }, signature: "A".repeat(43), ..good.clone() };
+        assert_eq!(setup.reason(NOW, &forged), Some(RejectReason::SignatureInvalid));
+    }
+    setup.send(NOW, &good).unwrap();
+    // Replays do not either.
+    let next = setup.trader.sign(&ORDER, NOW + SECOND, "next");
+    for _ in 0..100 {
+        assert_eq!(setup.reason(NOW + SECOND, &good), Some(RejectReason::NonceReused));
+    }
+    assert!(setup.send(NOW + SECOND, &next).is_ok());
+}
+
+#[test]
+fn a_full_memory_of_nonces_refuses_rather_than_forgets() {
+    let config = GatewayConfig { nonces_per_key_max: 3, nonces_max: 4, ..GatewayConfig::new(START) };
+    let mut setup = setup_with(Algorithm::HmacSha256, config);
+    let other = key(Algorithm::HmacSha256, 2);
+    setup.gateway.add_key(other.record(Some(AccountId(8)), permissions(&[Permission::Trade])).unwrap()).unwrap();
+    let trader = setup.trader.clone();
+    for n in 0..3 {
+        setup.send(NOW, &trader.sign(&ORDER, NOW, &n.to_string())).unwrap();
+    }
+    let refusal = setup.send(NOW, &trader.sign(&ORDER, NOW, "3")).unwrap_err();
+    assert_eq!(refusal.reason, RejectReason::Throttled);
+    assert!(refusal.to_string().contains("This key"), "{refusal}");
+    setup.send(NOW, &other.sign(&ORDER, NOW, "0")).unwrap();
+    let refusal = setup.send(NOW, &other.sign(&ORDER, NOW, "1")).unwrap_err();
+    assert!(refusal.to_string().contains("The venue"), "{refusal}");
+    assert_eq!(setup.gateway.remembered().0, 4);
+    assert_eq!(setup.reason(NOW, &trader.sign(&ORDER, NOW, "0")), Some(RejectReason::NonceReused));
+    let later = NOW + 5 * SECOND + 1;
+    assert!(setup.send(later, &trader.sign(&ORDER, later, "3")).is_ok());
+    assert_eq!(setup.gateway.remembered().0, 1);
+}
+
+#[test]
+fn sources_are_addresses_or_networks() {
+    assert_eq!(source("1.2.3.4"), source("::ffff:1.2.3.4"));
+    assert_ne!(source("1.2.3.4"), source("1.2.3.5"));
+    assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:1"));
+    assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
+}
+
+#[test]
+fn keys_are_listed_by_id() {
+    let mut setup = setup();
+    let operator = key(Algorithm::HmacSha256, 3);
+    setup.gateway.add_key(operator.record(None, permissions(&[Permission::Operator])).unwrap()).unwrap();
+    let ids: Vec<KeyId> = setup.gateway.keys().map(|record| record.key_id()).collect();
+    assert_eq!(ids, [setup.trader.key_id(), operator.key_id()]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is sent, in whatever order and however late: no signed request is taken twice, and nothing panics.
+    #[test]
+    fn no_request_is_taken_twice(
+        sends in prop::collection::vec((0u64..12, 0u64..4, 0u64..3_000_000_000, any::<bool>()), 1..60),
+        from_ahead in any::<bool>(),
+    ) {
+        let config = GatewayConfig { nonces_per_key_max: 6, ..GatewayConfig::new(START) };
+        let mut setup = setup_with(Algorithm::HmacSha256, config);
+        let mut now_ns = NOW;
+        let mut taken = std::collections::BTreeSet::new();
+        for (offset_s, nonce, step_ns, back) in sends {
+            now_ns = if back { now_ns - step_ns / 2 } else { now_ns + step_ns };
+            let stamp_ns = if from_ahead { NOW + offset_s * SECOND } else { now_ns - offset_s * SECOND };
+            let fields = setup.trader.sign(&ORDER, stamp_ns, &nonce.to_string());
+            if setup.send(now_ns, &fields).is_ok() {
+                prop_assert!(taken.insert((stamp_ns, nonce)), "taken twice: {fields:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_fields_panic(key in ".{0,40}", timestamp in "[0-9]{0,22}|.{0,5}", nonce in ".{0,70}", signature in "[A-Za-z0-9_-]{43}|.{0,90}") {
+        let mut setup = setup();
+        let id = setup.trader.key_id().to_string();
+        for key in [key, id] {
+            let fields = AuthFields { key, timestamp: timestamp.clone(), nonce: nonce.clone(), signature: signature.clone() };
+            prop_assert!(setup.send(NOW, &fields).is_err());
+        }
+    }
+}

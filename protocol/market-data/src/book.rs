@@ -1,0 +1,453 @@
+//! One instrument's public book: orders by id, price levels by side, and which levels changed since someone last asked.
+
+use std::collections::BTreeMap;
+
+use walras_types::{AccountId, OrderId, PriceTicks, Side, SizeLots};
+use walras_wire::{Priority, Resting};
+
+use crate::id_map::IdMap;
+use crate::limits::CHANGED_LEVELS_MAX;
+
+/// What a price level shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookLevel {
+    /// The price.
+    pub price: PriceTicks,
+    /// Lots that are shown there; zero only in a change that removes the level.
+    pub shown: SizeLots,
+    /// Orders that show something there.
+    pub order_count: u32,
+}
+
+/// A level's new content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelChange {
+    /// Bid or ask.
+    pub side: Side,
+    /// What it shows now; nothing (`shown` zero) when it is gone.
+    pub level: BookLevel,
+}
+
+/// What [`PublicBook::take_changes`] gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BookChanges {
+    /// The changed levels, perhaps none.
+    Levels,
+    /// More than [`CHANGED_LEVELS_MAX`] levels changed: send readers a snapshot instead.
+    TooMany,
+}
+
+/// An order as the public sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicOrder {
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// Bid or ask.
+    pub side: Side,
+    /// Its limit.
+    pub price: PriceTicks,
+    /// Lots it shows, at least 1.
+    pub shown: SizeLots,
+}
+
+/// A standing order. Hidden ones are tracked too, since they trade and may not be mistaken for unknown ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) account: AccountId,
+    pub(crate) side: Side,
+    pub(crate) price: PriceTicks,
+    pub(crate) open: SizeLots,
+    pub(crate) shown: SizeLots,
+    /// Orders of one price stand in the order of this number.
+    pub(crate) place: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Level {
+    shown: SizeLots,
+    order_count: u32,
+}
+
+/// How an event contradicts the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contradiction {
+    /// It names an order that does not stand here.
+    UnknownOrder,
+    /// It states a remainder that what stood before does not leave.
+    WrongRemainder {
+        /// What would be left.
+        expected: SizeLots,
+    },
+}
+
+/// One instrument's public book.
+#[derive(Clone, Debug, Default)]
+pub struct PublicBook {
+    orders: IdMap<Standing>,
+    bids: BTreeMap<PriceTicks, Level>,
+    asks: BTreeMap<PriceTicks, Level>,
+    next_place: u64,
+    changed: Vec<(Side, PriceTicks)>,
+    /// Length of `changed` at which duplicates are next dropped.
+    compact_at: usize,
+    changed_too_many: bool,
+}
+
+impl PublicBook {
+    /// Levels of a side, best price first.
+    pub fn levels(&self, side: Side) -> impl Iterator<Item = BookLevel> + '_ {
+        let (bids, asks) = match side {
+            Side::Buy => (Some(self.bids.iter().rev()), None),
+            Side::Sell => (None, Some(self.asks.iter())),
+        };
+        bids.into_iter().flatten().chain(asks.into_iter().flatten()).map(|(&price, level)| level.at(price))
+    }
+
+    /// The best level of a side.
+    #[must_use]
+    pub fn best(&self, side: Side) -> Option<BookLevel> {
+        let best = match side {
+            Side::Buy => self.bids.last_key_value(),
+            Side::Sell => self.asks.first_key_value(),
+        };
+        best.map(|(&price, level)| level.at(price))
+    }
+
+    /// The level at a price, `None` when nothing is shown there.
+    #[must_use]
+    pub fn level(&self, side: Side, price: PriceTicks) -> Option<BookLevel> {
+        self.side(side).get(&price).map(|level| level.at(price))
+    }
+
+    /// Levels of a side.
+    #[must_use]
+    pub fn level_count(&self, side: Side) -> usize {
+        self.side(side).len()
+    }
+
+    /// An order, if it shows anything.
+    #[must_use]
+    pub fn order(&self, order_id: OrderId) -> Option<PublicOrder> {
+        self.orders.get(order_id).and_then(|standing| standing.public(order_id))
+    }
+
+    /// Orders that stand, shown or not.
+    #[must_use]
+    pub fn standing_count(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// All orders that show something: bids before asks, best price first, first in queue first. Costs a sort of the whole book.
+    #[must_use]
+    pub fn orders(&self) -> Vec<PublicOrder> {
+        let mut found: Vec<(u64, PublicOrder)> =
+            self.orders.sorted().into_iter().filter_map(|(id, s)| Some((s.place, s.public(id)?))).collect();
+        found.sort_unstable_by_key(|&(place, order)| {
+            let ticks = order.price.get();
+            (order.side, if order.side == Side::Buy { -ticks } else { ticks }, place)
+        });
+        found.into_iter().map(|(_, order)| order).collect()
+    }
+
+    /// Appends the levels that changed since the last take, each with its content now, bids before asks by ascending price. For one
+    /// taker, who hands them to all readers: since they are absolute, a reader may see a change that its snapshot already held.
+    pub fn take_changes(&mut self, out: &mut Vec<LevelChange>) -> BookChanges {
+        if std::mem::take(&mut self.changed_too_many) {
+            self.changed.clear();
+            return BookChanges::TooMany;
+        }
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        let mut changed = std::mem::take(&mut self.changed);
+        out.extend(changed.drain(..).map(|(side, price)| LevelChange {
+            side,
+            level: self.level(side, price).unwrap_or(BookLevel { price, shown: SizeLots::ZERO, order_count: 0 }),
+        }));
+        self.changed = changed;
+        self.compact_at = 0;
+        BookChanges::Levels
+    }
+
+    /// Whether [`PublicBook::take_changes`] would give anything.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.changed_too_many || !self.changed.is_empty()
+    }
+
+    pub(crate) fn owner(&self, order_id: OrderId) -> Option<AccountId> {
+        self.orders.get(order_id).map(|standing| standing.account)
+    }
+
+    pub(crate) fn standing(&self) -> Vec<(OrderId, &Standing)> {
+        self.orders.sorted()
+    }
+
+    pub(crate) fn next_place(&self) -> u64 {
+        self.next_place
+    }
+
+    /// Puts back an order of a snapshot. `false` when its id is there already.
+    pub(crate) fn restore(&mut self, order_id: OrderId, standing: Standing) -> bool {
+        self.next_place = self.next_place.max(standing.place + 1);
+        self.show(standing.side, standing.price, SizeLots::ZERO, standing.shown);
+        self.orders.insert(order_id, standing).is_none()
+    }
+
+    /// All orders of a snapshot are back: readers need a snapshot too, so nothing counts as changed.
+    pub(crate) fn restored(&mut self, next_place: u64) {
+        self.next_place = next_place;
+        self.changed = Vec::new();
+        self.changed_too_many = true;
+    }
+
+    /// An order entered, or changed its terms: it stands as `resting` says.
+    pub(crate) fn put(
+        &mut self,
+        order_id: OrderId,
+        account: AccountId,
+        side: Side,
+        price: PriceTicks,
+        priority: Priority,
+        resting: Resting,
+    ) {
+        let before = self.remove(order_id);
+        if resting.open.is_zero() {
+            return;
+        }
+        let place = match (priority, before) {
+            (Priority::Kept, Some(standing)) => standing.place,
+            (Priority::Kept, None) | (Priority::Lost, _) => self.take_place(),
+        };
+        self.show(side, price, SizeLots::ZERO, resting.shown);
+        self.orders.insert(order_id, Standing { account, side, price, open: resting.open, shown: resting.shown, place });
+    }
+
+    /// A standing order traded, and `open` is left of it.
+    pub(crate) fn trade(&mut self, order_id: OrderId, size: SizeLots, open: SizeLots) -> Result<(), Contradiction> {
+        let Some(standing) = self.orders.get(order_id).copied() else {
+            return Err(Contradiction::UnknownOrder);
+        };
+        let shown = standing.shown.saturating_sub(size).min(open);
+        self.change(order_id, standing, Resting { open, shown });
+        // Computed without overflow whatever the event says: a wrong one is reported, not a panic.
+        match standing.open.get().checked_sub(size.get()) {
+            Some(expected) if expected == open.get() => Ok(()),
+            expected => Err(Contradiction::WrongRemainder { expected: SizeLots::new(expected.unwrap_or(0)) }),
+        }
+    }
+
+    /// A standing order shrank to `resting`.
+    pub(crate) fn reduce(&mut self, order_id: OrderId, resting: Resting) -> Result<(), Contradiction> {
+        let Some(standing) = self.orders.get(order_id).copied() else {
+            return Err(Contradiction::UnknownOrder);
+        };
+        self.change(order_id, standing, resting);
+        Ok(())
+    }
+
+    /// An iceberg shows its next slice, at the back of its level.
+    pub(crate) fn replenish(&mut self, order_id: OrderId, shown: SizeLots) -> Result<(), Contradiction> {
+        let Some(standing) = self.orders.get(order_id).copied() else {
+            return Err(Contradiction::UnknownOrder);
+        };
+        self.change(order_id, standing, Resting { open: standing.open, shown });
+        let place = self.take_place();
+        if let Some(standing) = self.orders.get_mut(order_id) {
+            standing.place = place;
+        }
+        Ok(())
+    }
+
+    /// An order is gone, if it stood at all.
+    pub(crate) fn remove(&mut self, order_id: OrderId) -> Option<Standing> {
+        let standing = self.orders.remove(order_id)?;
+        self.show(standing.side, standing.price, standing.shown, SizeLots::ZERO);
+        Some(standing)
+    }
+
+    fn take_place(&mut self) -> u64 {
+        self.next_place += 1;
+        self.next_place - 1
+    }
+
+    fn side(&self, side: Side) -> &BTreeMap<PriceTicks, Level> {
+        match side {
+            Side::Buy => &self.bids,
+            Side::Sell => &self.asks,
+        }
+    }
+
+    fn change(&mut self, order_id: OrderId, before: Standing, after: Resting) {
+        if after.open.is_zero() {
+            self.remove(order_id);
+            return;
+        }
+        self.show(before.side, before.price, before.shown, after.shown);
+        let standing = self.orders.get_mut(order_id).expect("the caller found the order");
+        standing.open = after.open;
+        standing.shown = after.shown;
+    }
+
+    /// One order at a level shows `after` instead of `before`.
+    fn show(&mut self, side: Side, price: PriceTicks, before: SizeLots, after: SizeLots) {
+        if before == after {
+            return;
+        }
+        let levels = match side {
+            Side::Buy => &mut self.bids,
+            Side::Sell => &mut self.asks,
+        };
+        let level = levels.entry(price).or_default();
+        level.shown = level.shown - before + after;
+        level.order_count = level.order_count - u32::from(!before.is_zero()) + u32::from(!after.is_zero());
+        if level.order_count == 0 {
+            assert!(level.shown.is_zero(), "a level of no orders shows {} lots", level.shown);
+            levels.remove(&price);
+        }
+        self.mark(side, price);
+    }
+
+    fn mark(&mut self, side: Side, price: PriceTicks) {
+        if self.changed_too_many || self.changed.last() == Some(&(side, price)) {
+            return;
+        }
+        self.changed.push((side, price));
+        // Prices near the touch change again and again: drop the duplicates each time the list has doubled.
+        if self.changed.len() >= self.compact_at.max(1024) {
+            self.changed.sort_unstable();
+            self.changed.dedup();
+            self.compact_at = 2 * self.changed.len();
+            if self.changed.len() > CHANGED_LEVELS_MAX {
+                self.changed_too_many = true;
+                self.changed = Vec::new();
+            }
+        }
+    }
+
+    /// Panics unless levels are the sums of their orders. For tests and simulation.
+    pub fn check_invariants(&self) {
+        let mut sums: BTreeMap<(Side, PriceTicks), Level> = BTreeMap::new();
+        for (id, standing) in self.orders.sorted() {
+            assert!(!standing.open.is_zero() && standing.shown <= standing.open, "order {id}: {standing:?}");
+            assert!(standing.place < self.next_place, "order {id}: a place that was not given yet");
+            if !standing.shown.is_zero() {
+                let sum = sums.entry((standing.side, standing.price)).or_default();
+                sum.shown += standing.shown;
+                sum.order_count += 1;
+            }
+        }
+        let held: BTreeMap<(Side, PriceTicks), Level> = Side::BOTH
+            .into_iter()
+            .flat_map(|side| self.side(side).iter().map(move |(&price, &level)| ((side, price), level)))
+            .collect();
+        assert_eq!(sums, held, "levels are not the sums of their orders");
+    }
+}
+
+impl Level {
+    fn at(self, price: PriceTicks) -> BookLevel {
+        BookLevel { price, shown: self.shown, order_count: self.order_count }
+    }
+}
+
+impl Standing {
+    fn public(&self, order_id: OrderId) -> Option<PublicOrder> {
+        (!self.shown.is_zero()).then_some(PublicOrder { order_id, side: self.side, price: self.price, shown: self.shown })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lots(n: u64) -> SizeLots {
+        SizeLots::new(n)
+    }
+
+    fn ticks(n: i64) -> PriceTicks {
+        PriceTicks::new(n).unwrap()
+    }
+
+    fn put(book: &mut PublicBook, id: u64, side: Side, price: i64, open: u64, shown: u64) {
+        let resting = Resting { open: lots(open), shown: lots(shown) };
+        book.put(OrderId(id), AccountId(0), side, ticks(price), Priority::Lost, resting);
+    }
+
+    fn level(price: i64, shown: u64, order_count: u32) -> BookLevel {
+        BookLevel { price: ticks(price), shown: lots(shown), order_count }
+    }
+
+    #[test]
+    fn an_iceberg_shows_a_slice_then_nothing_then_its_next_slice_at_the_back() {
+        let mut book = PublicBook::default();
+        put(&mut book, 1, Side::Sell, 10, 25, 10);
+        put(&mut book, 2, Side::Sell, 10, 5, 5);
+        assert_eq!(book.best(Side::Sell), Some(level(10, 15, 2)));
+        book.trade(OrderId(1), lots(10), lots(15)).unwrap();
+        assert_eq!(book.best(Side::Sell), Some(level(10, 5, 1)));
+        assert_eq!(book.order(OrderId(1)), None);
+        book.replenish(OrderId(1), lots(10)).unwrap();
+        assert_eq!(book.best(Side::Sell), Some(level(10, 15, 2)));
+        assert_eq!(book.orders().iter().map(|o| o.order_id.0).collect::<Vec<_>>(), [2, 1]);
+        // An uncross may reach past the slice.
+        book.trade(OrderId(1), lots(12), lots(3)).unwrap();
+        assert_eq!(book.best(Side::Sell), Some(level(10, 5, 1)));
+        book.check_invariants();
+    }
+
+    #[test]
+    fn hidden_orders_never_show_and_still_trade() {
+        let mut book = PublicBook::default();
+        put(&mut book, 1, Side::Buy, 10, 25, 0);
+        assert_eq!((book.best(Side::Buy), book.order(OrderId(1)), book.has_changes()), (None, None, false));
+        book.trade(OrderId(1), lots(25), lots(0)).unwrap();
+        assert_eq!(book.standing_count(), 0);
+        assert!(!book.has_changes());
+    }
+
+    #[test]
+    fn contradictions_are_said_not_hidden() {
+        let mut book = PublicBook::default();
+        put(&mut book, 1, Side::Buy, 10, 5, 5);
+        assert_eq!(book.trade(OrderId(2), lots(1), lots(0)), Err(Contradiction::UnknownOrder));
+        assert_eq!(book.trade(OrderId(1), lots(2), lots(4)), Err(Contradiction::WrongRemainder { expected: lots(3) }));
+        assert_eq!(book.trade(OrderId(1), lots(1), lots(2)), Err(Contradiction::WrongRemainder { expected: lots(3) }));
+        book.check_invariants();
+        assert_eq!(book.trade(OrderId(1), lots(9), lots(1)), Err(Contradiction::WrongRemainder { expected: lots(0) }));
+        book.check_invariants();
+    }
+
+    #[test]
+    fn changes_are_absolute_once_each_and_too_many_ask_for_a_snapshot() {
+        let mut book = PublicBook::default();
+        put(&mut book, 1, Side::Buy, 10, 5, 5);
+        put(&mut book, 2, Side::Sell, 12, 5, 5);
+        put(&mut book, 3, Side::Buy, 10, 1, 1);
+        book.remove(OrderId(2));
+        let mut out = Vec::new();
+        assert_eq!(book.take_changes(&mut out), BookChanges::Levels);
+        assert_eq!(
+            out,
+            [LevelChange { side: Side::Buy, level: level(10, 6, 2) }, LevelChange { side: Side::Sell, level: level(12, 0, 0) }]
+        );
+        out.clear();
+        assert_eq!(book.take_changes(&mut out), BookChanges::Levels);
+        assert!(out.is_empty());
+        for n in 0..=2 * CHANGED_LEVELS_MAX as u64 {
+            put(&mut book, 10 + n, Side::Buy, 1 + n as i64, 1, 1);
+        }
+        assert!(book.has_changes());
+        assert_eq!(book.take_changes(&mut out), BookChanges::TooMany);
+        assert!(out.is_empty() && !book.has_changes());
+    }
+
+    #[test]
+    fn the_list_of_changes_stays_short_when_the_touch_flickers() {
+        let mut book = PublicBook::default();
+        for n in 0..100_000 {
+            put(&mut book, n, Side::Buy, 10 + (n % 7) as i64, 1, 1);
+            book.remove(OrderId(n));
+        }
+        assert!(book.changed.capacity() <= 4096, "{}", book.changed.capacity());
+    }
+}

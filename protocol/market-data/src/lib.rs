@@ -1,0 +1,47 @@
+//! Market data: the venue's events into public books, trades, candles, tickers and private order updates; a feed back into a book.
+//!
+//! [`MarketData`] is fed every `(LogIndex, TimeNs, &Event)` in the order of the log and rebuilds from the events ALONE what the public
+//! may see: it never asks the engine. A test of the whole venue holds its depth equal to the engine's after every command.
+//!
+//! *Deliberately absent*: JSON and sockets (they are `edge/`'s), batching timers and per-connection queues (likewise), the relay tree and
+//! hold-and-release (their own crates), indicative auction prices (the engine publishes the uncross, not its forecast).
+//!
+//! *Invariants*
+//! - The shown size and the count of displayed orders of a price level equal what the events say, between any two commands. Hidden
+//!   orders and the reserves of icebergs never appear in what a public query returns.
+//! - Every structure is bounded by [`limits`]; what is full forgets the oldest, and a reader who fell behind is told so.
+//! - A [`FeedBook`] that took a snapshot and every update after it equals the book it was made from; one that missed an update says so
+//!   and shows nothing until the next snapshot.
+//! - No float, no clock: a trade's and a candle's time is its log entry's.
+//!
+//! *What the events must keep to* for this to hold (the engine's side of the contract):
+//! 1. `resting` in `OrderAccepted`, `OrderAmended` and `StopTriggered` is what stands after the order's OWN trades, which follow; its
+//!    own trades name it as `taker` and do not shrink what stands. Trades of other orders that hit it later (a stop that it triggered)
+//!    name it as `maker` and do.
+//! 2. A trade in which neither side is the latest order accepted, amended or triggered by the same command is an uncross: both stand.
+//! 3. After a trade, an order that stands shows `min(shown - size, open)` or nothing, unless an `OrderReplenished` follows and says
+//!    otherwise. A trade may exceed what its maker shows (an uncross reaches into an iceberg's reserve).
+//! 4. An `OrderReduced` of the incoming order itself is already in its `resting`.
+//!
+//! *Start reading* at [`MarketData::on_event`], then [`PublicBook`], then [`FeedBook`].
+#![deny(clippy::float_arithmetic)]
+
+mod book;
+mod candles;
+mod feed;
+mod id_map;
+pub mod limits;
+mod market;
+mod private;
+mod snapshot;
+mod tape;
+mod ticker;
+
+pub use book::{BookChanges, BookLevel, LevelChange, PublicBook, PublicOrder};
+pub use candles::{Candle, Candles, Interval};
+pub use feed::{Applied, BookFeed, BookMessage, BookMessageKind, FeedBook, FeedError};
+pub use market::{Inconsistency, InstrumentFeed, MarketData};
+pub use private::{AccountDelta, AccountView, Concerned, Fill, FillRole, OrderStatus, OrderView, concerned};
+pub use snapshot::RestoreError;
+pub use tape::{PublicTrade, Tape};
+pub use ticker::{DayStats, Ticker};

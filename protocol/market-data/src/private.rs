@@ -1,0 +1,372 @@
+//! What only one account may see: updates of its orders, its fills, its rejects.
+//!
+//! [`MarketData::private_deltas`] turns an event into deltas for the accounts that it concerns; an [`AccountView`] per listening account
+//! keeps that account's open orders, so that each update can be sent as the whole order.
+
+use std::collections::BTreeMap;
+
+use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_wire::{AccountStatus, CancelReason, Event, Rejected, Resting, TradeParty, Traded};
+
+use crate::market::MarketData;
+
+/// The accounts that an event concerns: none, one or two.
+pub type Concerned = [Option<AccountId>; 2];
+
+/// The accounts that an event concerns by what it says. An `OrderReplenished` does not say: ask [`MarketData::owner`].
+#[must_use]
+pub fn concerned(event: &Event) -> Concerned {
+    match event {
+        Event::Rejected(e) => [e.account, None],
+        Event::OrderAccepted(e) => [Some(e.account), None],
+        Event::OrderAmended(e) => [Some(e.account), None],
+        Event::Traded(e) if e.maker.account == e.taker.account => [Some(e.maker.account), None],
+        Event::Traded(e) => [Some(e.maker.account), Some(e.taker.account)],
+        Event::OrderCancelled(e) => [Some(e.account), None],
+        Event::OrderReduced(e) => [Some(e.account), None],
+        Event::StopTriggered(e) => [Some(e.account), None],
+        Event::AccountCreated(account) => [Some(*account), None],
+        Event::AccountStatusChanged(e) => [Some(e.account), None],
+        Event::Deposited(e) | Event::Withdrawn(e) => [Some(e.account), None],
+        Event::FeesCollected(e) => [Some(e.account), None],
+        Event::RiskLimitsChanged(e) => [Some(e.account), None],
+        Event::OrderReplenished(_)
+        | Event::PhaseChanged(_)
+        | Event::Uncrossed(_)
+        | Event::AssetCreated(_)
+        | Event::InstrumentCreated(_) => [None, None],
+    }
+}
+
+/// Which part an order had in a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillRole {
+    /// It stood in the book.
+    Maker,
+    /// It came in.
+    Taker,
+    /// It stood, and an uncross traded it.
+    Auction,
+}
+
+/// A trade, from one order's point of view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Which trade.
+    pub trade_id: TradeId,
+    /// When.
+    pub time: TimeNs,
+    /// The venue's name for the order.
+    pub order_id: OrderId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// At what price.
+    pub price: PriceTicks,
+    /// How much.
+    pub size: SizeLots,
+    /// Paid in quote; negative for a rebate.
+    pub fee: i64,
+    /// What is left of the order, shown or not.
+    pub open: SizeLots,
+    /// Its part.
+    pub role: FillRole,
+}
+
+/// What changed for one account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountDelta {
+    /// An order was taken, changed or triggered. Its fills, if any, follow in the same log entry.
+    Entered {
+        /// Where.
+        instrument: InstrumentId,
+        /// The venue's name for it.
+        order_id: OrderId,
+        /// The participant's name for it.
+        client_order_id: ClientOrderId,
+        /// Buy or sell.
+        side: Side,
+        /// The limit in force; `None` for a stop that waits.
+        price: Option<PriceTicks>,
+        /// How much was asked; `None` when the order was known before and this did not change.
+        size: Option<SizeLots>,
+        /// What stands after its own fills.
+        resting: Resting,
+    },
+    /// An order traded.
+    Filled(Fill),
+    /// A standing order shows another part, or shrank without a trade.
+    Resized {
+        /// Where.
+        instrument: InstrumentId,
+        /// The venue's name for it.
+        order_id: OrderId,
+        /// What stands now; `open` is `None` when it did not change.
+        open: Option<SizeLots>,
+        /// What others see now.
+        shown: SizeLots,
+    },
+    /// An order, or what was left of it, is gone.
+    Cancelled {
+        /// Where.
+        instrument: InstrumentId,
+        /// The venue's name for it.
+        order_id: OrderId,
+        /// The participant's name for it.
+        client_order_id: ClientOrderId,
+        /// What did not trade.
+        open: SizeLots,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// A command was refused.
+    Rejected(Rejected),
+    /// The balance of an asset changed by a transfer (fills and reservations change balances too, without this).
+    FundsMoved {
+        /// Of what.
+        asset: AssetId,
+    },
+    /// The account may trade, or no longer.
+    StatusChanged(AccountStatus),
+    /// The account's limits in an instrument changed.
+    LimitsChanged {
+        /// Where.
+        instrument: InstrumentId,
+    },
+}
+
+impl MarketData {
+    /// Appends what `event` means to each account that it concerns. Call it after [`MarketData::on_event`] took the same event.
+    pub fn private_deltas(&self, event: &Event, out: &mut Vec<(AccountId, AccountDelta)>) {
+        match event {
+            Event::OrderAccepted(e) => out.push((
+                e.account,
+                AccountDelta::Entered {
+                    instrument: e.instrument,
+                    order_id: e.order_id,
+                    client_order_id: e.client_order_id,
+                    side: e.side,
+                    price: e.price,
+                    size: Some(e.size),
+                    resting: e.resting,
+                },
+            )),
+            Event::OrderAmended(e) => out.push((
+                e.account,
+                AccountDelta::Entered {
+                    instrument: e.instrument,
+                    order_id: e.order_id,
+                    client_order_id: e.client_order_id,
+                    side: e.side,
+                    price: e.price,
+                    size: None,
+                    resting: e.resting,
+                },
+            )),
+            Event::StopTriggered(e) => out.push((
+                e.account,
+                AccountDelta::Entered {
+                    instrument: e.instrument,
+                    order_id: e.order_id,
+                    client_order_id: e.client_order_id,
+                    side: e.side,
+                    price: Some(e.price),
+                    size: None,
+                    resting: e.resting,
+                },
+            )),
+            Event::Traded(e) => self.fills(e, out),
+            Event::OrderCancelled(e) => out.push((
+                e.account,
+                AccountDelta::Cancelled {
+                    instrument: e.instrument,
+                    order_id: e.order_id,
+                    client_order_id: e.client_order_id,
+                    open: e.open,
+                    reason: e.reason,
+                },
+            )),
+            // The incoming order's own reduction is already in what it was said to leave.
+            Event::OrderReduced(e) if self.is_incoming(e.order_id) => {}
+            Event::OrderReduced(e) => {
+                let Resting { open, shown } = e.resting;
+                out.push((
+                    e.account,
+                    AccountDelta::Resized { instrument: e.instrument, order_id: e.order_id, open: Some(open), shown },
+                ));
+            }
+            Event::OrderReplenished(e) => {
+                if let Some(account) = self.owner(e.instrument, e.order_id) {
+                    let (instrument, order_id, shown) = (e.instrument, e.order_id, e.shown);
+                    out.push((account, AccountDelta::Resized { instrument, order_id, open: None, shown }));
+                }
+            }
+            Event::Rejected(e) => out.extend(e.account.map(|account| (account, AccountDelta::Rejected(*e)))),
+            Event::AccountCreated(account) => out.push((*account, AccountDelta::StatusChanged(AccountStatus::Active))),
+            Event::AccountStatusChanged(e) => out.push((e.account, AccountDelta::StatusChanged(e.status))),
+            Event::Deposited(e) | Event::Withdrawn(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            Event::FeesCollected(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            Event::RiskLimitsChanged(e) => out.push((e.account, AccountDelta::LimitsChanged { instrument: e.instrument })),
+            Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
+        }
+    }
+
+    fn fills(&self, e: &Traded, out: &mut Vec<(AccountId, AccountDelta)>) {
+        let fill = |party: &TradeParty, side, role| {
+            let fill = Fill {
+                instrument: e.instrument,
+                trade_id: e.trade_id,
+                time: self.time(),
+                order_id: party.order_id,
+                client_order_id: party.client_order_id,
+                side,
+                price: e.price,
+                size: e.size,
+                fee: party.fee,
+                open: party.open,
+                role,
+            };
+            (party.account, AccountDelta::Filled(fill))
+        };
+        if self.is_incoming(e.taker.order_id) {
+            out.push(fill(&e.maker, e.taker_side.opposite(), FillRole::Maker));
+            out.push(fill(&e.taker, e.taker_side, FillRole::Taker));
+        } else {
+            out.push(fill(&e.maker, Side::Buy, FillRole::Auction));
+            out.push(fill(&e.taker, Side::Sell, FillRole::Auction));
+        }
+    }
+}
+
+/// How an order is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderStatus {
+    /// It was taken; its fills or its cancel follow in the same log entry.
+    Entered,
+    /// It waits for its trigger.
+    WaitingTrigger,
+    /// It stands in the book and has not traded.
+    Resting,
+    /// It traded in part, and the rest stands (or its cancel follows in the same log entry).
+    PartiallyFilled,
+    /// It traded in full.
+    Filled,
+    /// It, or what was left of it, is gone.
+    Cancelled,
+}
+
+/// An order as its owner sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderView {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// The limit in force; `None` for a stop that waits.
+    pub price: Option<PriceTicks>,
+    /// All that is left of it.
+    pub open: SizeLots,
+    /// What others see of it.
+    pub shown: SizeLots,
+    /// How it is doing.
+    pub status: OrderStatus,
+}
+
+/// One account's open orders, kept up by its deltas. Holds as many orders as the account has open, and at most one that is passing.
+#[derive(Clone, Debug, Default)]
+pub struct AccountView {
+    open: BTreeMap<OrderId, OrderView>,
+    /// The order that came in last and will not stand: its fills may still follow.
+    passing: Option<OrderView>,
+}
+
+impl AccountView {
+    /// Starts from the open orders that the engine reports, before the first delta after them.
+    #[must_use]
+    pub fn new(open: impl IntoIterator<Item = OrderView>) -> Self {
+        Self { open: open.into_iter().map(|order| (order.order_id, order)).collect(), passing: None }
+    }
+
+    /// Open orders, oldest first.
+    pub fn open_orders(&self) -> impl Iterator<Item = &OrderView> {
+        self.open.values()
+    }
+
+    /// Takes the account's next delta; gives the order that it changed, as it is now.
+    pub fn apply(&mut self, delta: &AccountDelta) -> Option<OrderView> {
+        match *delta {
+            AccountDelta::Entered { instrument, order_id, client_order_id, side, price, size, resting } => {
+                let before = self.open.remove(&order_id);
+                let traded = before.is_some_and(|order| order.status == OrderStatus::PartiallyFilled);
+                let (status, open) = match (price, resting.open) {
+                    (None, open) => {
+                        (OrderStatus::WaitingTrigger, if open.is_zero() { size.or(before.map(|o| o.open))? } else { open })
+                    }
+                    (Some(_), open) if open.is_zero() => {
+                        (OrderStatus::Entered, size.or(before.map(|o| o.open)).unwrap_or_default())
+                    }
+                    (Some(_), open) => (if traded { OrderStatus::PartiallyFilled } else { OrderStatus::Resting }, open),
+                };
+                let order = OrderView { instrument, order_id, client_order_id, side, price, open, shown: resting.shown, status };
+                if status == OrderStatus::Entered {
+                    self.passing = Some(order);
+                } else {
+                    self.open.insert(order_id, order);
+                }
+                Some(order)
+            }
+            AccountDelta::Filled(fill) => {
+                let stands = self.open.contains_key(&fill.order_id);
+                self.change(fill.order_id, |order| {
+                    match fill.role {
+                        // Its own fills lead to what it was said to leave standing, which is known already.
+                        FillRole::Taker if stands => {}
+                        FillRole::Taker => order.open = fill.open,
+                        FillRole::Maker | FillRole::Auction => {
+                            order.open = fill.open;
+                            order.shown = order.shown.saturating_sub(fill.size).min(fill.open);
+                        }
+                    }
+                    order.status = if order.open.is_zero() { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };
+                })
+            }
+            AccountDelta::Resized { order_id, open, shown, .. } => self.change(order_id, |order| {
+                order.open = open.unwrap_or(order.open);
+                order.shown = shown;
+                if order.open.is_zero() {
+                    order.status = OrderStatus::Cancelled;
+                }
+            }),
+            AccountDelta::Cancelled { order_id, open, .. } => self.change(order_id, |order| {
+                order.open = open;
+                order.shown = SizeLots::ZERO;
+                order.status = OrderStatus::Cancelled;
+            }),
+            AccountDelta::Rejected(_)
+            | AccountDelta::FundsMoved { .. }
+            | AccountDelta::StatusChanged(_)
+            | AccountDelta::LimitsChanged { .. } => None,
+        }
+    }
+
+    fn change(&mut self, order_id: OrderId, change: impl FnOnce(&mut OrderView)) -> Option<OrderView> {
+        let order = match self.open.get_mut(&order_id) {
+            Some(order) => order,
+            None => self.passing.as_mut().filter(|order| order.order_id == order_id)?,
+        };
+        change(order);
+        let order = *order;
+        if matches!(order.status, OrderStatus::Filled | OrderStatus::Cancelled) {
+            self.open.remove(&order_id);
+            self.passing = self.passing.filter(|passing| passing.order_id != order_id);
+        }
+        Some(order)
+    }
+}

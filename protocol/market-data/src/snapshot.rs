@@ -1,0 +1,220 @@
+//! All of [`MarketData`] as bytes, so that a venue that restarts from the engine's snapshot keeps its trades and candles too.
+//!
+//! Taken between two log entries, with the engine's snapshot of the same entry; one encoding per state (orders by id). What changed since
+//! the last take is not kept: after a restore every reader needs a snapshot of its book.
+
+use walras_types::{AccountId, LogIndex, OrderId, Side, SizeLots, TimeNs, TradingPhase};
+use walras_wire::codec::{Reader, Wire, Writer};
+use walras_wire::{DecodeError, Uncrossed};
+
+use crate::book::{PublicBook, Standing};
+use crate::candles::{Candle, Interval};
+use crate::limits::{CANDLES_MAX, TRADES_MAX};
+use crate::market::{InstrumentFeed, MarketData};
+use crate::tape::PublicTrade;
+use crate::ticker::DayStats;
+
+/// First bytes of a snapshot: its kind and version.
+const MAGIC: u64 = u64::from_le_bytes(*b"WLRSMD\0\x01");
+
+/// Why bytes are no snapshot of market data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Another kind of file, or another version's.
+    #[error("this is not a market-data snapshot of this version: delete it and rebuild market data from the log")]
+    NotASnapshot,
+    /// It does not parse.
+    #[error("the market-data snapshot is damaged ({0}): delete it and rebuild market data from the log")]
+    Damaged(DecodeError),
+}
+
+impl From<DecodeError> for RestoreError {
+    fn from(error: DecodeError) -> Self {
+        Self::Damaged(error)
+    }
+}
+
+impl MarketData {
+    /// Appends the whole state to `out`.
+    pub fn snapshot(&self, out: &mut Vec<u8>) {
+        let w = &mut Writer(out);
+        w.u64(MAGIC);
+        w.u64(self.log_index.0);
+        self.time.put(w);
+        w.u64(self.trade_count);
+        put_count(w, self.instruments.len());
+        for feed in &self.instruments {
+            feed.spec().put(w);
+            w.u64(feed.revision.0);
+            put_book(w, &feed.book);
+            put_count(w, feed.tape.len());
+            for trade in feed.tape.iter() {
+                put_trade(w, trade);
+            }
+            for interval in Interval::ALL {
+                put_count(w, feed.candles.iter(interval).len());
+                for candle in feed.candles.iter(interval) {
+                    put_candle(w, candle);
+                }
+            }
+            feed.ticker.phase.put(w);
+            feed.ticker.last.put(w);
+            w.u8(u8::from(feed.ticker.latest_day.is_some()));
+            if let Some(day) = feed.ticker.latest_day {
+                put_day(w, &day);
+            }
+            feed.ticker.last_uncross.put(w);
+        }
+    }
+
+    /// The state that `bytes` are.
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let r = &mut Reader::new(bytes);
+        if r.u64() != Ok(MAGIC) {
+            return Err(RestoreError::NotASnapshot);
+        }
+        let mut data = Self::new();
+        data.log_index = LogIndex(r.u64()?);
+        data.time = TimeNs::get(r)?;
+        data.trade_count = r.u64()?;
+        for index in 0..r.u32()? {
+            let feed = get_feed(r)?;
+            r.checked((feed.spec().instrument.0 == index).then_some(()), "instruments by id")?;
+            data.by_symbol.insert(feed.spec().symbol, feed.spec().instrument);
+            data.instruments.push(feed);
+        }
+        r.clone().finish()?;
+        Ok(data)
+    }
+}
+
+fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
+    let mut feed = InstrumentFeed::new(Wire::get(r)?);
+    feed.revision = LogIndex(r.u64()?);
+    for _ in 0..r.u32()? {
+        let (order_id, standing) = get_standing(r)?;
+        let is_new = feed.book.restore(order_id, standing);
+        r.checked(is_new.then_some(()), "each order once")?;
+    }
+    let next_place = r.u64()?;
+    r.checked((next_place >= feed.book.next_place()).then_some(()), "a place behind all orders")?;
+    feed.book.restored(next_place);
+    for _ in 0..get_count(r, TRADES_MAX)? {
+        let trade = get_trade(r)?;
+        let in_order = feed.tape.last().is_none_or(|last| last.trade_id < trade.trade_id);
+        feed.tape.push(r.checked(in_order.then_some(trade), "trades by id")?);
+    }
+    for interval in Interval::ALL {
+        for _ in 0..get_count(r, CANDLES_MAX)? {
+            let candle = get_candle(r)?;
+            let in_order = feed.candles.last(interval).is_none_or(|last| last.start_s < candle.start_s);
+            feed.candles.restore(interval, r.checked(in_order.then_some(candle), "candles by time")?);
+        }
+    }
+    feed.ticker.phase = TradingPhase::get(r)?;
+    feed.ticker.last = Wire::get(r)?;
+    feed.ticker.latest_day = match r.u8()? {
+        0 => None,
+        1 => Some(get_day(r)?),
+        _ => return Err(r.expected("0 (absent) or 1 (present)")),
+    };
+    feed.ticker.last_uncross = Option::<Uncrossed>::get(r)?;
+    Ok(feed)
+}
+
+fn put_count(w: &mut Writer<'_>, count: usize) {
+    w.u32(u32::try_from(count).expect("every collection here is bounded below 2^32"));
+}
+
+fn get_count(r: &mut Reader<'_>, max: usize) -> Result<u32, DecodeError> {
+    let count = r.u32()?;
+    r.checked(usize::try_from(count).ok().filter(|&n| n <= max).map(|_| count), "a count within the limits")
+}
+
+fn put_book(w: &mut Writer<'_>, book: &PublicBook) {
+    let standing = book.standing();
+    put_count(w, standing.len());
+    for (order_id, s) in standing {
+        order_id.put(w);
+        s.account.put(w);
+        s.side.put(w);
+        s.price.put(w);
+        s.open.put(w);
+        s.shown.put(w);
+        w.u64(s.place);
+    }
+    w.u64(book.next_place());
+}
+
+fn get_standing(r: &mut Reader<'_>) -> Result<(OrderId, Standing), DecodeError> {
+    let order_id = OrderId::get(r)?;
+    let standing = Standing {
+        account: AccountId::get(r)?,
+        side: Side::get(r)?,
+        price: Wire::get(r)?,
+        open: Wire::get(r)?,
+        shown: Wire::get(r)?,
+        place: r.u64()?,
+    };
+    let sane = standing.shown <= standing.open && SizeLots::order_size(standing.open.get()).is_some() && standing.place < u64::MAX;
+    Ok((order_id, r.checked(sane.then_some(standing), "an order that can stand")?))
+}
+
+fn put_trade(w: &mut Writer<'_>, trade: &PublicTrade) {
+    trade.trade_id.put(w);
+    trade.time.put(w);
+    trade.price.put(w);
+    trade.size.put(w);
+    trade.taker_side.put(w);
+}
+
+fn get_trade(r: &mut Reader<'_>) -> Result<PublicTrade, DecodeError> {
+    Ok(PublicTrade {
+        trade_id: Wire::get(r)?,
+        time: Wire::get(r)?,
+        price: Wire::get(r)?,
+        size: Wire::get(r)?,
+        taker_side: Wire::get(r)?,
+    })
+}
+
+fn put_candle(w: &mut Writer<'_>, candle: &Candle) {
+    w.u64(candle.start_s);
+    for price in [candle.open, candle.high, candle.low, candle.close] {
+        price.put(w);
+    }
+    candle.volume.put(w);
+    w.u64(candle.trade_count);
+}
+
+fn get_candle(r: &mut Reader<'_>) -> Result<Candle, DecodeError> {
+    Ok(Candle {
+        start_s: r.u64()?,
+        open: Wire::get(r)?,
+        high: Wire::get(r)?,
+        low: Wire::get(r)?,
+        close: Wire::get(r)?,
+        volume: Wire::get(r)?,
+        trade_count: r.u64()?,
+    })
+}
+
+fn put_day(w: &mut Writer<'_>, day: &DayStats) {
+    w.u64(day.day);
+    for price in [day.open, day.high, day.low] {
+        price.put(w);
+    }
+    day.volume.put(w);
+    w.u64(day.trade_count);
+}
+
+fn get_day(r: &mut Reader<'_>) -> Result<DayStats, DecodeError> {
+    Ok(DayStats {
+        day: r.u64()?,
+        open: Wire::get(r)?,
+        high: Wire::get(r)?,
+        low: Wire::get(r)?,
+        volume: Wire::get(r)?,
+        trade_count: r.u64()?,
+    })
+}
