@@ -16,7 +16,7 @@ export interface ShortcutActions {
   key(): void;
 }
 
-export const SHORTCUTS: { keys: string; does: string; action: keyof ShortcutActions }[] = [
+export const SHORTCUTS: { keys: string; does: string; action?: keyof ShortcutActions }[] = [
   { keys: "?", does: "This help", action: "help" },
   { keys: "B", does: "Buy: to the ticket's size", action: "buy" },
   { keys: "S", does: "Sell: to the ticket's size", action: "sell" },
@@ -27,6 +27,7 @@ export const SHORTCUTS: { keys: string; does: string; action: keyof ShortcutActi
   { keys: "X", does: "Cancel all open orders", action: "cancelAll" },
   { keys: "I", does: "Choose the instrument", action: "instrument" },
   { keys: "K", does: "API key", action: "key" },
+  { keys: "Esc", does: "Leave a field, close a dialog" },
   { keys: "T", does: "Colours: auto, light, dark", action: "theme" },
 ];
 
@@ -37,9 +38,12 @@ export function startShortcuts(actions: ShortcutActions): void {
   shortcutsOn.watch((on) => localStorage.setItem(STORED, on ? "on" : "off"));
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (document.querySelector("dialog[open]")) return;
+    // Escape leaves a field, so that the shortcuts work again.
+    if (event.key === "Escape") (document.activeElement as HTMLElement | null)?.blur();
+    if (isTyping(event.target)) return;
     const shortcut = SHORTCUTS.find(({ keys }) => keys === event.key.toUpperCase());
-    if (!shortcut || (!shortcutsOn.value && shortcut.action !== "help")) return;
+    if (!shortcut?.action || (!shortcutsOn.value && shortcut.action !== "help")) return;
     event.preventDefault();
     actions[shortcut.action]();
   });
