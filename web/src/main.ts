@@ -50,9 +50,13 @@ startShortcuts({
 });
 
 useKeyOfAddress();
-// A #demo= address pasted into an open tab only changes the fragment.
+// An address pasted into an open tab, or going back in it, only changes the fragment: a key, or an instrument.
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#demo=")) useKeyOfAddress();
+  else {
+    const named = venue.instrument(location.hash.slice(1));
+    if (named && named.symbol !== venue.market.value?.symbol) venue.choose(named.symbol);
+  }
 });
 await start(location.hash.slice(1) || null);
 

@@ -1,7 +1,7 @@
 // A Chromium for the end-to-end test, and a page in it that keeps account of everything that must not happen.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, type Page, chromium } from "playwright-core";
 
@@ -15,8 +15,10 @@ declare global {
 }
 
 export function launch(): Promise<Browser> {
+  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  assert.ok(existsSync(executablePath), `No Chromium at ${executablePath}: install Debian's package \`chromium\`, or name one in CHROMIUM.`);
   return chromium.launch({
-    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+    executablePath,
     args: [
       "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync",

@@ -23,7 +23,8 @@ const browser: Browser = await launch();
 try {
   await step("sees the market without a key", seesMarket);
   await step("trades by keyboard, sees the fill and the book move", trades);
-  if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
+  if (fake) await step("says when a resting order trades", () => tellsOfFills(fake));
+if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
   await step("reads well in dark, and at 400 pixels", looks);
 } finally {
   await browser.close();
@@ -51,6 +52,21 @@ async function seesMarket(): Promise<void> {
   await page.getByText("A key looks like").waitFor();
   await page.keyboard.press("Escape");
   await assertTabStopsVisible(page);
+  await blur(page);
+  await page.keyboard.press("t");
+  await page.locator("html[data-theme=light]").waitFor();
+  await page.keyboard.press("t");
+  await page.locator("html[data-theme=dark]").waitFor();
+  if (fake) {
+    const asks = await book(page);
+    await page.keyboard.press("i");
+    await page.keyboard.press("ArrowDown");
+    await page.waitForFunction(() => document.title.includes("ETH/USD"));
+    await isLive(page);
+    await until("the book is the other instrument's", async () => Number((await book(page))[0]?.price) < Number(asks[0]?.price) / 2);
+    assert.match(page.url(), /#ETH-USD$/);
+  }
+  await watched.shoot("dark-no-key");
   await watched.assertClean();
   await page.context().close();
 }
@@ -63,11 +79,15 @@ async function trades(): Promise<void> {
   assert.ok(!page.url().includes("demo="), "the key is taken out of the address");
   await page.locator("#balances-table tbody tr").first().waitFor();
 
+  if ((await page.locator("#orders-table tbody tr").count()) > 0) {
+    await page.keyboard.press("x");
+    await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
+  }
   await takesFromTheBook(page);
   await restsAmendsCancels(page);
 
   // A reject says its number and what to do.
-  await enterOrder(page, "b", await worstAsk(page), "999999");
+  await enterOrder(page, "b", await beyondAsks(page), "999999");
   await page.locator("#ticket-answer[data-tone=bad]").waitFor();
   assert.match(await text(page, "#ticket-answer"), /Refused, no\. \d+: [A-Z].+[a-z]/);
   // A wrong field is found before anything is sent.
@@ -97,8 +117,10 @@ async function takesFromTheBook(page: Page): Promise<void> {
   const before = await book(page);
   const best = before.filter(({ side }) => side === "Ask").at(-1);
   assert.ok(best, "somebody sells");
-  await enterAndAwait(page, "b", await worstAsk(page), size, /Filled|Partly filled/);
-  await page.locator("#fills-table tbody tr").first().waitFor();
+  const newestFill = (): Promise<string> => page.locator("#fills-table tbody").evaluate((body) => body.querySelector("tr")?.title ?? "");
+  const fillBefore = await newestFill();
+  await enterAndAwait(page, "b", await beyondAsks(page), size, /^Filled/);
+  await until("the fill is listed", async () => (await newestFill()) !== fillBefore);
   await page.locator("#tape-body tr.mine").first().waitFor();
   await until("the book moved", async () => JSON.stringify(await book(page)) !== JSON.stringify(before));
   assert.match(await text(page, "#live-polite"), /Bought/);
@@ -115,7 +137,7 @@ async function restsAmendsCancels(page: Page): Promise<void> {
   await blur(page);
   await page.keyboard.press("l");
   await page.keyboard.press("End");
-  for (let key = 0; key < 6; key += 1) await page.keyboard.press("ArrowDown");
+  for (let key = 0; key < 8; key += 1) await page.keyboard.press("ArrowDown");
   const spoken = await page.locator("#ladder-slider").getAttribute("aria-valuetext");
   const price = /^Bid ([\d.]+), size/.exec(spoken ?? "")?.[1];
   assert.ok(price, `the ladder speaks a bid: ${spoken}`);
@@ -145,6 +167,28 @@ async function restsAmendsCancels(page: Page): Promise<void> {
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
   await until("the ladder's mark is gone", async () => (await book(page)).every((row) => row.own === ""));
+}
+
+async function tellsOfFills(running: Running): Promise<void> {
+  const watched = await open(browser, address, { width: 1440, height: 900 });
+  const { page } = watched;
+  await isLive(page);
+  await isSignedIn(page);
+  const best = (await book(page)).find(({ side }) => side === "Bid");
+  const price = (Number(best?.price) + 0.01).toFixed(2);
+  await enterAndAwait(page, "b", price, "0.3", /Standing in the book/);
+  await until("the ladder marks it", async () => (await book(page)).some((row) => row.price === price && Number(row.own) === 0.3));
+  running.venue.sellAtMarket("BTC-USD", 0.1);
+  await page.locator(".notice").waitFor();
+  assert.match(await text(page, ".notice"), /Your order traded.*Bought 0\.1 /);
+  assert.match(await text(page, "#live-polite"), /Bought 0\.1 /);
+  await until("what is left is shown", async () => (await book(page)).some((row) => row.price === price && Number(row.own) === 0.2));
+  await watched.shoot("light-notice");
+  await blur(page);
+  await page.keyboard.press("x");
+  await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
+  await watched.assertClean();
+  await page.context().close();
 }
 
 async function survives(running: Running): Promise<void> {
@@ -213,9 +257,11 @@ async function book(page: Page): Promise<Row[]> {
   }));
 }
 
-/** The farthest ask of the table: a buy at that price takes whatever stands before it. */
-async function worstAsk(page: Page): Promise<string> {
-  return (await book(page)).find(({ side }) => side === "Ask")?.price ?? "";
+/** A price that takes whatever is listed, and some more in case the market moves meanwhile. */
+async function beyondAsks(page: Page): Promise<string> {
+  const worst = (await book(page)).find(({ side }) => side === "Ask")?.price ?? "";
+  const tick = Number((await text(page, "#book-step option")).replace(/\s/g, ""));
+  return (Number(worst) + 50 * tick).toFixed(worst.split(".")[1]?.length ?? 0);
 }
 
 async function deepestBid(page: Page): Promise<string> {

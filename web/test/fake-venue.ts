@@ -1,5 +1,6 @@
 // Serves the built page and the fake venue's API, under exactly the content security policy that the real venue sends.
 
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -24,6 +25,7 @@ export interface Running {
 }
 
 export async function startFakeVenue(port = 0, stepsPerSecond = 20): Promise<Running> {
+  if (!existsSync(join(DIST, "index.html"))) throw new Error("There is no built page to serve: run `npm run build` first.");
   const venue = new FakeVenue();
   const server = createServer((request, response) => void answer(venue, request, response));
   const sockets = new WebSocketServer({ server, path: "/v1/ws" });

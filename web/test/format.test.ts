@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseUnits } from "../src/base/decimal.ts";
 import { group, sentence, showChange, showShort, showTime, ungroup, words } from "../src/base/format.ts";
 
-const plain = (text: string): string => text.replaceAll(" ", " ");
+const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
 test("digits are grouped in threes before the point only", () => {
   assert.equal(plain(group("1234567.12345")), "1 234 567.12345");
@@ -12,7 +13,8 @@ test("digits are grouped in threes before the point only", () => {
 
 test("what is shown can be typed back", () => {
   for (const text of ["0", "12", "1234.50", "-1234567.5", "1000000"]) assert.equal(ungroup(group(text)), text);
-  assert.equal(ungroup("1’234,567.5"), "1234567.5");
+  assert.equal(ungroup("1’234 567.5"), "1234567.5");
+  assert.throws(() => parseUnits(ungroup("30,5"), 2), "a comma is never guessed at");
 });
 
 test("changes carry a sign, and zero neither", () => {

@@ -100,7 +100,7 @@ export interface TickerMessage {
   type: "ticker";
   instrument: string;
   last_price: string | null;
-  change_ppm: number | null;
+  change_ppm: number | string | null;
   best_bid: string | null;
   best_ask: string | null;
   volume: string;
@@ -137,7 +137,7 @@ export interface OpenOrder {
   display?: Display;
 }
 
-/** What became of an order. Anything but `resting` and `waiting_trigger` with something open takes it off the list. */
+/** What became of an order: its new state, or some of it, and a status. */
 export interface OrderUpdate extends Partial<OpenOrder> {
   instrument: string;
   client_order_id: string;

@@ -2,20 +2,20 @@
 
 import { abs, formatUnits, trimZeros } from "./decimal.ts";
 
-const THIN_SPACE = " ";
-const MINUS = "−";
+const SPACE = "\u00a0";
+const MINUS = "\u2212";
 
-/** "1234567.50" is "1 234 567.50" (narrow no-break spaces), "-3" gets a real minus sign. */
+/** "1234567.50" is "1 234 567.50" (no-break spaces), "-3" gets a real minus sign. */
 export function group(text: string): string {
   const negative = text.startsWith("-");
   const [whole = "", fraction] = (negative ? text.slice(1) : text).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, SPACE);
   return (negative ? MINUS : "") + grouped + (fraction === undefined ? "" : `.${fraction}`);
 }
 
-/** Back from what `group` shows (or a person pastes) to a plain decimal. */
+/** Back from what `group` shows to a plain decimal. Commas stay, and fail to parse: to some they are points, to others they group. */
 export function ungroup(text: string): string {
-  return text.replace(/[\s ’',]/g, "").replace(MINUS, "-");
+  return text.replace(/[\s'’]/g, "").replace(MINUS, "-");
 }
 
 export function showUnits(units: bigint, decimals: number): string {
@@ -34,7 +34,7 @@ export function showShort(text: string, most: number): string {
 export function showChange(ppm: number): string {
   const hundredths = BigInt(Math.round(ppm / 100));
   const sign = hundredths > 0n ? "+" : hundredths < 0n ? MINUS : "±";
-  return `${sign}${formatUnits(abs(hundredths), 2)}${THIN_SPACE}%`;
+  return `${sign}${formatUnits(abs(hundredths), 2)}${SPACE}%`;
 }
 
 const two = (n: number): string => n.toString().padStart(2, "0");

@@ -4,6 +4,7 @@ import type { AccountMessage, Balance, Fill, OpenOrder, OrderUpdate, Position } 
 import { Signal } from "../base/signal.ts";
 
 const FILLS_KEPT = 200;
+const ENDED = new Set(["filled", "cancelled", "expired", "rejected"]);
 
 export type SignedIn = "no_key" | "signing_in" | "signed_in" | "refused";
 
@@ -63,14 +64,15 @@ export class Account {
   }
 }
 
+/** An order leaves the list when the venue says that it ended, or that nothing of it is open. */
 function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void {
   const key = orderKey(update);
   const { status, ...changes } = update;
-  const stands = /^(resting|open|accepted|partially_filled|waiting_trigger|triggered|amended|replenished)$/.test(status);
   const known = orders.get(key);
+  if (!known && (changes.side === undefined || changes.open === undefined)) return;
   const next = { ...known, ...changes } as OpenOrder;
-  const hasSomethingOpen = /[1-9]/.test(next.open ?? "");
-  if (!stands || !hasSomethingOpen) orders.delete(key);
+  const ended = ENDED.has(status) || !/[1-9]/.test(next.open);
+  if (ended) orders.delete(key);
   else orders.set(key, next);
 }
 

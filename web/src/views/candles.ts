@@ -25,7 +25,7 @@ export function candlesView(venue: Venue): void {
 
   // The logo would inject a style element, which `default-src 'self'` refuses: it must be off from the first moment. The page's foot
   // carries the attribution instead.
-  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false } });
+  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false }, handleScroll: { vertTouchDrag: false } });
   const series = chart.addSeries(CandlestickSeries);
   const volume = chart.addSeries(HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, priceLineVisible: false, lastValueVisible: false });
   chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.84, bottom: 0 } });

@@ -2,10 +2,10 @@
 
 import type { Balance, Fill, Position } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
-import { byId, h, setText } from "../base/dom.ts";
+import { byId, h } from "../base/dom.ts";
 import { group, showTime } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
-import type { Venue } from "../state/venue.ts";
+import { slug, type Venue } from "../state/venue.ts";
 import { Rows, setCells, sideText, table } from "./rows.ts";
 
 const FILLS_SHOWN = 100;
@@ -50,7 +50,7 @@ export function holdingsView(venue: Venue): void {
   const positionRows = new Rows<Position>(
     positions.body,
     () => h("tr", {}, h("td"), h("td.num"), h("td.num")),
-    (row, position) => setCells(row, [position.instrument, signed(venue, position), String(position.open_orders)]),
+    (row, position) => setCells(row, [position.instrument, signed(venue, position), String(openOrders(venue, position.instrument))]),
   );
   const draw = oncePerFrame(() => {
     const { state } = venue.account;
@@ -59,12 +59,17 @@ export function holdingsView(venue: Venue): void {
     positions.element.hidden = venue.account.positions.value.size === 0;
     balanceRows.show(venue.account.balances.value.values(), ({ asset }) => asset);
     positionRows.show(venue.account.positions.value.values(), ({ instrument }) => instrument);
-    setText(byId("holdings-title"), "Your holdings");
   });
   venue.account.balances.watch(draw);
   venue.account.positions.watch(draw);
+  venue.account.orders.watch(draw);
   venue.account.state.watch(draw);
   draw();
+}
+
+/** Counted from the list of orders, which is newer than the positions. */
+function openOrders(venue: Venue, instrument: string): number {
+  return [...venue.account.orders.value.values()].filter((order) => slug(order.instrument) === slug(instrument)).length;
 }
 
 function signed(venue: Venue, position: Position): string {

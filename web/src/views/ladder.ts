@@ -66,7 +66,8 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
     const market = venue.market.value;
     if (!market) return;
     const { priceDecimals, sizeDecimals } = market.units;
-    const rows = [...shown.asks.slice(0, TABLE_LEVELS).reverse(), ...shown.bids.slice(0, TABLE_LEVELS)];
+    const listed = (list: LadderRow[]): LadderRow[] => list.filter((row, index) => index < TABLE_LEVELS || row.own > 0n);
+    const rows = [...listed(shown.asks).reverse(), ...listed(shown.bids)];
     while (mirror.body.rows.length > rows.length) mirror.body.deleteRow(-1);
     rows.forEach((row, index) => {
       let line = mirror.body.rows[index];
@@ -182,10 +183,17 @@ function pictureOf(
     rowsPerSide: perSide,
     chosen,
     isLive: market.book.isLive,
-    middleText: bid && ask ? `Spread ${showUnits(ask.price - bid.price, priceDecimals)}` : "One side of the book is empty",
+    middleText: middleText(bid, ask, priceDecimals),
     priceText: (price) => showUnits(price, priceDecimals),
     sizeText: (size) => showUnits(size, sizeDecimals),
   };
+}
+
+function middleText(bid: Level | undefined, ask: Level | undefined, priceDecimals: number): string {
+  if (!bid || !ask) return "One side of the book is empty";
+  // Before an auction's uncross the sides overlap.
+  if (bid.price >= ask.price) return `Overlap ${showUnits(bid.price - ask.price, priceDecimals)}, no trading yet`;
+  return `Spread ${showUnits(ask.price - bid.price, priceDecimals)}`;
 }
 
 function spoken(market: Market, row: LadderRow): string {

@@ -70,7 +70,7 @@ export function quoteView(venue: Venue): void {
     if (select.value !== market.symbol) select.value = market.symbol;
     setText(last, price === null ? "No trade yet" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
     setText(lastWords, ` ${instrument.quote} per ${instrument.base}`);
-    const ppm = ticker?.change_ppm ?? null;
+    const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);
     setText(change, ppm === null ? "" : `${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`);
     change.className = `change ${ppm === null || ppm === 0 ? "" : ppm > 0 ? "buy" : "sell"}`;
     const now = ticker?.phase ?? instrument.phase;

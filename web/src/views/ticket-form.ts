@@ -59,7 +59,7 @@ export class TicketForm {
       labelled("tif", "Stands", this.timeInForce), this.minutes.row,
       h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade"),
         h("div.inner", {}, this.postOnlyRow, this.displayRow, this.peak.row, this.minSize.row, labelled("self-trade", "Self-trade", this.selfTrade))),
-      this.sum, this.submit, this.answer);
+      this.sum, h("div.foot", {}, this.submit, this.answer));
   }
 
   get side(): Side {

@@ -64,7 +64,9 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     }
     drawSum(venue, market, form, checked);
     form.submit.className = `submit ${side}`;
-    form.submit.disabled = sending || venue.account.state.value !== "signed_in" || venue.connection.value.state !== "live";
+    // Not `disabled` while sending: that would drop the keyboard's focus.
+    form.submit.setAttribute("aria-busy", String(sending));
+    form.submit.disabled = venue.account.state.value !== "signed_in" || venue.connection.value.state !== "live";
     setText(form.submit, sending ? "Sending" : submitWords(market, form, checked));
   });
 
@@ -96,11 +98,9 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   form.element.addEventListener("submit", (event) => {
     event.preventDefault();
     const market = venue.market.value;
-    if (market && !form.submit.disabled) void send(market);
+    if (market && !sending && !form.submit.disabled) void send(market);
   });
-  form.element.addEventListener("input", () => {
-    draw();
-  });
+  form.element.addEventListener("input", () => draw());
   form.element.addEventListener("change", () => draw());
   for (const [name, field] of Object.entries(form.all())) {
     field.input.addEventListener("keydown", (event) => {
@@ -195,7 +195,7 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   } else {
     lines.push([form.side === "buy" ? "Costs at most" : "Brings at least", "–"], ["Fee at most", "–"]);
   }
-  lines.push(["You have", available === undefined ? "–" : `${group(available)} ${spends}`]);
+  lines.push(["You have", available === undefined ? "–" : `${group(trimZeros(available))} ${spends}`]);
   form.sum.replaceChildren(...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 

@@ -41,12 +41,12 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
   });
   const drawKey = (): void => {
     const { state } = venue.account;
-    const text = { no_key: "Use a key", signing_in: "Signing in", signed_in: venue.account.keyId, refused: "Key refused" }[state.value];
+    const text = { no_key: "Use a key", signing_in: "Signing in", signed_in: `Key ${venue.account.keyId}`, refused: "Key refused" }[state.value];
     setText(key, text);
     key.title = "The API key this page trades with";
   };
   const drawTheme = (): void => {
-    setText(theme, { system: "Auto", light: "Light", dark: "Dark" }[themeChoice.value]);
+    setText(theme, { system: "◐ Auto", light: "○ Light", dark: "● Dark" }[themeChoice.value]);
     theme.setAttribute("aria-label", `Colours: ${themeChoice.value}. Change`);
   };
   venue.connection.watch(drawLink);

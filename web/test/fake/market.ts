@@ -95,6 +95,10 @@ export class FakeMarket {
     }
   }
 
+  sellAtMarket(size: number, timeNs: bigint, orderId: bigint): void {
+    this.#submit("sell", null, size, timeNs, orderId);
+  }
+
   #distance(order: FakeOrder): number {
     return Math.abs(Number(order.price ?? 0n) - this.#fair);
   }

@@ -55,6 +55,11 @@ export class FakeVenue {
     }
   }
 
+  /** Somebody else sells this many of base, whatever the price. */
+  sellAtMarket(name: string, size: number): void {
+    this.market(name).sellAtMarket(size, nowNs(), (this.logIndex += 1n));
+  }
+
   market(name: string | undefined): FakeMarket {
     const market = this.markets.find(({ instrument: { symbol } }) => symbol.replace("/", "-") === name?.replace("/", "-"));
     if (!market) throw new FakeReject(2, "UnknownInstrument", "No such instrument: list the venue's instruments and use an id from there.");
