@@ -57,6 +57,10 @@ test("trailing zeros", () => {
   assert.equal(trimZeros("1.500"), "1.5");
   assert.equal(trimZeros("100"), "100");
   assert.equal(trimZeros("100.00"), "100");
+  assert.equal(trimZeros("5.02000000", 2), "5.02");
+  assert.equal(trimZeros("40.00000000", 2), "40.00");
+  assert.equal(trimZeros("7.0", 2), "7.0");
+  assert.equal(trimZeros("7", 2), "7");
   assert.equal(decimalsOf("0.0100"), 2);
   assert.equal(decimalsOf("5"), 0);
 });

@@ -99,7 +99,9 @@ async function trades(): Promise<void> {
   const low = await deepestBid(page);
   for (const _ of [1, 2]) await enterAndAwait(page, "b", low, size, /Standing in the book/);
   await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 2);
+  await cancelsOneKeepsFocus(page);
   await enterAndAwait(page, "b", low, size, /Standing in the book/);
+  await clicksLadder(page);
   await watched.shoot("light-1440");
   await blur(page);
   await page.keyboard.press("x");
@@ -167,6 +169,32 @@ async function restsAmendsCancels(page: Page): Promise<void> {
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
   await until("the ladder's mark is gone", async () => (await book(page)).every((row) => row.own === ""));
+}
+
+/** Of two orders one is cancelled; the focus stays on the button of the one that moves into its place. */
+async function cancelsOneKeepsFocus(page: Page): Promise<void> {
+  await blur(page);
+  await page.keyboard.press("o");
+  await page.keyboard.press("Tab");
+  const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.closest("tr")?.title ?? "");
+  const first = await focused();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 1);
+  const next = await focused();
+  assert.ok(next !== "" && next !== first, `the focus went on to the next order: ${next}`);
+  assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ""), /^Cancel$/);
+}
+
+/** The one thing done by mouse: a click on a price takes it into the ticket. */
+async function clicksLadder(page: Page): Promise<void> {
+  const ladder = page.locator("#ladder-slider");
+  const box = await ladder.boundingBox();
+  assert.ok(box);
+  await page.fill("#ticket-price", "");
+  await ladder.click({ position: { x: box.width / 2, y: box.height * 0.62 } });
+  const taken = Number(await page.inputValue("#ticket-price"));
+  const best = Number((await text(page, "#best-bid")).replace(/\s/g, ""));
+  assert.ok(taken > 0 && taken < best * 1.01, `a bid was clicked, the ticket has ${taken}`);
 }
 
 async function tellsOfFills(running: Running): Promise<void> {

@@ -34,9 +34,12 @@ export function formatUnits(units: bigint, decimals: number): string {
   return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
-/** "0.5000" is "0.5", "12.000" is "12". */
-export function trimZeros(text: string): string {
-  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+/** "0.5000" is "0.5", "12.000" is "12"; with `least` 2, "0.50" and "12.00". */
+export function trimZeros(text: string, least = 0): string {
+  const [whole = "", fraction] = text.split(".");
+  if (fraction === undefined) return text;
+  const kept = fraction.replace(/0+$/, "").padEnd(Math.min(least, fraction.length), "0");
+  return kept === "" ? whole : `${whole}.${kept}`;
 }
 
 /** How many digits a decimal string has after its point, trailing zeros not counted. */

@@ -45,7 +45,7 @@ export function holdingsView(venue: Venue): void {
   const balanceRows = new Rows<Balance>(
     balances.body,
     () => h("tr", {}, h("td"), h("td.num"), h("td.num")),
-    (row, { asset, available, reserved }) => setCells(row, [asset, group(trimZeros(available)), group(trimZeros(reserved))]),
+    (row, { asset, available, reserved }) => setCells(row, [asset, group(trimZeros(available, 2)), group(trimZeros(reserved, 2))]),
   );
   const positionRows = new Rows<Position>(
     positions.body,
@@ -76,5 +76,5 @@ function signed(venue: Venue, position: Position): string {
   const units = venue.units(position.instrument);
   if (!units) return group(position.position);
   const size = parseUnits(position.position, units.sizeDecimals);
-  return (size > 0n ? "+" : "") + group(trimZeros(formatUnits(size, units.sizeDecimals)));
+  return (size > 0n ? "+" : "") + group(trimZeros(formatUnits(size, units.sizeDecimals), 2));
 }

@@ -22,6 +22,8 @@ export interface LadderPicture {
   asks: LadderRow[];
   rowsPerSide: number;
   chosen: { side: "buy" | "sell"; price: bigint } | null;
+  /** Under the pointer. */
+  hovered: { side: "buy" | "sell"; index: number } | null;
   middleText: string;
   isLive: boolean;
   priceText(price: bigint): string;
@@ -77,7 +79,12 @@ export function paintLadder(
   context.globalAlpha = picture.isLive ? 1 : 0.45;
   for (const row of [...picture.asks, ...picture.bids]) {
     const list = row.side === "sell" ? picture.asks : picture.bids;
-    const top = rowTop(row.side, list.indexOf(row), picture.rowsPerSide);
+    const index = list.indexOf(row);
+    const top = rowTop(row.side, index, picture.rowsPerSide);
+    if (picture.hovered?.side === row.side && picture.hovered.index === index) {
+      context.fillStyle = colours.hair;
+      context.fillRect(0, top, width, ROW_PX);
+    }
     paintRow(context, { left, right, top, width }, row, share(row.level.size, widest), share(row.total, deepest), picture, colours);
   }
   context.globalAlpha = 1;

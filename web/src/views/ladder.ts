@@ -36,6 +36,7 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
 
   let step = 1n;
   let chosen: { side: Side; price: bigint } | null = null;
+  let hovered: LadderPicture["hovered"] = null;
   let width = 0;
   let height = 0;
   let shown: { bids: LadderRow[]; asks: LadderRow[] } = { bids: [], asks: [] };
@@ -58,7 +59,7 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
       canvas.height = high;
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintLadder(context, width, height, pictureOf(market, shown, perSide, chosen), palette.value);
+    paintLadder(context, width, height, { ...pictureOf(market, shown, perSide), chosen, hovered }, palette.value);
     writeTable();
   });
 
@@ -112,7 +113,7 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
     event.preventDefault();
   });
   slider.addEventListener("focus", () => {
-    if (!chosen) choose(shown.bids[0] ?? shown.asks[0]);
+    if (!chosen && slider.matches(":focus-visible")) choose(shown.bids[0] ?? shown.asks[0]);
   });
   slider.addEventListener("blur", () => {
     chosen = null;
@@ -121,7 +122,19 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
   canvas.addEventListener("click", (event) => {
     const at = rowAt(event.offsetY, rowsPerSide(height));
     const row = at ? (at.side === "buy" ? shown.bids : shown.asks)[at.index] : undefined;
+    choose(row);
     if (row) onPrice(row.level.price, false);
+  });
+
+  canvas.addEventListener("pointermove", (event) => {
+    const at = rowAt(event.offsetY, rowsPerSide(height));
+    if (at?.side === hovered?.side && at?.index === hovered?.index) return;
+    hovered = at;
+    draw();
+  });
+  canvas.addEventListener("pointerleave", () => {
+    hovered = null;
+    draw();
   });
 
   stepSelect.addEventListener("change", () => {
@@ -173,15 +186,13 @@ function pictureOf(
   market: Market,
   rows: { bids: LadderRow[]; asks: LadderRow[] },
   perSide: number,
-  chosen: LadderPicture["chosen"],
-): LadderPicture {
+): Omit<LadderPicture, "chosen" | "hovered"> {
   const { priceDecimals, sizeDecimals } = market.units;
   const bid = market.book.bestBid();
   const ask = market.book.bestAsk();
   return {
     ...rows,
     rowsPerSide: perSide,
-    chosen,
     isLive: market.book.isLive,
     middleText: middleText(bid, ask, priceDecimals),
     priceText: (price) => showUnits(price, priceDecimals),

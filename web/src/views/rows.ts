@@ -19,11 +19,16 @@ export class Rows<T> {
   }
 
   show(items: Iterable<T>, keyOf: (item: T) => string): void {
-    const wanted = new Set<string>();
+    const wanted = new Map([...items].map((item) => [keyOf(item), item]));
+    // What goes, goes first: so that what stays need not be moved, which would take the focus from it.
+    for (const [key, row] of this.#rows) {
+      if (!wanted.has(key)) {
+        row.remove();
+        this.#rows.delete(key);
+      }
+    }
     let at: ChildNode | null = this.#body.firstChild;
-    for (const item of items) {
-      const key = keyOf(item);
-      wanted.add(key);
+    for (const [key, item] of wanted) {
       let row = this.#rows.get(key);
       if (!row) {
         row = this.#make(item);
@@ -32,12 +37,6 @@ export class Rows<T> {
       this.#update(row, item);
       if (row === at) at = at.nextSibling;
       else this.#body.insertBefore(row, at);
-    }
-    for (const [key, row] of this.#rows) {
-      if (!wanted.has(key)) {
-        row.remove();
-        this.#rows.delete(key);
-      }
     }
   }
 }

@@ -195,7 +195,7 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   } else {
     lines.push([form.side === "buy" ? "Costs at most" : "Brings at least", "–"], ["Fee at most", "–"]);
   }
-  lines.push(["You have", available === undefined ? "–" : `${group(trimZeros(available))} ${spends}`]);
+  lines.push(["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${spends}`]);
   form.sum.replaceChildren(...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 

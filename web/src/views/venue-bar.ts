@@ -23,11 +23,13 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
     const { state, retryInMs } = venue.connection.value;
     link.dataset["state"] = state;
     const seconds = Math.max(1, Math.round(retryInMs / 1000));
-    setText(link, state === "live" ? "Live" : state === "connecting" ? "Connecting" : `Connection lost, next try in ${seconds} s`);
+    const ready = venue.status.value?.ready ?? true;
+    setText(link, state === "live" ? (ready ? "Live" : "Live, the venue is starting") : state === "connecting" ? "Connecting" : `Connection lost, next try in ${seconds} s`);
   };
   const drawStatus = oncePerFrame(() => {
     const status = venue.status.value;
     if (!status) return;
+    drawLink();
     setText(log, group(status.log_index));
     storage.hidden = status.storage !== "full";
     demo.hidden = status.demo === null;
