@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { type Browser, type Page, chromium } from "playwright-core";
 
 export const WAIT_MS = 20_000;
@@ -15,8 +15,10 @@ declare global {
 }
 
 export function launch(): Promise<Browser> {
-  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-  assert.ok(existsSync(executablePath), `No Chromium at ${executablePath}: install Debian's package \`chromium\`, or name one in CHROMIUM.`);
+  const named = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  const places = named.includes("/") ? [named] : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, named));
+  const executablePath = places.find((place) => existsSync(place));
+  assert.ok(executablePath, `No Chromium at ${named}: install Debian's package \`chromium\`, or name one in CHROMIUM.`);
   return chromium.launch({
     executablePath,
     args: [
