@@ -2,7 +2,7 @@
 
 import { synchroniseClock, venueTimeNs } from "./rest.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
-import { type ErrorMessage, type Interval, Refusal, type ReplyMessage, type ServerMessage } from "./types.ts";
+import { type ErrorMessage, type Interval, OutcomeUnknown, Refusal, type ReplyMessage, type ServerMessage } from "./types.ts";
 import { Backoff } from "./backoff.ts";
 
 export type ConnectionState = "connecting" | "live" | "waiting";
@@ -20,13 +20,6 @@ export interface SocketEvents {
   onAuthenticated(refusal: Refusal | null): void;
   /** A message that the page cannot read: a bug on one side. */
   onUnreadable(error: Error): void;
-}
-
-/** The connection went away before the answer came: the order may or may not have been taken. */
-export class OutcomeUnknown extends Error {
-  constructor() {
-    super("The connection broke before the venue answered. It may have taken the request: check the open orders.");
-  }
 }
 
 interface Pending {

@@ -142,6 +142,8 @@ export interface OrderUpdate extends Partial<OpenOrder> {
   instrument: string;
   client_order_id: string;
   status: string;
+  /** Why it was cancelled. */
+  reason?: string;
 }
 
 export interface Fill {
@@ -198,6 +200,8 @@ export interface OrderReply {
   client_order_id: string;
   status: string;
   open: string;
+  /** Why what was not traded is cancelled. */
+  reason?: string;
   fills: { trade_id: string; price: string; size: string; fee: string }[];
 }
 
@@ -235,5 +239,12 @@ export class Refusal extends Error {
     this.code = body.code;
     this.reason = body.name;
     this.detail = body.detail ?? "";
+  }
+}
+
+/** The connection went away before the answer came: the request may or may not have been taken. */
+export class OutcomeUnknown extends Error {
+  constructor() {
+    super("The connection broke before the venue answered. It may have taken the request: check the open orders.");
   }
 }

@@ -67,7 +67,7 @@ export class Account {
 /** An order leaves the list when the venue says that it ended, or that nothing of it is open. */
 function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void {
   const key = orderKey(update);
-  const { status, ...changes } = update;
+  const { status, reason: _, ...changes } = update;
   const known = orders.get(key);
   if (!known && (changes.side === undefined || changes.open === undefined)) return;
   const next = { ...known, ...changes } as OpenOrder;

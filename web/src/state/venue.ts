@@ -7,12 +7,7 @@ import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status 
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { Account } from "./account.ts";
 import { Market, Units } from "./market.ts";
-
-export interface Notice {
-  tone: "good" | "bad" | "plain";
-  title: string;
-  text: string;
-}
+import { type Said, describeEnd } from "./outcome.ts";
 
 const POSITIONS_EVERY_MS = 1_000;
 
@@ -22,7 +17,7 @@ export class Venue {
   readonly instruments = new Signal<Instrument[]>([]);
   readonly market = new Signal<Market | null>(null);
   readonly account = new Account();
-  readonly notice = new Signal<Notice | null>(null);
+  readonly notice = new Signal<Said | null>(null);
   /** New fills, as they come. */
   readonly filled = new Signal<Fill[]>([]);
   readonly socket: VenueSocket;
@@ -40,7 +35,7 @@ export class Venue {
     });
   }
 
-  say(notice: Notice): void {
+  say(notice: Said): void {
     this.notice.value = notice;
   }
 
@@ -135,6 +130,10 @@ export class Venue {
       case "account": {
         const fills = this.account.apply(message);
         if (message.kind === "update" && fills.length > 0) this.filled.value = fills;
+        for (const update of message.order_updates ?? []) {
+          const said = describeEnd(update);
+          if (said) this.say(said);
+        }
         if (!message.positions && (fills.length > 0 || message.order_updates)) this.#refreshPositions();
         return;
       }

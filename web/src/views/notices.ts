@@ -3,7 +3,8 @@
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group } from "../base/format.ts";
-import type { Notice, Venue } from "../state/venue.ts";
+import type { Said } from "../state/outcome.ts";
+import type { Venue } from "../state/venue.ts";
 
 const GOOD_STAYS_MS = 6_000;
 const BAD_STAYS_MS = 20_000;
@@ -12,7 +13,7 @@ const SHOWN_MAX = 3;
 export function noticesView(venue: Venue): void {
   const host = byId("notices");
   const live = byId("live-polite");
-  const show = (notice: Notice): void => {
+  const show = (notice: Said): void => {
     const box = h("div.notice", { role: notice.tone === "bad" ? "alert" : null, "data-tone": notice.tone }, h("b", {}, notice.title), notice.text,
       h("button.icon", { type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "×"));
     host.append(box);

@@ -6,9 +6,9 @@ import { byId, h, setText } from "../base/dom.ts";
 import { group, ungroup, words } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
+import { describeError } from "../state/outcome.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { Rows, setCells, sideText, table } from "./rows.ts";
-import { describeError } from "./ticket.ts";
 
 export function ordersView(venue: Venue): void {
   const { element, body } = table("Your open orders", [

@@ -1,14 +1,14 @@
 // The order ticket: says what an order will do before it is sent, and what the venue answered after.
 
-import { OutcomeUnknown } from "../api/socket.ts";
 import { venueTimeNs } from "../api/rest.ts";
-import { type OrderReply, Refusal, type Side } from "../api/types.ts";
+import type { OrderReply, Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, sentence, showUnits, words } from "../base/format.ts";
+import { group, showUnits } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
+import { describeError, describeReply } from "../state/outcome.ts";
 import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, stepped, timesInForce } from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { TicketForm } from "./ticket-form.ts";
@@ -84,7 +84,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     draw();
     try {
       const reply = await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: freshClientOrderId(), ...order });
-      const answer = answerOf(market, order.side, order.size, reply as unknown as OrderReply);
+      const answer = describeReply(market.units, order.side, order.size, reply as unknown as OrderReply);
       form.say(answer.tone, answer.title, answer.text);
     } catch (error) {
       const { title, text } = describeError(error as Error);
@@ -218,42 +218,6 @@ function submitWords(market: Market, form: TicketForm, checked: Checked): string
   const at = checked.price === null ? (form.kind === "limit" ? "" : " at market") : ` at ${showUnits(checked.price, priceDecimals)}`;
   const once = hasTrigger(form.kind) && form.trigger.input.value.trim() !== "" ? `, once ${group(form.trigger.input.value.trim())} trades` : "";
   return `${verb} ${size} ${instrument.base}${at}${once}`;
-}
-
-function answerOf(
-  market: Market, side: Side, size: string, reply: OrderReply,
-): { tone: "good" | "bad" | "plain"; title: string; text: string } {
-  const { sizeDecimals, instrument } = market.units;
-  const filled = (reply.fills ?? []).reduce((sum, fill) => sum + parseUnits(fill.size, sizeDecimals), 0n);
-  const what = `${side === "buy" ? "Bought" : "Sold"} ${group(trimZeros(formatUnits(filled, sizeDecimals)))} of ${group(trimZeros(size))} ${instrument.base}`;
-  const best = reply.fills?.[0]?.price;
-  const worst = reply.fills?.at(-1)?.price;
-  const at = best === undefined || worst === undefined ? "" : best === worst ? ` at ${group(best)}` : ` at ${group(best)} to ${group(worst)}`;
-  const entry = `Log entry ${group(reply.log_index)}.`;
-  switch (reply.status) {
-    case "filled":
-      return { tone: "good", title: "Filled", text: `${what}${at}. ${entry}` };
-    case "partially_filled":
-      return { tone: "good", title: "Partly filled, the rest stands", text: `${what}${at}. ${entry}` };
-    case "resting":
-      return { tone: "good", title: "Standing in the book", text: `${group(trimZeros(reply.open))} ${instrument.base} wait for the other side. ${entry}` };
-    case "waiting_trigger":
-      return { tone: "good", title: "Waiting for its trigger", text: entry };
-    case "cancelled":
-      return filled > 0n
-        ? { tone: "good", title: "Partly filled, the rest cancelled", text: `${what}${at}. ${entry}` }
-        : { tone: "plain", title: "Cancelled without a trade", text: `Nothing stood at a price that fits. ${entry}` };
-    default:
-      return { tone: "plain", title: sentence(words(reply.status)), text: entry };
-  }
-}
-
-/** A refusal by its number with its advice; anything else in its own words. */
-export function describeError(error: Error): { title: string; text: string } {
-  if (error instanceof Refusal) {
-    return { title: `Refused, no. ${error.code}: ${sentence(error.reason)}`, text: [error.message, error.detail].filter(Boolean).join(" ") };
-  }
-  return { title: error instanceof OutcomeUnknown ? "No answer" : "Not sent", text: error.message };
 }
 
 function capitalField(name: FieldName): string {
