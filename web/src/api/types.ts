@@ -1,0 +1,250 @@
+// The venue's JSON, as its openapi.yaml documents it. Quantities are decimal strings, times and 64-bit ids strings of digits.
+
+export type Side = "buy" | "sell";
+export type OrderKind = "limit" | "market" | "stop" | "stop_limit";
+export type TimeInForce = "gtc" | "day" | "gtt" | "ioc" | "fok";
+export type PostOnly = "off" | "reject" | "reprice";
+export type Display = "full" | "iceberg" | "hidden";
+export type SelfTrade = "cancel_newest" | "cancel_oldest" | "cancel_both" | "decrement" | "allow";
+export type Phase = "closed" | "pre_open" | "opening_auction" | "continuous" | "halt" | "closing_auction";
+
+export interface Asset {
+  asset_id: number;
+  symbol: string;
+  decimals: number;
+}
+
+export interface Instrument {
+  instrument_id: number;
+  symbol: string;
+  base: string;
+  quote: string;
+  tick_size: string;
+  lot_size: string;
+  price_decimals: number;
+  size_decimals: number;
+  maker_fee_ppm: number;
+  taker_fee_ppm: number;
+  phase: Phase;
+  reference_price: string | null;
+  last_price: string | null;
+}
+
+export interface DemoStatus {
+  speed: number | string;
+  source: string;
+  progress_permille: number;
+}
+
+export interface Status {
+  venue: string;
+  version: string;
+  commit: string;
+  log_index: string;
+  time_ns: string;
+  ready: boolean;
+  storage: "ok" | "full";
+  commands_total: string | number;
+  trades_total: string | number;
+  demo: DemoStatus | null;
+}
+
+/** Price, absolute size ("0" removes), number of orders. */
+export type WireLevel = [price: string, size: string, orderCount: number];
+
+export interface BookMessage {
+  type: "book";
+  instrument: string;
+  kind: "snapshot" | "update";
+  feed_seq: string;
+  log_index: string;
+  bids: WireLevel[];
+  asks: WireLevel[];
+}
+
+export interface Trade {
+  trade_id: string;
+  time_ns: string;
+  price: string;
+  size: string;
+  taker_side: Side | null;
+}
+
+export interface TradesMessage {
+  type: "trades";
+  instrument: string;
+  kind: "snapshot" | "update";
+  trades: Trade[];
+}
+
+export type Interval = "1s" | "10s" | "1m" | "5m" | "1h";
+
+export interface Candle {
+  time_s: number | string;
+  open: string;
+  high: string;
+  low: string;
+  close: string;
+  volume: string;
+}
+
+export interface CandlesMessage {
+  type: "candles";
+  instrument: string;
+  interval: Interval;
+  kind: "snapshot" | "update";
+  candles: Candle[];
+}
+
+export interface TickerMessage {
+  type: "ticker";
+  instrument: string;
+  last_price: string | null;
+  change_ppm: number | string | null;
+  best_bid: string | null;
+  best_ask: string | null;
+  volume: string;
+  phase: Phase;
+}
+
+export interface StatusMessage extends Status {
+  type: "status";
+}
+
+export interface Balance {
+  asset: string;
+  available: string;
+  reserved: string;
+}
+
+export interface Position {
+  instrument: string;
+  position: string;
+  open_orders: number;
+}
+
+export interface OpenOrder {
+  instrument: string;
+  order_id: string;
+  client_order_id: string;
+  side: Side;
+  type: OrderKind;
+  price: string | null;
+  trigger: string | null;
+  open: string;
+  shown: string;
+  time_in_force: TimeInForce;
+  display?: Display;
+}
+
+/** What became of an order: its new state, or some of it, and a status. */
+export interface OrderUpdate extends Partial<OpenOrder> {
+  instrument: string;
+  client_order_id: string;
+  status: string;
+  /** Why it was cancelled. */
+  reason?: string;
+}
+
+export interface Fill {
+  instrument: string;
+  trade_id: string;
+  order_id: string;
+  client_order_id: string;
+  time_ns: string;
+  side: Side;
+  price: string;
+  size: string;
+  fee: string;
+  role: "maker" | "taker" | "auction";
+}
+
+export interface AccountMessage {
+  type: "account";
+  kind: "snapshot" | "update";
+  balances?: Balance[];
+  positions?: Position[];
+  orders?: OpenOrder[];
+  order_updates?: OrderUpdate[];
+  fills?: Fill[];
+}
+
+export interface ApiErrorBody {
+  code: number;
+  name: string;
+  message: string;
+  detail?: string;
+}
+
+export interface OrderRequest {
+  instrument: string;
+  client_order_id: string;
+  side: Side;
+  size: string;
+  type: OrderKind;
+  price?: string;
+  trigger?: string;
+  time_in_force?: TimeInForce;
+  expire_time_ns?: string;
+  post_only?: PostOnly;
+  display?: Display;
+  peak?: string;
+  min_size?: string;
+  self_trade?: SelfTrade;
+}
+
+export interface OrderReply {
+  log_index: string;
+  time_ns: string;
+  order_id: string;
+  client_order_id: string;
+  status: string;
+  open: string;
+  /** Why what was not traded is cancelled. */
+  reason?: string;
+  fills: { trade_id: string; price: string; size: string; fee: string }[];
+}
+
+export interface ReplyMessage {
+  type: "reply";
+  id: string;
+  [field: string]: unknown;
+}
+
+export interface ErrorMessage {
+  type: "error";
+  id?: string;
+  error: ApiErrorBody;
+}
+
+export type ServerMessage =
+  | BookMessage
+  | TradesMessage
+  | CandlesMessage
+  | TickerMessage
+  | StatusMessage
+  | AccountMessage
+  | ReplyMessage
+  | ErrorMessage
+  | { type: "subscribed" | "unsubscribed" | "authenticated" | "pong" };
+
+/** A request that the venue refused, by its stable number and with its advice. */
+export class Refusal extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly detail: string;
+
+  constructor(body: ApiErrorBody) {
+    super(body.message);
+    this.code = body.code;
+    this.reason = body.name;
+    this.detail = body.detail ?? "";
+  }
+}
+
+/** The connection went away before the answer came: the request may or may not have been taken. */
+export class OutcomeUnknown extends Error {
+  constructor() {
+    super("The connection broke before the venue answered. It may have taken the request: check the open orders.");
+  }
+}

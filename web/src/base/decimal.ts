@@ -1,0 +1,84 @@
+// Exact decimal arithmetic: a quantity is a whole number of its smallest unit (a bigint) plus the number of decimals
+// of that unit, kept by whoever owns the quantity. Money never passes through a float; `toNumber` is for pixels only.
+
+/** What is wrong with a number that somebody typed or sent, and what to do about it. */
+export class DecimalError extends Error {}
+
+export type Rounding = "down" | "up";
+
+const PATTERN = /^(-?)(\d*)(?:\.(\d*))?$/;
+
+/** "61234.5" with 2 decimals is 6123450n. Digits beyond `decimals` must be zeros. */
+export function parseUnits(text: string, decimals: number): bigint {
+  const match = PATTERN.exec(text.trim());
+  const whole = match?.[2] ?? "";
+  const fraction = match?.[3] ?? "";
+  if (!match || whole + fraction === "") {
+    throw new DecimalError("Write a plain number, such as 61234.5: digits and at most one point.");
+  }
+  const kept = fraction.slice(0, decimals);
+  if (/[1-9]/.test(fraction.slice(decimals))) {
+    throw new DecimalError(
+      decimals === 0 ? "Write a whole number here." : `Use at most ${decimals} digits after the point.`,
+    );
+  }
+  const units = BigInt(whole + kept.padEnd(decimals, "0") || "0");
+  return match[1] === "-" ? -units : units;
+}
+
+/** 6123450n with 2 decimals is "61234.50". */
+export function formatUnits(units: bigint, decimals: number): string {
+  const sign = units < 0n ? "-" : "";
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");
+  if (decimals === 0) return sign + digits;
+  return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+/** "0.5000" is "0.5", "12.000" is "12"; with `least` 2, "0.50" and "12.00". */
+export function trimZeros(text: string, least = 0): string {
+  const [whole = "", fraction] = text.split(".");
+  if (fraction === undefined) return text;
+  const kept = fraction.replace(/0+$/, "").padEnd(Math.min(least, fraction.length), "0");
+  return kept === "" ? whole : `${whole}.${kept}`;
+}
+
+/** How many digits a decimal string has after its point, trailing zeros not counted. */
+export function decimalsOf(text: string): number {
+  const trimmed = trimZeros(text);
+  const point = trimmed.indexOf(".");
+  return point < 0 ? 0 : trimmed.length - point - 1;
+}
+
+/** Quotient towards minus infinity ("down") or plus infinity ("up"). */
+export function divide(numerator: bigint, denominator: bigint, rounding: Rounding): bigint {
+  const quotient = numerator / denominator;
+  const exact = quotient * denominator === numerator;
+  if (exact) return quotient;
+  const negative = numerator < 0n !== denominator < 0n;
+  if (rounding === "down") return negative ? quotient - 1n : quotient;
+  return negative ? quotient : quotient + 1n;
+}
+
+/** Moves a quantity from one number of decimals to another. */
+export function rescale(units: bigint, from: number, to: number, rounding: Rounding): bigint {
+  if (to >= from) return units * 10n ** BigInt(to - from);
+  return divide(units, 10n ** BigInt(from - to), rounding);
+}
+
+/** The largest multiple of `step` at or below ("down"), or the smallest at or above ("up"). */
+export function toMultiple(units: bigint, step: bigint, rounding: Rounding): bigint {
+  return divide(units, step, rounding) * step;
+}
+
+/** For pixels and axes only: the nearest float. */
+export function toNumber(units: bigint, decimals: number): number {
+  return Number(formatUnits(units, decimals));
+}
+
+export function abs(units: bigint): bigint {
+  return units < 0n ? -units : units;
+}
+
+export function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

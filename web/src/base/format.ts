@@ -1,0 +1,61 @@
+// How quantities are shown: grouped digits, times in UTC, changes with a real minus sign.
+
+import { abs, formatUnits, trimZeros } from "./decimal.ts";
+
+const SPACE = "\u00a0";
+const MINUS = "\u2212";
+
+/** "1234567.50" is "1 234 567.50" (no-break spaces), "-3" gets a real minus sign. */
+export function group(text: string): string {
+  const negative = text.startsWith("-");
+  const [whole = "", fraction] = (negative ? text.slice(1) : text).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, SPACE);
+  return (negative ? MINUS : "") + grouped + (fraction === undefined ? "" : `.${fraction}`);
+}
+
+/** Back from what `group` shows to a plain decimal. Commas stay, and fail to parse: to some they are points, to others they group. */
+export function ungroup(text: string): string {
+  return text.replace(/[\s'’]/g, "").replace(MINUS, "-");
+}
+
+export function showUnits(units: bigint, decimals: number): string {
+  return group(formatUnits(units, decimals));
+}
+
+/** Trailing zeros off, at most `most` digits after the point; digits cut off are marked by an ellipsis-free "≈". */
+export function showShort(text: string, most: number): string {
+  const [whole = "0", fraction = ""] = text.split(".");
+  if (fraction.length <= most) return group(trimZeros(text));
+  const cut = trimZeros(`${whole}.${fraction.slice(0, most)}`);
+  return (/[1-9]/.test(fraction.slice(most)) ? "≈" : "") + group(cut);
+}
+
+/** Parts per million as a percentage with sign: 12345 is "+1.23 %". */
+export function showChange(ppm: number): string {
+  const hundredths = BigInt(Math.round(ppm / 100));
+  const sign = hundredths > 0n ? "+" : hundredths < 0n ? MINUS : "±";
+  return `${sign}${formatUnits(abs(hundredths), 2)}${SPACE}%`;
+}
+
+const two = (n: number): string => n.toString().padStart(2, "0");
+
+/** Nanoseconds since the epoch as a UTC time of day, to the millisecond when `fine`. */
+export function showTime(timeNs: string, fine = false): string {
+  const date = new Date(Number(BigInt(timeNs) / 1_000_000n));
+  const clock = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
+  return fine ? `${clock}.${date.getUTCMilliseconds().toString().padStart(3, "0")}` : clock;
+}
+
+/** snake_case from the API as words: "good_till" is "good till". */
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** "PriceOutsideCollar" is "Price outside collar". */
+export function sentence(name: string): string {
+  return capital(name.replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`));
+}

@@ -1,0 +1,90 @@
+// What is private: balances, positions, open orders, fills. The venue's messages are the truth; nothing here is guessed ahead.
+
+import type { AccountMessage, Balance, Fill, OpenOrder, OrderUpdate, Position } from "../api/types.ts";
+import { Signal } from "../base/signal.ts";
+
+const FILLS_KEPT = 200;
+const ENDED = new Set(["filled", "cancelled", "expired", "rejected"]);
+
+export type SignedIn = "no_key" | "signing_in" | "signed_in" | "refused";
+
+export class Account {
+  readonly state = new Signal<SignedIn>("no_key");
+  keyId = "";
+  readonly balances = new Signal<Map<string, Balance>>(new Map());
+  readonly positions = new Signal<Map<string, Position>>(new Map());
+  /** By instrument and client order id. */
+  readonly orders = new Signal<Map<string, OpenOrder>>(new Map());
+  /** Newest first. */
+  readonly fills = new Signal<Fill[]>([]);
+
+  /** Returns the fills that are new. */
+  apply(message: AccountMessage): Fill[] {
+    const fresh = message.kind === "snapshot";
+    if (message.balances) {
+      const balances = fresh ? new Map<string, Balance>() : this.balances.value;
+      for (const balance of message.balances) balances.set(balance.asset, balance);
+      this.balances.value = balances;
+    }
+    if (message.positions) this.applyPositions(message.positions, fresh);
+    if (message.orders || message.order_updates) this.#applyOrders(message, fresh);
+    return message.fills ? this.addFills(message.fills) : [];
+  }
+
+  applyPositions(list: Position[], fresh: boolean): void {
+    const positions = fresh ? new Map<string, Position>() : this.positions.value;
+    for (const position of list) positions.set(position.instrument, position);
+    this.positions.value = positions;
+  }
+
+  /** Adds what is not known yet, whichever way it came, keeps the newest, and returns what was new. */
+  addFills(fills: Fill[]): Fill[] {
+    const known = new Set(this.fills.value.map(fillKey));
+    const added = fills.filter((fill) => !known.has(fillKey(fill)));
+    if (added.length === 0) return [];
+    const all = [...this.fills.value, ...added];
+    all.sort((a, b) => compareTexts(b.time_ns, a.time_ns) || compareTexts(b.trade_id, a.trade_id));
+    this.fills.value = all.slice(0, FILLS_KEPT);
+    return added;
+  }
+
+  clear(state: SignedIn): void {
+    this.balances.value = new Map();
+    this.positions.value = new Map();
+    this.orders.value = new Map();
+    this.fills.value = [];
+    this.state.value = state;
+  }
+
+  #applyOrders(message: AccountMessage, fresh: boolean): void {
+    const orders = fresh ? new Map<string, OpenOrder>() : this.orders.value;
+    for (const order of message.orders ?? []) orders.set(orderKey(order), order);
+    for (const update of message.order_updates ?? []) applyUpdate(orders, update);
+    this.orders.value = orders;
+  }
+}
+
+/** An order leaves the list when the venue says that it ended, or that nothing of it is open. */
+function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void {
+  const key = orderKey(update);
+  const { status, reason: _, ...changes } = update;
+  const known = orders.get(key);
+  if (!known && (changes.side === undefined || changes.open === undefined)) return;
+  const next = { ...known, ...changes } as OpenOrder;
+  const ended = ENDED.has(status) || !/[1-9]/.test(next.open);
+  if (ended) orders.delete(key);
+  else orders.set(key, next);
+}
+
+export function orderKey(order: { instrument: string; client_order_id: string }): string {
+  return `${order.instrument} ${order.client_order_id}`;
+}
+
+function fillKey(fill: Fill): string {
+  return `${fill.instrument} ${fill.trade_id} ${fill.order_id}`;
+}
+
+/** Orders strings of digits as numbers. */
+function compareTexts(a: string, b: string): number {
+  return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
+}

@@ -1,0 +1,78 @@
+// Everything public about the chosen instrument: its units, book, trades, candles and ticker.
+
+import type { Asset, Candle, CandlesMessage, Instrument, Interval, TickerMessage, Trade, TradesMessage } from "../api/types.ts";
+import { decimalsOf, divide, parseUnits, rescale } from "../base/decimal.ts";
+import { Signal } from "../base/signal.ts";
+import { Book } from "./book.ts";
+
+const TRADES_KEPT = 200;
+
+/** The instrument's units, read once. */
+export class Units {
+  readonly instrument: Instrument;
+  readonly priceDecimals: number;
+  readonly sizeDecimals: number;
+  readonly quoteDecimals: number;
+  readonly tick: bigint;
+  readonly lot: bigint;
+
+  constructor(instrument: Instrument, assets: Asset[]) {
+    this.instrument = instrument;
+    this.priceDecimals = Math.max(instrument.price_decimals, decimalsOf(instrument.tick_size));
+    this.sizeDecimals = Math.max(instrument.size_decimals, decimalsOf(instrument.lot_size));
+    this.quoteDecimals = assets.find((asset) => asset.symbol === instrument.quote)?.decimals ?? this.priceDecimals;
+    this.tick = parseUnits(instrument.tick_size, this.priceDecimals);
+    this.lot = parseUnits(instrument.lot_size, this.sizeDecimals);
+  }
+
+  /** What `size` at `price` is worth, in the quote asset's smallest unit. Exact for whole ticks and lots. */
+  value(price: bigint, size: bigint): bigint {
+    return rescale(price * size, this.priceDecimals + this.sizeDecimals, this.quoteDecimals, "up");
+  }
+
+  /** The most that a trade of this value may cost in fees: what the venue reserves beside the value. */
+  feeReserve(value: bigint): bigint {
+    const worst = Math.max(this.instrument.maker_fee_ppm, this.instrument.taker_fee_ppm, 0);
+    return divide(value * BigInt(worst), 1_000_000n, "up");
+  }
+}
+
+export class Market {
+  readonly units: Units;
+  readonly book: Book;
+  readonly bookChanged: Signal<Book>;
+  /** Newest first. */
+  readonly trades = new Signal<Trade[]>([]);
+  /** Oldest first, one interval. `null` while the chosen interval has not arrived. */
+  readonly candles = new Signal<{ kind: "snapshot" | "update"; candles: Candle[] } | null>(null);
+  readonly ticker = new Signal<TickerMessage | null>(null);
+  interval: Interval = "10s";
+
+  constructor(units: Units) {
+    this.units = units;
+    this.book = new Book(units.priceDecimals, units.sizeDecimals);
+    this.bookChanged = new Signal(this.book);
+  }
+
+  get symbol(): string {
+    return this.units.instrument.symbol;
+  }
+
+  lastPrice(): string | null {
+    return this.trades.value[0]?.price ?? this.ticker.value?.last_price ?? this.units.instrument.last_price;
+  }
+
+  applyTrades(message: TradesMessage): void {
+    if (message.kind === "snapshot") {
+      this.trades.value = message.trades.slice(0, TRADES_KEPT);
+      return;
+    }
+    const newest = message.trades.toReversed();
+    this.trades.value = [...newest, ...this.trades.value].slice(0, TRADES_KEPT);
+  }
+
+  applyCandles(message: CandlesMessage): void {
+    if (message.interval !== this.interval) return;
+    this.candles.value = { kind: message.kind, candles: message.candles };
+  }
+}

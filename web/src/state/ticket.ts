@@ -1,0 +1,146 @@
+// From what was typed into the ticket to an order the venue can take, or to what is wrong with each field. Pure.
+
+import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
+import { DecimalError, divide, formatUnits, parseUnits } from "../base/decimal.ts";
+import { ungroup } from "../base/format.ts";
+import { type Units } from "./market.ts";
+
+export interface TicketFields {
+  side: Side;
+  kind: OrderKind;
+  price: string;
+  trigger: string;
+  size: string;
+  timeInForce: TimeInForce;
+  minutes: string;
+  postOnly: PostOnly;
+  display: Display;
+  peak: string;
+  minSize: string;
+  selfTrade: SelfTrade;
+}
+
+export type FieldName = "price" | "trigger" | "size" | "minutes" | "peak" | "minSize";
+export type Faults = Partial<Record<FieldName, string>>;
+
+export interface Checked {
+  faults: Faults;
+  /** `null` while there are faults. */
+  order: Omit<OrderRequest, "instrument" | "client_order_id"> | null;
+  /** What the order would cost or bring at its limit price, when it has one. */
+  value: bigint | null;
+  size: bigint | null;
+  price: bigint | null;
+}
+
+export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind === "stop_limit";
+export const hasTrigger = (kind: OrderKind): boolean => kind === "stop" || kind === "stop_limit";
+
+/** Which times in force go with an order kind: what trades at market cannot rest. */
+export function timesInForce(kind: OrderKind): TimeInForce[] {
+  return kind === "market" ? ["ioc", "fok"] : ["gtc", "day", "gtt", "ioc", "fok"];
+}
+
+const canRest = (fields: TicketFields): boolean =>
+  hasPrice(fields.kind) && fields.timeInForce !== "ioc" && fields.timeInForce !== "fok";
+
+export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: bigint): Checked {
+  const faults: Faults = {};
+  const { kind } = fields;
+  const price = hasPrice(kind) ? quantity(fields.price, units.priceDecimals, units.tick, "price", "tick", faults) : null;
+  const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
+  const size = quantity(fields.size, units.sizeDecimals, units.lot, "size", "lot", faults);
+  const order: Omit<OrderRequest, "instrument" | "client_order_id"> = {
+    side: fields.side,
+    type: kind,
+    size: size === null ? "" : formatUnits(size, units.sizeDecimals),
+    time_in_force: fields.timeInForce,
+    self_trade: fields.selfTrade,
+  };
+  if (price !== null) order.price = formatUnits(price, units.priceDecimals);
+  if (trigger !== null) order.trigger = formatUnits(trigger, units.priceDecimals);
+  if (fields.timeInForce === "gtt") {
+    const minutes = whole(fields.minutes, "minutes", faults);
+    if (minutes !== null) order.expire_time_ns = (venueTimeNs + minutes * 60_000_000_000n).toString();
+  }
+  if (kind === "limit" && canRest(fields) && fields.postOnly !== "off") order.post_only = fields.postOnly;
+  if (canRest(fields) && fields.display !== "full") {
+    order.display = fields.display;
+    if (fields.display === "iceberg") {
+      const peak = quantity(fields.peak, units.sizeDecimals, units.lot, "peak", "lot", faults);
+      if (peak !== null) order.peak = formatUnits(peak, units.sizeDecimals);
+      if (peak !== null && size !== null && peak >= size) faults.peak = "Show less than the whole size, or choose “all of it”.";
+    }
+  }
+  if (fields.minSize.trim() !== "") {
+    const minSize = quantity(fields.minSize, units.sizeDecimals, units.lot, "minSize", "lot", faults);
+    if (minSize !== null) order.min_size = formatUnits(minSize, units.sizeDecimals);
+    if (minSize !== null && size !== null && minSize > size) faults.minSize = "The minimum cannot exceed the size.";
+  }
+  const value = price !== null && size !== null ? units.value(price, size) : null;
+  return { faults, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
+}
+
+/** The largest whole number of lots that `funds` (smallest units of what is spent) cover, at `price` for a buy, fee included. */
+export function largestSize(side: Side, funds: bigint, fundsDecimals: number, price: bigint | null, units: Units): bigint {
+  if (side === "sell") {
+    const size = fundsDecimals >= units.sizeDecimals
+      ? funds / 10n ** BigInt(fundsDecimals - units.sizeDecimals)
+      : funds * 10n ** BigInt(units.sizeDecimals - fundsDecimals);
+    return size - (size % units.lot);
+  }
+  if (price === null || price <= 0n) return 0n;
+  const perLot = units.value(price, units.lot);
+  if (perLot === 0n) return 0n;
+  const feePpm = BigInt(Math.max(units.instrument.maker_fee_ppm, units.instrument.taker_fee_ppm, 0));
+  let lots = (funds * 1_000_000n) / (perLot * (1_000_000n + feePpm));
+  // The fee is rounded up, so the estimate may be one lot too many.
+  while (lots > 0n && cost(units, price, lots) > funds) lots -= 1n;
+  return lots * units.lot;
+}
+
+function cost(units: Units, price: bigint, lots: bigint): bigint {
+  const value = units.value(price, lots * units.lot);
+  return value + units.feeReserve(value);
+}
+
+/** The next tick or lot up or down from what is typed; from nothing, one step. */
+export function stepped(text: string, decimals: number, step: bigint, by: bigint): string {
+  let units = 0n;
+  try {
+    units = text.trim() === "" ? 0n : parseUnits(ungroup(text), decimals);
+  } catch {
+    return text;
+  }
+  const next = divide(units, step, by > 0n ? "down" : "up") * step + by * step;
+  return formatUnits(next < step ? step : next, decimals);
+}
+
+function quantity(
+  text: string, decimals: number, step: bigint, field: FieldName, stepName: "tick" | "lot", faults: Faults,
+): bigint | null {
+  if (text.trim() === "") {
+    faults[field] = "Fill this in.";
+    return null;
+  }
+  try {
+    const units = parseUnits(ungroup(text), decimals);
+    if (units <= 0n) throw new DecimalError("It must be above zero.");
+    if (units % step !== 0n) throw new DecimalError(`Use whole multiples of the ${stepName}, ${formatUnits(step, decimals)}.`);
+    return units;
+  } catch (error) {
+    faults[field] = (error as Error).message;
+    return null;
+  }
+}
+
+function whole(text: string, field: FieldName, faults: Faults): bigint | null {
+  try {
+    const value = parseUnits(ungroup(text), 0);
+    if (value <= 0n) throw new DecimalError("It must be above zero.");
+    return value;
+  } catch (error) {
+    faults[field] = (error as Error).message;
+    return null;
+  }
+}

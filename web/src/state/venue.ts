@@ -1,0 +1,175 @@
+// The page's one model: connection, venue, the chosen market, the account, and what has been said to the user.
+
+import { fetchAssets, fetchFills, fetchInstruments, fetchPositions } from "../api/rest.ts";
+import type { Key } from "../api/signing.ts";
+import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
+import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status } from "../api/types.ts";
+import { Signal, atMostEvery } from "../base/signal.ts";
+import { Account } from "./account.ts";
+import { Market, Units } from "./market.ts";
+import { type Said, describeEnd } from "./outcome.ts";
+
+const POSITIONS_EVERY_MS = 1_000;
+
+export class Venue {
+  readonly connection = new Signal<{ state: ConnectionState; retryInMs: number }>({ state: "connecting", retryInMs: 0 });
+  readonly status = new Signal<Status | null>(null);
+  readonly instruments = new Signal<Instrument[]>([]);
+  readonly market = new Signal<Market | null>(null);
+  readonly account = new Account();
+  readonly notice = new Signal<Said | null>(null);
+  /** New fills, as they come. */
+  readonly filled = new Signal<Fill[]>([]);
+  readonly socket: VenueSocket;
+  #assets: Asset[] = [];
+  #key: Key | null = null;
+  readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
+
+  constructor(url: string) {
+    this.socket = new VenueSocket(url, {
+      onState: (state, retryInMs) => this.#onState(state, retryInMs),
+      onMessage: (message) => this.#onMessage(message),
+      onAuthenticated: (refusal) => this.#onAuthenticated(refusal),
+      onUnreadable: (error) =>
+        this.say({ tone: "bad", title: "The venue and this page disagree", text: `${error.message} Reload the page to get the venue's own version of it.` }),
+    });
+  }
+
+  say(notice: Said): void {
+    this.notice.value = notice;
+  }
+
+  /** Loads what does not change, then connects. Throws when the venue is not there. */
+  async start(preferred: string | null): Promise<void> {
+    const [assets, instruments] = await Promise.all([fetchAssets(), fetchInstruments()]);
+    this.#assets = assets;
+    this.instruments.value = instruments;
+    this.socket.subscribe({ channel: "status" });
+    this.socket.connect();
+    const first = instruments.find((instrument) => slug(instrument.symbol) === preferred) ?? instruments[0];
+    if (first) this.choose(first.symbol);
+    else this.say({ tone: "plain", title: "Nothing is traded here yet", text: "The operator has created no instrument." });
+  }
+
+  decimals(asset: string): number {
+    return this.#assets.find(({ symbol }) => symbol === asset)?.decimals ?? 0;
+  }
+
+  instrument(name: string): Instrument | undefined {
+    return this.instruments.value.find(({ symbol }) => symbol === name || slug(symbol) === slug(name));
+  }
+
+  units(symbol: string): Units | null {
+    const instrument = this.instrument(symbol);
+    return instrument ? new Units(instrument, this.#assets) : null;
+  }
+
+  choose(symbol: string): void {
+    const units = this.units(symbol);
+    if (!units) return;
+    const before = this.market.value;
+    if (before) for (const subscription of subscriptionsOf(before)) this.socket.unsubscribe(subscription);
+    const market = new Market(units);
+    if (before) market.interval = before.interval;
+    this.market.value = market;
+    for (const subscription of subscriptionsOf(market)) this.socket.subscribe(subscription);
+  }
+
+  chooseInterval(interval: Interval): void {
+    const market = this.market.value;
+    if (!market || market.interval === interval) return;
+    this.socket.unsubscribe({ channel: "candles", instrument: slug(market.symbol), interval: market.interval });
+    market.interval = interval;
+    market.candles.value = null;
+    this.socket.subscribe({ channel: "candles", instrument: slug(market.symbol), interval });
+  }
+
+  setKey(key: Key | null): void {
+    this.#key = key;
+    this.account.keyId = key?.id ?? "";
+    this.account.clear(key ? "signing_in" : "no_key");
+    this.socket.setKey(key);
+  }
+
+  #onState(state: ConnectionState, retryInMs: number): void {
+    if (state !== "live") this.market.value?.book.forget();
+    if (state !== "live" && this.#key && this.account.state.value === "signed_in") this.account.state.value = "signing_in";
+    this.connection.value = { state, retryInMs };
+  }
+
+  #onAuthenticated(refusal: Refusal | null): void {
+    if (refusal) {
+      this.account.clear("refused");
+      this.say({ tone: "bad", title: `The key was refused (${refusal.code})`, text: [refusal.message, refusal.detail].join(" ").trim() });
+      return;
+    }
+    this.account.state.value = "signed_in";
+    const key = this.#key;
+    if (!key) return;
+    this.#refreshPositions();
+    fetchFills(key)
+      .then((fills) => this.account.addFills(fills))
+      .catch((error: Error) => this.say({ tone: "bad", title: "Your past fills did not load", text: error.message }));
+  }
+
+  async #loadPositions(): Promise<void> {
+    if (!this.#key || this.account.state.value !== "signed_in") return;
+    try {
+      this.account.applyPositions(await fetchPositions(this.#key), true);
+    } catch (error) {
+      this.say({ tone: "bad", title: "Your positions did not load", text: (error as Error).message });
+    }
+  }
+
+  #onMessage(message: ServerMessage): void {
+    const market = this.market.value;
+    switch (message.type) {
+      case "status":
+        this.status.value = message;
+        return;
+      case "account": {
+        const fills = this.account.apply(message);
+        if (message.kind === "update" && fills.length > 0) this.filled.value = fills;
+        for (const update of message.order_updates ?? []) {
+          const said = describeEnd(update);
+          if (said) this.say(said);
+        }
+        if (!message.positions && (fills.length > 0 || message.order_updates)) this.#refreshPositions();
+        return;
+      }
+      case "book":
+        if (!market || slug(market.symbol) !== slug(message.instrument)) return;
+        if (market.book.apply(message) === "gap") {
+          this.socket.resubscribe({ channel: "book", instrument: slug(market.symbol) });
+        }
+        market.bookChanged.touch();
+        return;
+      case "trades":
+        if (market && slug(market.symbol) === slug(message.instrument)) market.applyTrades(message);
+        return;
+      case "candles":
+        if (market && slug(market.symbol) === slug(message.instrument)) market.applyCandles(message);
+        return;
+      case "ticker":
+        if (market && slug(market.symbol) === slug(message.instrument)) market.ticker.value = message;
+        return;
+      default:
+        return;
+    }
+  }
+}
+
+function subscriptionsOf(market: Market): Subscription[] {
+  const instrument = slug(market.symbol);
+  return [
+    { channel: "book", instrument },
+    { channel: "trades", instrument },
+    { channel: "ticker", instrument },
+    { channel: "candles", instrument, interval: market.interval },
+  ];
+}
+
+/** `BTC/USD` in addresses and subscriptions is `BTC-USD`. */
+export function slug(symbol: string): string {
+  return symbol.replaceAll("/", "-");
+}

@@ -1,0 +1,80 @@
+// What is one's own: fills, balances, positions.
+
+import type { Balance, Fill, Position } from "../api/types.ts";
+import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { byId, h } from "../base/dom.ts";
+import { group, showTime } from "../base/format.ts";
+import { oncePerFrame } from "../base/signal.ts";
+import { slug, type Venue } from "../state/venue.ts";
+import { Rows, setCells, sideText, table } from "./rows.ts";
+
+const FILLS_SHOWN = 100;
+
+export function fillsView(venue: Venue): void {
+  const { element, body } = table("Your fills, newest first; times in UTC", [
+    { name: "Time (UTC)" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Fee", numeric: true }, { name: "Role" },
+  ]);
+  element.id = "fills-table";
+  const empty = h("p.empty", {}, "None yet. When an order of yours trades, each piece is listed here.");
+  byId("fills-body").append(element, empty);
+  const rows = new Rows<Fill>(body, (fill) => {
+    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id}` },
+      h("td"), h("td", { class: `num ${fill.side}` }), h("td.num"), h("td.num"), h("td"));
+    setCells(row, [showTime(fill.time_ns), `${sideText(fill.side)} ${group(fill.price)}`, group(fill.size), group(fill.fee), fill.role]);
+    return row;
+  }, () => {});
+  const draw = oncePerFrame(() => {
+    const fills = venue.account.fills.value;
+    rows.show(fills.slice(0, FILLS_SHOWN), (fill) => `${fill.instrument} ${fill.trade_id} ${fill.order_id}`);
+    element.hidden = fills.length === 0;
+    empty.hidden = fills.length > 0;
+  });
+  venue.account.fills.watch(draw);
+  draw();
+}
+
+export function holdingsView(venue: Venue): void {
+  const balances = table("Your balances", [
+    { name: "Asset" }, { name: "Available", numeric: true }, { name: "Reserved for orders", numeric: true },
+  ]);
+  balances.element.id = "balances-table";
+  const positions = table("Your positions", [{ name: "Position" }, { name: "Net", numeric: true }, { name: "Open orders", numeric: true }]);
+  positions.element.id = "positions-table";
+  const empty = h("p.empty", {}, "Balances and positions appear once this page has a key.");
+  byId("holdings-body").append(balances.element, positions.element, empty);
+  const balanceRows = new Rows<Balance>(
+    balances.body,
+    () => h("tr", {}, h("td"), h("td.num"), h("td.num")),
+    (row, { asset, available, reserved }) => setCells(row, [asset, group(trimZeros(available, 2)), group(trimZeros(reserved, 2))]),
+  );
+  const positionRows = new Rows<Position>(
+    positions.body,
+    () => h("tr", {}, h("td"), h("td.num"), h("td.num")),
+    (row, position) => setCells(row, [position.instrument, signed(venue, position), String(openOrders(venue, position.instrument))]),
+  );
+  const draw = oncePerFrame(() => {
+    const { state } = venue.account;
+    empty.hidden = state.value === "signed_in";
+    balances.element.hidden = venue.account.balances.value.size === 0;
+    positions.element.hidden = venue.account.positions.value.size === 0;
+    balanceRows.show(venue.account.balances.value.values(), ({ asset }) => asset);
+    positionRows.show(venue.account.positions.value.values(), ({ instrument }) => instrument);
+  });
+  venue.account.balances.watch(draw);
+  venue.account.positions.watch(draw);
+  venue.account.orders.watch(draw);
+  venue.account.state.watch(draw);
+  draw();
+}
+
+/** Counted from the list of orders, which is newer than the positions. */
+function openOrders(venue: Venue, instrument: string): number {
+  return [...venue.account.orders.value.values()].filter((order) => slug(order.instrument) === slug(instrument)).length;
+}
+
+function signed(venue: Venue, position: Position): string {
+  const units = venue.units(position.instrument);
+  if (!units) return group(position.position);
+  const size = parseUnits(position.position, units.sizeDecimals);
+  return (size > 0n ? "+" : "") + group(trimZeros(formatUnits(size, units.sizeDecimals), 2));
+}

@@ -1,0 +1,39 @@
+// What happens without being looked at: notices in the corner for the eye, a live region for screen readers.
+
+import { trimZeros } from "../base/decimal.ts";
+import { byId, h, setText } from "../base/dom.ts";
+import { group } from "../base/format.ts";
+import type { Said } from "../state/outcome.ts";
+import type { Venue } from "../state/venue.ts";
+
+const GOOD_STAYS_MS = 6_000;
+const BAD_STAYS_MS = 20_000;
+const SHOWN_MAX = 3;
+
+export function noticesView(venue: Venue): void {
+  const host = byId("notices");
+  const live = byId("live-polite");
+  const show = (notice: Said): void => {
+    const box = h("div.notice", { role: notice.tone === "bad" ? "alert" : null, "data-tone": notice.tone }, h("b", {}, notice.title), notice.text,
+      h("button.icon", { type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "×"));
+    host.append(box);
+    while (host.children.length > SHOWN_MAX) host.firstElementChild?.remove();
+    setTimeout(() => box.remove(), notice.tone === "bad" ? BAD_STAYS_MS : GOOD_STAYS_MS);
+  };
+  venue.notice.watch((notice) => {
+    if (notice) show(notice);
+  });
+  venue.filled.watch((fills) => {
+    const [first] = fills;
+    if (!first) return;
+    const rest = fills.length > 1 ? ` and ${fills.length - 1} more` : "";
+    const text = `${first.side === "buy" ? "Bought" : "Sold"} ${group(trimZeros(first.size))} ${first.instrument} at ${group(first.price)}${rest}`;
+    setText(live, text);
+    // One's own incoming order is answered in the ticket already.
+    if (fills.some((fill) => fill.role !== "taker")) show({ tone: "good", title: "Your order traded", text: `${text}.` });
+  });
+  venue.connection.watch(({ state }) => {
+    if (state === "waiting") setText(live, "Connection to the venue lost. Trying again.");
+    if (state === "live") setText(live, "Connected to the venue.");
+  });
+}

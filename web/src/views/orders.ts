@@ -1,0 +1,137 @@
+// One's own open orders: cancel, amend in place, cancel all.
+
+import type { OpenOrder } from "../api/types.ts";
+import { trimZeros } from "../base/decimal.ts";
+import { byId, h, setText } from "../base/dom.ts";
+import { group, ungroup, words } from "../base/format.ts";
+import { oncePerFrame } from "../base/signal.ts";
+import { orderKey } from "../state/account.ts";
+import { describeError } from "../state/outcome.ts";
+import { slug, type Venue } from "../state/venue.ts";
+import { Rows, setCells, sideText, table } from "./rows.ts";
+
+export function ordersView(venue: Venue): void {
+  const { element, body } = table("Your open orders", [
+    { name: "Order" }, { name: "Price", numeric: true }, { name: "Open", numeric: true }, { name: "Stands" }, { name: "Actions", silent: true },
+  ]);
+  element.id = "orders-table";
+  const empty = h("p.empty", {}, "None. A limit order that does not trade at once stands here until it does, or until you cancel it.");
+  const cancelAll = h("button", { type: "button", id: "cancel-all", onclick: () => void cancelEverything(venue) }, "Cancel all");
+  byId("orders-tools").append(cancelAll);
+  byId("orders-body").append(element, empty);
+  /** Keys of orders that are being amended. */
+  const editing = new Set<string>();
+
+  const rows = new Rows<OpenOrder>(body, (order) => {
+    const key = orderKey(order);
+    const row = h("tr", { title: `${order.instrument}, order ${order.order_id}` }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
+    const setEditing = (on: boolean): void => {
+      if (on) editing.add(key);
+      else editing.delete(key);
+      const current = venue.account.orders.value.get(key);
+      if (current) fill(row, current, on, setEditing, venue);
+      row.querySelector<HTMLElement>(on ? "input" : "button")?.focus();
+    };
+    fill(row, order, false, setEditing, venue);
+    return row;
+  }, (row, order) => {
+    if (!editing.has(orderKey(order))) setCells(row, texts(order));
+  });
+
+  const draw = oncePerFrame(() => {
+    const orders = [...venue.account.orders.value.values()].reverse();
+    for (const key of editing) if (!venue.account.orders.value.has(key)) editing.delete(key);
+    keepFocus(body, cancelAll, () => rows.show(orders, orderKey));
+    element.hidden = orders.length === 0;
+    empty.hidden = orders.length > 0;
+    cancelAll.disabled = orders.length === 0;
+    setText(byId("orders-title"), orders.length === 0 ? "Your open orders" : `Your open orders (${orders.length})`);
+  });
+  venue.account.orders.watch(draw);
+  draw();
+}
+
+function texts(order: OpenOrder): string[] {
+  const shown = order.shown !== undefined && order.shown !== order.open ? `, ${group(trimZeros(order.shown))} shown` : "";
+  const trigger = order.trigger === null || order.trigger === undefined ? "" : `, ${words(order.type)} at ${group(order.trigger)}`;
+  const [base = order.instrument] = order.instrument.split(/[/-]/);
+  return [
+    `${sideText(order.side)} ${base}${trigger}${shown}`, order.price === null ? "market" : group(order.price), group(order.open),
+    order.time_in_force?.toUpperCase() ?? "",
+  ];
+}
+
+function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
+  setCells(row, texts(order));
+  const name = `${order.side} ${order.open} ${order.instrument}${order.price === null ? "" : ` at ${order.price}`}`;
+  const actions = row.cells[4] as HTMLTableCellElement;
+  if (!editing) {
+    actions.replaceChildren(
+      h("button", { type: "button", "aria-label": `Amend: ${name}`, onclick: () => setEditing(true) }, "Amend"),
+      h("button", { type: "button", "aria-label": `Cancel: ${name}`, onclick: () => void cancel(venue, order) }, "Cancel"),
+    );
+    return;
+  }
+  const price = order.price === null ? null : h("input", { type: "text", inputmode: "decimal", value: order.price, "aria-label": `New price of: ${name}` });
+  const size = h("input", { type: "text", inputmode: "decimal", value: order.open, "aria-label": `New open size of: ${name}` });
+  if (price) row.cells[1]?.replaceChildren(price);
+  row.cells[2]?.replaceChildren(size);
+  const save = async (): Promise<void> => {
+    const changes: { price?: string; size?: string } = {};
+    const newPrice = price ? ungroup(price.value) : null;
+    const newSize = ungroup(size.value);
+    if (newPrice !== null && newPrice !== order.price) changes.price = newPrice;
+    if (newSize !== order.open) changes.size = newSize;
+    if (changes.price === undefined && changes.size === undefined) return setEditing(false);
+    try {
+      await venue.socket.request("amend", { instrument: slug(order.instrument), client_order_id: order.client_order_id, ...changes });
+      setEditing(false);
+    } catch (error) {
+      venue.say({ tone: "bad", ...describeError(error as Error) });
+    }
+  };
+  for (const input of [price, size]) {
+    input?.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") void save();
+      else if (event.key === "Escape") setEditing(false);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+  actions.replaceChildren(
+    h("button", { type: "button", "aria-label": `Save: ${name}`, onclick: () => void save() }, "Save"),
+    h("button", { type: "button", "aria-label": `Leave as it is: ${name}`, onclick: () => setEditing(false) }, "Keep"),
+  );
+}
+
+async function cancel(venue: Venue, order: OpenOrder): Promise<void> {
+  try {
+    await venue.socket.request("cancel", { instrument: slug(order.instrument), client_order_id: order.client_order_id });
+  } catch (error) {
+    venue.say({ tone: "bad", ...describeError(error as Error) });
+  }
+}
+
+/** A mass cancel goes to one instrument: one for each that has orders. */
+export async function cancelEverything(venue: Venue): Promise<void> {
+  const instruments = new Set([...venue.account.orders.value.values()].map((order) => slug(order.instrument)));
+  try {
+    await Promise.all([...instruments].map((instrument) => venue.socket.request("mass_cancel", { instrument })));
+  } catch (error) {
+    venue.say({ tone: "bad", ...describeError(error as Error) });
+  }
+}
+
+/** When the row with the focus goes away, the focus goes to the row in its place, not to the top of the page. */
+function keepFocus(body: HTMLTableSectionElement, otherwise: HTMLElement, change: () => void): void {
+  const active = document.activeElement;
+  const row = active?.closest("tr");
+  const index = row && body.contains(row) ? [...body.rows].indexOf(row) : -1;
+  const column = row && active ? [...row.querySelectorAll("button, input")].indexOf(active) : -1;
+  change();
+  if (index < 0 || document.activeElement === active) return;
+  const next = body.rows[Math.min(index, body.rows.length - 1)];
+  const control = next?.querySelectorAll<HTMLElement>("button, input")[column] ?? next?.querySelector<HTMLElement>("button");
+  (control ?? otherwise.closest<HTMLElement>("section") ?? otherwise).focus();
+}

@@ -1,0 +1,71 @@
+// Table bodies that keep their rows: a row is made once per key and then updated, so focus and half-typed input survive.
+
+import { h, setText } from "../base/dom.ts";
+
+export class Rows<T> {
+  readonly #body: HTMLTableSectionElement;
+  readonly #make: (item: T) => HTMLTableRowElement;
+  readonly #update: (row: HTMLTableRowElement, item: T) => void;
+  readonly #rows = new Map<string, HTMLTableRowElement>();
+
+  constructor(
+    body: HTMLTableSectionElement,
+    make: (item: T) => HTMLTableRowElement,
+    update: (row: HTMLTableRowElement, item: T) => void,
+  ) {
+    this.#body = body;
+    this.#make = make;
+    this.#update = update;
+  }
+
+  show(items: Iterable<T>, keyOf: (item: T) => string): void {
+    const wanted = new Map([...items].map((item) => [keyOf(item), item]));
+    // What goes, goes first: so that what stays need not be moved, which would take the focus from it.
+    for (const [key, row] of this.#rows) {
+      if (!wanted.has(key)) {
+        row.remove();
+        this.#rows.delete(key);
+      }
+    }
+    let at: ChildNode | null = this.#body.firstChild;
+    for (const [key, item] of wanted) {
+      let row = this.#rows.get(key);
+      if (!row) {
+        row = this.#make(item);
+        this.#rows.set(key, row);
+      }
+      this.#update(row, item);
+      if (row === at) at = at.nextSibling;
+      else this.#body.insertBefore(row, at);
+    }
+  }
+}
+
+export interface Column {
+  name: string;
+  numeric?: boolean;
+  /** For columns that need no visible head, such as actions. */
+  silent?: boolean;
+}
+
+export function table(caption: string, columns: Column[]): { element: HTMLTableElement; body: HTMLTableSectionElement } {
+  const body = h("tbody");
+  const heads = columns.map(({ name, numeric, silent }) =>
+    h("th", { scope: "col", class: numeric ? "num" : null }, silent ? h("span.sr", {}, name) : name),
+  );
+  const element = h("table", {}, h("caption.sr", {}, caption), h("thead", {}, h("tr", {}, ...heads)), body);
+  return { element, body };
+}
+
+/** Sets the text of the row's cells from the first on; leaves the cells after them alone. */
+export function setCells(row: HTMLTableRowElement, texts: string[]): void {
+  texts.forEach((text, index) => {
+    const cell = row.cells[index];
+    if (cell) setText(cell, text);
+  });
+}
+
+/** The side in words with a mark, so that it never hangs on colour alone. */
+export function sideText(side: "buy" | "sell" | null): string {
+  return side === "buy" ? "▲ Buy" : side === "sell" ? "▼ Sell" : "◆ Auction";
+}

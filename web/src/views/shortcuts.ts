@@ -1,0 +1,55 @@
+// Single-key shortcuts. They do nothing while typing, and can be turned off (in the help), as people who speak to their computer need.
+
+import { Signal } from "../base/signal.ts";
+
+export interface ShortcutActions {
+  help(): void;
+  buy(): void;
+  sell(): void;
+  price(): void;
+  size(): void;
+  book(): void;
+  orders(): void;
+  instrument(): void;
+  cancelAll(): void;
+  theme(): void;
+  key(): void;
+}
+
+export const SHORTCUTS: { keys: string; does: string; action?: keyof ShortcutActions }[] = [
+  { keys: "?", does: "This help", action: "help" },
+  { keys: "B", does: "Buy: to the ticket's size", action: "buy" },
+  { keys: "S", does: "Sell: to the ticket's size", action: "sell" },
+  { keys: "P", does: "Ticket's price (↑ ↓ one tick)", action: "price" },
+  { keys: "Z", does: "Ticket's size (↑ ↓ one lot)", action: "size" },
+  { keys: "L", does: "Ladder (↑ ↓ price, Enter takes it)", action: "book" },
+  { keys: "O", does: "Open orders", action: "orders" },
+  { keys: "X", does: "Cancel all open orders", action: "cancelAll" },
+  { keys: "I", does: "Choose the instrument", action: "instrument" },
+  { keys: "K", does: "API key", action: "key" },
+  { keys: "Esc", does: "Leave a field, close a dialog" },
+  { keys: "T", does: "Colours: auto, light, dark", action: "theme" },
+];
+
+const STORED = "walras.shortcuts";
+export const shortcutsOn = new Signal(localStorage.getItem(STORED) !== "off");
+
+export function startShortcuts(actions: ShortcutActions): void {
+  shortcutsOn.watch((on) => localStorage.setItem(STORED, on ? "on" : "off"));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (document.querySelector("dialog[open]")) return;
+    // Escape leaves a field, so that the shortcuts work again.
+    if (event.key === "Escape") (document.activeElement as HTMLElement | null)?.blur();
+    if (isTyping(event.target)) return;
+    const shortcut = SHORTCUTS.find(({ keys }) => keys === event.key.toUpperCase());
+    if (!shortcut?.action || (!shortcutsOn.value && shortcut.action !== "help")) return;
+    event.preventDefault();
+    actions[shortcut.action]();
+  });
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement) return target.type !== "radio" && target.type !== "checkbox";
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Fill, OpenOrder } from "../src/api/types.ts";
+import { Account } from "../src/state/account.ts";
+
+const order = (id: string, open = "1.0"): OpenOrder => ({
+  instrument: "BTC/USD", order_id: `9${id}`, client_order_id: id, side: "buy", type: "limit", price: "10.00", trigger: null, open, shown: open, time_in_force: "gtc",
+});
+const fill = (trade: string, timeNs = "1700000000000000000"): Fill => ({
+  instrument: "BTC/USD", trade_id: trade, order_id: "91", client_order_id: "1", time_ns: timeNs, side: "buy", price: "10.00", size: "1.0", fee: "0", role: "maker",
+});
+const open = (account: Account): string[] => [...account.orders.value.values()].map((each) => `${each.client_order_id}:${each.open}`);
+
+test("orders come, change and go as the venue says", () => {
+  const account = new Account();
+  account.apply({ type: "account", kind: "snapshot", orders: [order("1")], balances: [] });
+  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("2"), status: "resting" }] });
+  account.apply({ type: "account", kind: "update", order_updates: [{ instrument: "BTC/USD", client_order_id: "1", open: "0.4", status: "partially_filled" }] });
+  assert.deepEqual(open(account), ["1:0.4", "2:1.0"]);
+  assert.equal(account.orders.value.get("BTC/USD 1")?.price, "10.00");
+  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("1", "0.0"), status: "filled" }, { ...order("2"), status: "cancelled" }] });
+  assert.deepEqual(open(account), []);
+});
+
+test("an order with nothing open is gone whatever its status", () => {
+  const account = new Account();
+  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("3", "0.000"), status: "partially_filled" }] });
+  assert.deepEqual(open(account), []);
+});
+
+test("a snapshot after a reconnect replaces what was known", () => {
+  const account = new Account();
+  account.apply({ type: "account", kind: "snapshot", orders: [order("1")], balances: [{ asset: "USD", available: "1", reserved: "0" }] });
+  account.apply({ type: "account", kind: "snapshot", orders: [order("2")], balances: [{ asset: "BTC", available: "1", reserved: "0" }] });
+  assert.deepEqual(open(account), ["2:1.0"]);
+  assert.deepEqual([...account.balances.value.keys()], ["BTC"]);
+});
+
+test("a fill is counted once, whichever ways it comes, newest first by number", () => {
+  const account = new Account();
+  assert.equal(account.addFills([fill("9"), fill("10")]).length, 2);
+  assert.equal(account.apply({ type: "account", kind: "update", fills: [fill("10"), fill("11", "1700000000000000001")] }).length, 1);
+  assert.deepEqual(account.fills.value.map(({ trade_id }) => trade_id), ["11", "10", "9"]);
+});

@@ -1,0 +1,77 @@
+// A Chromium for the end-to-end test, and a page in it that keeps account of everything that must not happen.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { type Browser, type Page, chromium } from "playwright-core";
+
+export const WAIT_MS = 20_000;
+const SHOTS = join(import.meta.dirname, "shots");
+
+declare global {
+  interface Window {
+    refusedByPolicy: string[];
+  }
+}
+
+export function launch(): Promise<Browser> {
+  const named = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  const places = named.includes("/") ? [named] : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, named));
+  const executablePath = places.find((place) => existsSync(place));
+  assert.ok(executablePath, `No Chromium at ${named}: install Debian's package \`chromium\`, or name one in CHROMIUM.`);
+  return chromium.launch({
+    executablePath,
+    args: [
+      "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync",
+    ],
+  });
+}
+
+export interface Watched {
+  page: Page;
+  /** Fails if anything was refused by the policy, thrown, logged as an error, or asked of another host. `expected` errors may be. */
+  assertClean(expected?: RegExp): Promise<void>;
+  shoot(name: string): Promise<void>;
+}
+
+export async function open(
+  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean },
+): Promise<Watched> {
+  const context = await browser.newContext({
+    viewport: { width: options.width, height: options.height },
+    colorScheme: options.dark ? "dark" : "light",
+    reducedMotion: "reduce",
+  });
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  const origin = new URL(address).origin;
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error.stack ?? error)));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) errors.push(`asked another host: ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    window.refusedByPolicy = [];
+    addEventListener("securitypolicyviolation", (event) => {
+      window.refusedByPolicy.push(`${event.violatedDirective} ${event.sourceFile}:${event.lineNumber}:${event.columnNumber}`);
+    });
+  });
+  const response = await page.goto(address);
+  assert.equal(response?.headers()["content-security-policy"], "default-src 'self'", "the page's content security policy");
+  return {
+    page,
+    async assertClean(expected) {
+      assert.deepEqual(await page.evaluate(() => window.refusedByPolicy), [], "refused by the content security policy");
+      assert.deepEqual(errors.filter((error) => !expected?.test(error)), [], "errors in the console");
+    },
+    async shoot(name) {
+      mkdirSync(SHOTS, { recursive: true });
+      // Without `caret: "initial"` the driver hides the caret by a style element of its own, which the policy rightly refuses.
+      await page.screenshot({ path: join(SHOTS, `${name}.png`), caret: "initial", fullPage: true });
+    },
+  };
+}

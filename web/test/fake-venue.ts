@@ -1,0 +1,105 @@
+// Serves the built page and the fake venue's API, under exactly the content security policy that the real venue sends.
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join, normalize } from "node:path";
+import { WebSocketServer } from "ws";
+import { DEMO_KEY_ID, DEMO_SECRET, verify } from "./fake/auth.ts";
+import { FakeReject } from "./fake/matching.ts";
+import { Session } from "./fake/session.ts";
+import { FakeVenue } from "./fake/venue.ts";
+
+export const POLICY = "default-src 'self'";
+const DIST = join(import.meta.dirname, "../dist");
+const TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+};
+
+export interface Running {
+  address: string;
+  demoAddress: string;
+  venue: FakeVenue;
+  close(): Promise<void>;
+}
+
+export async function startFakeVenue(port = 0, stepsPerSecond = 20): Promise<Running> {
+  if (!existsSync(join(DIST, "index.html"))) throw new Error("There is no built page to serve: run `npm run build` first.");
+  const venue = new FakeVenue();
+  const server = createServer((request, response) => void answer(venue, request, response));
+  const sockets = new WebSocketServer({ server, path: "/v1/ws" });
+  sockets.on("connection", (socket) => {
+    const session = new Session(venue, socket);
+    venue.sessions.add(session);
+    socket.on("close", () => venue.sessions.delete(session));
+  });
+  const timers = [
+    setInterval(() => venue.botSteps(Math.round(stepsPerSecond / 20)), 50),
+    setInterval(() => venue.sessions.forEach((session) => session.publish()), 50),
+    setInterval(() => venue.sessions.forEach((session) => session.publishStatus()), 1_000),
+  ];
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    address,
+    demoAddress: `${address}/#demo=${DEMO_KEY_ID}.${DEMO_SECRET}`,
+    venue,
+    close: async () => {
+      timers.forEach(clearInterval);
+      for (const client of sockets.clients) client.terminate();
+      sockets.close();
+      await closeServer(server);
+    },
+  };
+}
+
+async function answer(venue: FakeVenue, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = request.url ?? "/";
+  try {
+    const body = path.startsWith("/v1/") ? JSON.stringify(api(venue, request, path)) : await readFile(fileOf(path));
+    const type = path.startsWith("/v1/") ? "application/json" : (TYPES[extname(fileOf(path))] ?? "application/octet-stream");
+    response.writeHead(200, { "Content-Type": type, "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff" });
+    response.end(body);
+  } catch (error) {
+    const reject = error instanceof FakeReject ? error : new FakeReject(109, "NotFound", "There is nothing at this address.");
+    response.writeHead(reject.code === 109 ? 404 : 401, { "Content-Type": "application/json", "Content-Security-Policy": POLICY });
+    response.end(JSON.stringify({ error: { code: reject.code, name: reject.reason, message: reject.message } }));
+  }
+}
+
+function api(venue: FakeVenue, request: IncomingMessage, path: string): object {
+  const header = (name: string): string => String(request.headers[name] ?? "");
+  const account = (): number => verify({
+    key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
+  }, request.method ?? "", path, "");
+  switch (path.split("?")[0]) {
+    case "/v1/time":
+      return { time_ns: `${Date.now()}000000` };
+    case "/v1/status":
+      return venue.status();
+    case "/v1/assets":
+      return { assets: venue.assets };
+    case "/v1/instruments":
+      return { instruments: venue.markets.map(({ instrument }) => instrument) };
+    case "/v1/account": {
+      const id = account();
+      return { account_id: id, status: "active", balances: venue.balances(id), positions: venue.positions(id) };
+    }
+    case "/v1/fills":
+      account();
+      return { fills: venue.fills() };
+    default:
+      throw new FakeReject(109, "NotFound", "There is nothing at this address.");
+  }
+}
+
+function fileOf(path: string): string {
+  const clean = normalize(path.split(/[?#]/)[0] ?? "/");
+  return join(DIST, clean === "/" ? "index.html" : clean);
+}
+
+function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}

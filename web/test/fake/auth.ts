@@ -1,0 +1,30 @@
+// The venue's side of signing, by node's own crypto, independent of the page's code.
+
+import { createHash, createHmac } from "node:crypto";
+import { FakeReject } from "./matching.ts";
+
+export const DEMO_KEY_ID = "hm_demo";
+export const DEMO_SECRET = Buffer.from("the fake venue's demo secret 32b").toString("base64url");
+export const DEMO_ACCOUNT = 1;
+
+export function signatureOf(secret: string, method: string, path: string, timestamp: string, nonce: string, body: string): string {
+  const bodyHash = createHash("sha256").update(body).digest("hex");
+  const text = `walras-v1\n${method}\n${path}\n${timestamp}\n${nonce}\n${bodyHash}`;
+  return createHmac("sha256", Buffer.from(secret, "base64url")).update(text).digest("base64url");
+}
+
+/** The account of a well-signed request; a reject otherwise. */
+export function verify(
+  signed: { key?: string; timestamp?: string; nonce?: string; signature?: string }, method: string, path: string, body: string,
+): number {
+  if (signed.key !== DEMO_KEY_ID) throw new FakeReject(103, "UnknownKey", "No such API key: create one, or check the key id.");
+  const offsetNs = BigInt(Date.now()) * 1_000_000n - BigInt(signed.timestamp ?? "0");
+  if (offsetNs > 5_000_000_000n || offsetNs < -5_000_000_000n) {
+    throw new FakeReject(105, "TimestampStale", "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.");
+  }
+  const expected = signatureOf(DEMO_SECRET, method, path, signed.timestamp ?? "", signed.nonce ?? "", body);
+  if (signed.signature !== expected) {
+    throw new FakeReject(104, "SignatureInvalid", "The signature does not match the request: check the secret and the exact bytes signed.");
+  }
+  return DEMO_ACCOUNT;
+}

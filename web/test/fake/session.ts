@@ -1,0 +1,187 @@
+// One WebSocket client of the fake venue: what it subscribed to, what it was told already.
+
+import type { WebSocket } from "ws";
+import type { Interval, OrderRequest, Trade, WireLevel } from "../../src/api/types.ts";
+import { verify } from "./auth.ts";
+import type { FakeMarket } from "./market.ts";
+import { FakeReject } from "./matching.ts";
+import type { FakeVenue } from "./venue.ts";
+
+type Message = Record<string, string | undefined> & { op: string };
+
+interface BookFeed {
+  seq: bigint;
+  bids: Map<string, WireLevel>;
+  asks: Map<string, WireLevel>;
+}
+
+export class Session {
+  readonly #venue: FakeVenue;
+  readonly #socket: WebSocket;
+  readonly #books = new Map<FakeMarket, BookFeed>();
+  readonly #trades = new Map<FakeMarket, Trade[]>();
+  readonly #candles = new Map<FakeMarket, Set<Interval>>();
+  readonly #tickers = new Set<FakeMarket>();
+  #status = false;
+  #account: number | null = null;
+  #privateNews: Record<string, unknown>[] = [];
+  /** Set by a test: the next book update is lost on the way. */
+  loseOneBookUpdate = false;
+
+  constructor(venue: FakeVenue, socket: WebSocket) {
+    this.#venue = venue;
+    this.#socket = socket;
+    socket.on("message", (data) => this.#receive(JSON.parse(String(data)) as Message));
+  }
+
+  close(code: number): void {
+    this.#socket.close(code);
+  }
+
+  onTrade(market: FakeMarket, trade: Trade): void {
+    this.#trades.get(market)?.push(trade);
+  }
+
+  /** Something happened to `account`. */
+  onPrivate(account: number, news: Record<string, unknown>): void {
+    if (account === this.#account) this.#privateNews.push(news);
+  }
+
+  /** Twenty times a second: what changed since the last time. */
+  publish(): void {
+    for (const [market, feed] of this.#books) this.#publishBook(market, feed);
+    for (const [market, trades] of this.#trades) {
+      if (trades.length === 0) continue;
+      this.#send({ type: "trades", instrument: market.instrument.symbol, kind: "update", trades: trades.splice(0) });
+      for (const interval of this.#candles.get(market) ?? []) {
+        this.#send({ type: "candles", instrument: market.instrument.symbol, interval, kind: "update", candles: market.candles.get(interval)?.slice(-1) });
+      }
+      if (this.#tickers.has(market)) this.#send({ type: "ticker", ...market.ticker() });
+    }
+    if (this.#privateNews.length > 0 && this.#account !== null) {
+      const news = this.#privateNews.splice(0);
+      this.#send({
+        type: "account", kind: "update", balances: this.#venue.balances(this.#account),
+        order_updates: news.filter((item) => "status" in item), fills: news.filter((item) => "role" in item),
+      });
+    }
+  }
+
+  publishStatus(): void {
+    if (this.#status) this.#send({ type: "status", ...this.#venue.status() });
+  }
+
+  #publishBook(market: FakeMarket, feed: BookFeed): void {
+    const bids = changes(feed.bids, market.levels("buy"));
+    const asks = changes(feed.asks, market.levels("sell"));
+    if (bids.length + asks.length === 0) return;
+    feed.bids = market.levels("buy");
+    feed.asks = market.levels("sell");
+    feed.seq += 1n;
+    if (this.loseOneBookUpdate) {
+      this.loseOneBookUpdate = false;
+      return;
+    }
+    this.#sendBook(market, feed, "update", bids, asks);
+  }
+
+  #sendBook(market: FakeMarket, feed: BookFeed, kind: string, bids: WireLevel[], asks: WireLevel[]): void {
+    this.#send({
+      type: "book", instrument: market.instrument.symbol, kind, feed_seq: String(feed.seq), log_index: String(this.#venue.logIndex), bids, asks,
+    });
+  }
+
+  #receive(message: Message): void {
+    try {
+      switch (message.op) {
+        case "ping":
+          return this.#send({ type: "pong" });
+        case "subscribe":
+          return this.#subscribe(message);
+        case "unsubscribe":
+          return this.#unsubscribe(message);
+        case "auth": {
+          this.#account = verify(message as never, "WS", "/v1/ws", "");
+          return this.#send({ type: "account", kind: "snapshot", ...this.#venue.accountSnapshot(this.#account) });
+        }
+        default:
+          return this.#send({ type: "reply", id: message["id"], ...this.#operate(message) });
+      }
+    } catch (error) {
+      if (!(error instanceof FakeReject)) throw error;
+      this.#send({ type: "error", id: message["id"], error: { code: error.code, name: error.reason, message: error.message } });
+    }
+  }
+
+  #operate(message: Message): object {
+    if (this.#account === null) throw new FakeReject(102, "Unauthenticated", "No valid key and signature: sign the request as the API documents.");
+    const market = this.#venue.market(message["instrument"]);
+    switch (message.op) {
+      case "order":
+        return this.#venue.order(this.#account, market, message as unknown as OrderRequest);
+      case "cancel":
+        return this.#venue.cancel(this.#account, market, message["client_order_id"] ?? "");
+      case "amend":
+        return this.#venue.amend(this.#account, market, message["client_order_id"] ?? "", message["price"], message["size"]);
+      case "mass_cancel":
+        return this.#venue.massCancel(this.#account, market);
+      default:
+        throw new FakeReject(100, "Malformed", "The request does not parse: see the API's documented shape.");
+    }
+  }
+
+  #subscribe(message: Message): void {
+    this.#send({ type: "subscribed", channel: message["channel"] });
+    if (message["channel"] === "status") {
+      this.#status = true;
+      return this.publishStatus();
+    }
+    const market = this.#venue.market(message["instrument"]);
+    const instrument = market.instrument.symbol;
+    switch (message["channel"]) {
+      case "book": {
+        const feed = { seq: 1n, bids: market.levels("buy"), asks: market.levels("sell") };
+        this.#books.set(market, feed);
+        return this.#sendBook(market, feed, "snapshot", [...feed.bids.values()], [...feed.asks.values()]);
+      }
+      case "trades":
+        this.#trades.set(market, []);
+        return this.#send({ type: "trades", instrument, kind: "snapshot", trades: market.trades.slice(-100).reverse() });
+      case "candles": {
+        const interval = (message["interval"] ?? "1s") as Interval;
+        const intervals = this.#candles.get(market) ?? new Set();
+        this.#candles.set(market, intervals.add(interval));
+        return this.#send({ type: "candles", instrument, interval, kind: "snapshot", candles: market.candles.get(interval) });
+      }
+      case "ticker":
+        this.#tickers.add(market);
+        return this.#send({ type: "ticker", ...market.ticker() });
+      default:
+        throw new FakeReject(109, "NotFound", "There is nothing at this address.");
+    }
+  }
+
+  #unsubscribe(message: Message): void {
+    const market = this.#venue.market(message["instrument"]);
+    if (message["channel"] === "book") this.#books.delete(market);
+    if (message["channel"] === "trades") this.#trades.delete(market);
+    if (message["channel"] === "candles") this.#candles.get(market)?.delete(message["interval"] as Interval);
+    if (message["channel"] === "ticker") this.#tickers.delete(market);
+    this.#send({ type: "unsubscribed", channel: message["channel"] });
+  }
+
+  #send(message: object): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+}
+
+/** Levels of `now` that differ from `before`, and those gone, with size "0". */
+function changes(before: Map<string, WireLevel>, now: Map<string, WireLevel>): WireLevel[] {
+  const list: WireLevel[] = [];
+  for (const [price, level] of now) {
+    const old = before.get(price);
+    if (!old || old[1] !== level[1] || old[2] !== level[2]) list.push(level);
+  }
+  for (const price of before.keys()) if (!now.has(price)) list.push([price, "0", 0]);
+  return list;
+}

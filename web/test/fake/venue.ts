@@ -1,0 +1,233 @@
+// A venue in one process that speaks the API, for developing and testing the page without the real one: no durability, one account.
+
+import type { Fill, Instrument, OpenOrder, OrderRequest } from "../../src/api/types.ts";
+import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
+import { FakeMarket } from "./market.ts";
+import { type FakeOrder, FakeReject, type FakeTrade } from "./matching.ts";
+import type { Session } from "./session.ts";
+
+const HISTORY_STEPS = 24_000;
+const HISTORY_STEP_NS = 100_000_000n;
+const QUOTE_DECIMALS = 2;
+
+const ASSETS = [
+  { asset_id: 0, symbol: "USD", decimals: QUOTE_DECIMALS, supply: "1000000000.00" },
+  { asset_id: 1, symbol: "BTC", decimals: 8, supply: "21000.00000000" },
+  { asset_id: 2, symbol: "ETH", decimals: 8, supply: "120000.00000000" },
+];
+
+function instrument(id: number, base: string, lot: string, sizeDecimals: number): Instrument {
+  return {
+    instrument_id: id, symbol: `${base}/USD`, base, quote: "USD", tick_size: "0.01", lot_size: lot, price_decimals: 2, size_decimals: sizeDecimals,
+    maker_fee_ppm: 0, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
+  };
+}
+
+export class FakeVenue {
+  readonly assets = ASSETS;
+  readonly markets = [
+    new FakeMarket(instrument(0, "BTC", "0.0001", 4), 7, 3_071_125, 60),
+    new FakeMarket(instrument(1, "ETH", "0.001", 3), 11, 187_240, 12),
+  ];
+  readonly sessions = new Set<Session>();
+  logIndex = 0n;
+  trades = 0n;
+  readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n]]);
+  readonly #fills: Fill[] = [];
+  readonly #started = nowNs();
+  #timeNs = this.#started - BigInt(HISTORY_STEPS) * HISTORY_STEP_NS;
+
+  constructor() {
+    for (const market of this.markets) {
+      market.book.onTrade = (trade) => this.#onTrade(market, trade);
+      market.book.onOrder = (order, status) => this.#onOrder(market, order, status);
+    }
+    for (let step = 0; step < HISTORY_STEPS; step += 1) {
+      this.#timeNs += HISTORY_STEP_NS;
+      for (const market of this.markets) market.botStep(this.#timeNs, () => (this.logIndex += 1n));
+    }
+  }
+
+  /** Lets the bots act `steps` times, now. */
+  botSteps(steps: number): void {
+    for (let step = 0; step < steps; step += 1) {
+      for (const market of this.markets) market.botStep(nowNs(), () => (this.logIndex += 1n));
+    }
+  }
+
+  /** Somebody else sells this many of base, whatever the price. */
+  sellAtMarket(name: string, size: number): void {
+    this.market(name).sellAtMarket(size, nowNs(), (this.logIndex += 1n));
+  }
+
+  market(name: string | undefined): FakeMarket {
+    const market = this.markets.find(({ instrument: { symbol } }) => symbol.replace("/", "-") === name?.replace("/", "-"));
+    if (!market) throw new FakeReject(2, "UnknownInstrument", "No such instrument: list the venue's instruments and use an id from there.");
+    return market;
+  }
+
+  status(): object {
+    const seconds = Number((nowNs() - this.#started) / 1_000_000_000n);
+    return {
+      venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started), log_index: String(this.logIndex), time_ns: String(nowNs()),
+      ready: true, storage: "ok", instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
+      demo: { speed: 10, source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
+    };
+  }
+
+  balances(account: number): object[] {
+    return [...this.#available].map(([asset, total]) => {
+      const decimals = ASSETS.find(({ symbol }) => symbol === asset)?.decimals ?? 0;
+      const reserved = this.#reserved(account, asset);
+      return { asset, available: formatUnits(total - reserved, decimals), reserved: formatUnits(reserved, decimals) };
+    });
+  }
+
+  positions(account: number): object[] {
+    return this.markets.map(({ instrument: { symbol, size_decimals }, book }) => {
+      const net = this.#fills.filter((fill) => fill.instrument === symbol)
+        .reduce((sum, fill) => sum + parseUnits(fill.size, size_decimals) * (fill.side === "buy" ? 1n : -1n), 0n);
+      return { instrument: symbol, position: formatUnits(net, size_decimals), open_orders: book.ordersOf(account).length };
+    });
+  }
+
+  accountSnapshot(account: number): object {
+    return { balances: this.balances(account), orders: this.markets.flatMap((market) => market.book.ordersOf(account).map((order) => wireOrder(market, order))), fills: [] };
+  }
+
+  fills(): Fill[] {
+    return this.#fills.toReversed();
+  }
+
+  order(account: number, market: FakeMarket, request: OrderRequest): object {
+    const { priceDecimals, sizeDecimals } = market;
+    const lot = parseUnits(market.instrument.lot_size, sizeDecimals);
+    const size = parse(request.size, sizeDecimals, 114, "SizeNotOnLot");
+    if (size <= 0n || size % lot !== 0n) throw new FakeReject(114, "SizeNotOnLot", "The size is not a whole number of lots.");
+    const order: FakeOrder = {
+      orderId: (this.logIndex += 1n), clientOrderId: request.client_order_id, account, side: request.side, kind: request.type,
+      price: request.price === undefined ? null : parse(request.price, priceDecimals, 113, "PriceNotOnTick"),
+      trigger: request.trigger === undefined ? null : parse(request.trigger, priceDecimals, 113, "PriceNotOnTick"),
+      open: size, peak: request.peak === undefined ? null : parse(request.peak, sizeDecimals, 23, "DisplayInvalid"),
+      hidden: request.display === "hidden", timeInForce: request.time_in_force ?? "gtc",
+    };
+    this.#checkFunds(account, market, order);
+    const minSize = request.min_size === undefined ? 0n : parse(request.min_size, sizeDecimals, 24, "MinSizeInvalid");
+    const { status, trades } = market.book.submit(order, request.post_only ?? "off", minSize, nowNs());
+    return {
+      log_index: String(this.logIndex), time_ns: String(nowNs()), order_id: String(order.orderId), client_order_id: order.clientOrderId, status,
+      open: formatUnits(order.open, sizeDecimals),
+      fills: trades.map((trade) => ({
+        trade_id: String(trade.tradeId), price: formatUnits(trade.price, priceDecimals), size: formatUnits(trade.size, sizeDecimals),
+        fee: formatUnits(feeOf(market, trade), QUOTE_DECIMALS),
+      })),
+    };
+  }
+
+  cancel(account: number, market: FakeMarket, clientOrderId: string): object {
+    market.book.cancel(findOrder(market, account, clientOrderId));
+    return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "cancelled" };
+  }
+
+  amend(account: number, market: FakeMarket, clientOrderId: string, price?: string, size?: string): object {
+    const order = findOrder(market, account, clientOrderId);
+    market.book.amend(
+      order, price === undefined ? null : parse(price, market.priceDecimals, 113, "PriceNotOnTick"),
+      size === undefined ? null : parse(size, market.sizeDecimals, 114, "SizeNotOnLot"), nowNs(),
+    );
+    return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "resting", open: formatUnits(order.open, market.sizeDecimals), fills: [] };
+  }
+
+  massCancel(account: number, market: FakeMarket): object {
+    const orders = market.book.ordersOf(account);
+    for (const order of orders) market.book.cancel(order);
+    return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), cancelled: orders.length };
+  }
+
+  #onTrade(market: FakeMarket, trade: FakeTrade): void {
+    this.trades += 1n;
+    const wire = market.record(trade);
+    for (const session of this.sessions) session.onTrade(market, wire);
+    for (const [order, role] of [[trade.maker, "maker"], [trade.taker, "taker"]] as const) {
+      if (order.account === 0) continue;
+      const fee = role === "taker" ? feeOf(market, trade) : 0n;
+      this.#settle(market, order, trade, fee);
+      const fill: Fill = {
+        instrument: market.instrument.symbol, trade_id: wire.trade_id, order_id: String(order.orderId), client_order_id: order.clientOrderId,
+        time_ns: wire.time_ns, side: order.side, price: wire.price, size: wire.size, fee: formatUnits(fee, QUOTE_DECIMALS), role,
+      };
+      this.#fills.push(fill);
+      for (const session of this.sessions) session.onPrivate(order.account, { ...fill });
+    }
+  }
+
+  #onOrder(market: FakeMarket, order: FakeOrder, status: string): void {
+    if (order.account === 0) return;
+    for (const session of this.sessions) session.onPrivate(order.account, { ...wireOrder(market, order), status });
+  }
+
+  #settle(market: FakeMarket, order: FakeOrder, trade: FakeTrade, fee: bigint): void {
+    const { base } = market.instrument;
+    const sign = order.side === "buy" ? 1n : -1n;
+    const baseUnits = trade.size * 10n ** BigInt(8 - market.sizeDecimals);
+    this.#available.set(base, (this.#available.get(base) ?? 0n) + sign * baseUnits);
+    this.#available.set("USD", (this.#available.get("USD") ?? 0n) - sign * valueOf(market, trade.price, trade.size) - fee);
+  }
+
+  #reserved(account: number, asset: string): bigint {
+    let total = 0n;
+    for (const market of this.markets) {
+      for (const order of market.book.ordersOf(account)) {
+        const price = order.price ?? order.trigger ?? 0n;
+        if (order.side === "buy" && asset === "USD") total += valueOf(market, price, order.open);
+        if (order.side === "sell" && asset === market.instrument.base) total += order.open * 10n ** BigInt(8 - market.sizeDecimals);
+      }
+    }
+    return total;
+  }
+
+  #checkFunds(account: number, market: FakeMarket, order: FakeOrder): void {
+    const asset = order.side === "buy" ? "USD" : market.instrument.base;
+    const price = order.price ?? market.book.side("sell")[0]?.price ?? 0n;
+    const need = order.side === "buy" ? valueOf(market, price, order.open) : order.open * 10n ** BigInt(8 - market.sizeDecimals);
+    if (need > (this.#available.get(asset) ?? 0n) - this.#reserved(account, asset)) {
+      throw new FakeReject(60, "InsufficientFunds", "The available balance does not cover the order's value and fee, or the withdrawal.");
+    }
+  }
+}
+
+function nowNs(): bigint {
+  return BigInt(Date.now()) * 1_000_000n;
+}
+
+function valueOf(market: FakeMarket, price: bigint, size: bigint): bigint {
+  return (price * size) / 10n ** BigInt(market.sizeDecimals);
+}
+
+function feeOf(market: FakeMarket, trade: FakeTrade): bigint {
+  return (valueOf(market, trade.price, trade.size) * BigInt(market.instrument.taker_fee_ppm)) / 1_000_000n;
+}
+
+function parse(text: string, decimals: number, code: number, reason: string): bigint {
+  try {
+    return parseUnits(text, decimals);
+  } catch {
+    throw new FakeReject(code, reason, "The number does not fit the instrument's steps.");
+  }
+}
+
+function findOrder(market: FakeMarket, account: number, clientOrderId: string): FakeOrder {
+  const order = market.book.find(account, clientOrderId);
+  if (!order) throw new FakeReject(4, "UnknownOrder", "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted.");
+  return order;
+}
+
+function wireOrder(market: FakeMarket, order: FakeOrder): OpenOrder {
+  const price = (units: bigint | null): string | null => (units === null ? null : formatUnits(units, market.priceDecimals));
+  const shown = order.hidden ? 0n : order.peak !== null && order.peak < order.open ? order.peak : order.open;
+  return {
+    instrument: market.instrument.symbol, order_id: String(order.orderId), client_order_id: order.clientOrderId, side: order.side, type: order.kind,
+    price: price(order.price), trigger: price(order.trigger), open: formatUnits(order.open, market.sizeDecimals),
+    shown: formatUnits(shown, market.sizeDecimals), time_in_force: order.timeInForce,
+  };
+}

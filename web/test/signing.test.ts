@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { createHash, createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { KeyError, freshNonce, fromBase64Url, parseKey, sign, signedText, toBase64Url } from "../src/api/signing.ts";
+
+interface Vectors {
+  key: string;
+  secret_base64url: string;
+  vectors: {
+    name: string; method: string; path: string; body: string; timestamp: string; nonce: string;
+    body_sha256_hex: string; signed_text: string; signature: string;
+  }[];
+}
+
+const { key, secret_base64url: secret, vectors } = JSON.parse(
+  readFileSync(new URL("./signing-vector.json", import.meta.url), "utf8"),
+) as Vectors;
+
+for (const vector of vectors) {
+  const { name, method, path, body, timestamp, nonce } = vector;
+  test(`the page signs as the vector says: ${name}`, async () => {
+    assert.equal(signedText(method, path, timestamp, nonce, vector.body_sha256_hex), vector.signed_text);
+    const signed = await sign({ id: key, secret }, method, path, body, timestamp, nonce);
+    assert.deepEqual(signed, { key, timestamp, nonce, signature: vector.signature });
+  });
+  test(`the vector is what node's crypto computes: ${name}`, () => {
+    assert.equal(createHash("sha256").update(body).digest("hex"), vector.body_sha256_hex);
+    const signature = createHmac("sha256", Buffer.from(secret, "base64url")).update(vector.signed_text).digest("base64url");
+    assert.equal(signature, vector.signature);
+  });
+}
+
+test("base64url round-trips every byte", () => {
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+  for (let length = 0; length <= 256; length += 1) {
+    const part = bytes.slice(0, length);
+    assert.equal(toBase64Url(part), Buffer.from(part).toString("base64url"));
+    assert.deepEqual(fromBase64Url(toBase64Url(part)), part);
+  }
+});
+
+test("nonces are fresh and within the 64 characters that the venue takes", () => {
+  const nonces = new Set(Array.from({ length: 1000 }, freshNonce));
+  assert.equal(nonces.size, 1000);
+  for (const nonce of nonces) assert.match(nonce, /^[A-Za-z0-9_-]{1,64}$/);
+});
+
+test("a key is read from itself or from the demo's address", () => {
+  const expected = { id: "hm_demo", secret: "c2VjcmV0" };
+  assert.deepEqual(parseKey(" hm_demo.c2VjcmV0 \n"), expected);
+  assert.deepEqual(parseKey("http://127.0.0.1:7070/#demo=hm_demo.c2VjcmV0"), expected);
+});
+
+test("an unusable key says what to do", () => {
+  for (const text of ["", "hm_demo", "hm_demo.", "xx_demo.c2VjcmV0", "hm_demo.c2VjcmV0=", "hm_demo.abcde"]) {
+    assert.throws(() => parseKey(text), KeyError, text);
+  }
+  assert.throws(() => parseKey("ed_alice.c2VjcmV0"), /HMAC/);
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Instrument } from "../src/api/types.ts";
+import { parseUnits } from "../src/base/decimal.ts";
+import { Units } from "../src/state/market.ts";
+import { type TicketFields, checkTicket, largestSize, stepped } from "../src/state/ticket.ts";
+import { freshClientOrderId } from "../src/state/client-order-id.ts";
+import { Backoff } from "../src/api/backoff.ts";
+import { Random } from "./fake/random.ts";
+
+const instrument: Instrument = {
+  instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.25", lot_size: "0.001", price_decimals: 2, size_decimals: 3,
+  maker_fee_ppm: -50, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
+};
+const units = new Units(instrument, [{ asset_id: 0, symbol: "USD", decimals: 5 }, { asset_id: 1, symbol: "BTC", decimals: 8 }]);
+const fields: TicketFields = {
+  side: "buy", kind: "limit", price: "30 711.25", trigger: "", size: "0.5", timeInForce: "gtc", minutes: "", postOnly: "off", display: "full",
+  peak: "", minSize: "", selfTrade: "cancel_newest",
+};
+
+test("a plain limit order", () => {
+  const checked = checkTicket(fields, units, 0n);
+  assert.deepEqual(checked.order, {
+    side: "buy", type: "limit", price: "30711.25", size: "0.500", time_in_force: "gtc", self_trade: "cancel_newest",
+  });
+  assert.equal(checked.value, parseUnits("15355.625", 5));
+  assert.equal(units.feeReserve(checked.value ?? 0n), parseUnits("6.14225", 5));
+});
+
+test("what does not go with the kind is not sent", () => {
+  const { order } = checkTicket({ ...fields, kind: "market", timeInForce: "ioc", postOnly: "reject", display: "iceberg", peak: "0.1" }, units, 0n);
+  assert.deepEqual(order, { side: "buy", type: "market", size: "0.500", time_in_force: "ioc", self_trade: "cancel_newest" });
+});
+
+test("stop-limit with good-till time, iceberg and minimum", () => {
+  const { order } = checkTicket({
+    ...fields, kind: "stop_limit", trigger: "31000", timeInForce: "gtt", minutes: "10", display: "iceberg", peak: "0.1", minSize: "0.2",
+  }, units, 1_700_000_000_000_000_000n);
+  assert.equal(order?.trigger, "31000.00");
+  assert.equal(order?.expire_time_ns, "1700000600000000000");
+  assert.equal(order?.display, "iceberg");
+  assert.equal(order?.peak, "0.100");
+  assert.equal(order?.min_size, "0.200");
+  assert.equal(order?.post_only, undefined);
+});
+
+test("each field says what is wrong with it, and nothing is sent", () => {
+  const wrong = checkTicket({ ...fields, price: "30711.30", size: "0", timeInForce: "gtt", minutes: "x", display: "iceberg", peak: "", minSize: "0.0001" }, units, 0n);
+  assert.equal(wrong.order, null);
+  assert.deepEqual(Object.keys(wrong.faults).sort(), ["minSize", "minutes", "peak", "price", "size"]);
+  assert.match(wrong.faults.price ?? "", /0\.25/);
+  assert.match(checkTicket({ ...fields, display: "iceberg", peak: "0.5" }, units, 0n).faults.peak ?? "", /less than/);
+});
+
+test("the largest affordable size is affordable, and one lot more is not", () => {
+  const random = new Random(5);
+  for (let round = 0; round < 500; round += 1) {
+    const price = BigInt(1 + random.below(10_000)) * units.tick;
+    const funds = BigInt(random.below(1_000_000_000));
+    const cost = (size: bigint): bigint => units.value(price, size) + units.feeReserve(units.value(price, size));
+    const size = largestSize("buy", funds, 5, price, units);
+    assert.equal(size % units.lot, 0n);
+    assert.ok(cost(size) <= funds);
+    assert.ok(cost(size + units.lot) > funds);
+  }
+  assert.equal(largestSize("sell", 123_456_789n, 8, null, units), 1_234n);
+  assert.equal(largestSize("buy", 1_000n, 5, null, units), 0n);
+});
+
+test("arrow keys go from tick to tick and never to zero", () => {
+  assert.equal(stepped("30711.25", 2, 25n, 1n), "30711.50");
+  assert.equal(stepped("30711.30", 2, 25n, 1n), "30711.50");
+  assert.equal(stepped("30711.30", 2, 25n, -1n), "30711.25");
+  assert.equal(stepped("0.25", 2, 25n, -1n), "0.25");
+  assert.equal(stepped("", 2, 25n, 1n), "0.25");
+  assert.equal(stepped("abc", 2, 25n, 1n), "abc");
+});
+
+test("client order ids fit 64 bits and follow the clock", () => {
+  const early = BigInt(freshClientOrderId(1_700_000_000_000));
+  const late = BigInt(freshClientOrderId(1_700_000_000_001));
+  assert.ok(early < late && late < 1n << 64n);
+});
+
+test("waiting grows to a limit and starts over", () => {
+  const backoff = new Backoff(() => 1);
+  const waits = Array.from({ length: 8 }, () => backoff.next());
+  assert.deepEqual(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+  backoff.reset();
+  assert.equal(backoff.next(), 250);
+  assert.equal(new Backoff(() => 0).next(), 125);
+});
