@@ -118,3 +118,6 @@ pub trait PriceIndex: Default {
     /// Panics if the structure contradicts itself.
     fn check_invariants(&self);
 }
+
+#[cfg(test)]
+mod tests;
