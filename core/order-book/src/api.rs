@@ -36,7 +36,8 @@ pub struct Entry {
     pub trigger: Option<PriceTicks>,
 }
 
-/// The prices between which the market may trade now. An order that would trade beyond stops there, see [`Fate::Banded`].
+/// The prices between which the market may trade now. An order that would trade beyond either end stops there, see
+/// [`Fate::Banded`]; one that is fill-or-kill, or whose minimum lies beyond, is refused instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// Lowest.
