@@ -98,9 +98,9 @@ pub enum Refusal {
     DuplicateClientOrderId,
     /// It would take, and is post-only (or could only be repriced outside the price range).
     PostOnlyWouldTrade,
-    /// Not all of it can be filled.
+    /// Not all of it can be filled. Only trades count: lots that self-trade prevention would take off it do not.
     FillOrKillUnfillable,
-    /// Less than its minimum can be filled.
+    /// Less than its minimum can be filled. Only trades count, and only those before self-trade prevention ends the order.
     MinSizeUnfillable,
     /// The book holds [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders.
     BookFull,
