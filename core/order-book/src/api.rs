@@ -135,7 +135,7 @@ pub struct OpenOrder {
     pub trigger: Option<PriceTicks>,
     /// Whether it may take, once triggered.
     pub post_only: PostOnly,
-    /// Its minimum, once triggered.
+    /// Its minimum, once triggered; shrinking the order below it lowers it to the new size.
     pub min_size: Option<SizeLots>,
     /// Against its own owner, once triggered or amended.
     pub self_trade: SelfTrade,

@@ -463,7 +463,8 @@ impl<I: PriceIndex> OrderBook<I> {
                 let level = self.sides[side as usize].hidden.get_mut(&rank).expect("a hidden order has a level");
                 level.lots -= cut.get();
             }
-            Place::Parked | Place::Nowhere => {}
+            Place::Parked => self.extras.lower_min_size(slot, open),
+            Place::Nowhere => {}
         }
         Amended::Kept { order: self.view(Handle(slot)) }
     }
