@@ -143,7 +143,8 @@ pub struct OpenOrder {
     pub seniority: Seniority,
 }
 
-/// Whether an order was the first at a price better than any other of its side. [`walras_types::Allocation::TopProRata`] favours it.
+/// Whether an order was the first at a price better than that of any displayed order of its side.
+/// [`walras_types::Allocation::TopProRata`] favours it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Seniority {
@@ -227,7 +228,7 @@ pub struct DepthLevel {
 /// An amended order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amended {
-    /// It only shrank, and kept its place.
+    /// It only shrank, or waits for its trigger, and kept its place or turn.
     Kept {
         /// As it stands now.
         order: OpenOrder,

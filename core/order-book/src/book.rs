@@ -155,7 +155,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(Placed { price: entry.price, fate })
     }
 
-    /// Enters an order while nothing matches: it rests whatever stands opposite, or waits for its trigger.
+    /// Enters an order while nothing matches: it rests whatever stands opposite, even if it is post-only, or waits for its trigger,
+    /// even if the last trade touches it (then it is the next to be taken by [`OrderBook::take_triggered`]).
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         let tag = self.check_name_and_room(entry)?;
         match entry.time_in_force {
@@ -284,7 +285,9 @@ impl<I: PriceIndex> OrderBook<I> {
         Placed { price: entry.price, fate: Fate::Parked }
     }
 
-    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each.
+    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each: what
+    /// one trades may touch more. Buys come before sells; of a side, the stop whose trigger a moving price meets first; of a trigger,
+    /// the stop that waits longest.
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
         let slot = self.stops.first_touched(self.last_price?)?;
@@ -364,7 +367,8 @@ impl<I: PriceIndex> OrderBook<I> {
         order
     }
 
-    /// Changes an order while the market matches continuously. Only shrinking keeps its place. A refusal changes nothing.
+    /// Changes an order while the market matches continuously. Only shrinking keeps its place; an order that waits for its trigger
+    /// keeps its turn whatever changes. What an iceberg loses by shrinking comes off what it hides first. A refusal changes nothing.
     #[inline(always)]
     pub fn amend(
         &mut self,
