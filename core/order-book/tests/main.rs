@@ -5,4 +5,6 @@ mod differential;
 mod driver;
 mod generate;
 mod naive;
+mod scenarios;
+mod script;
 mod tape;
