@@ -161,7 +161,7 @@ fn the_books_agree_for_long() {
         let mut runner = TestRunner::new_with_rng(Config::default(), rng);
         let ops = op();
         let mut trio = Trio::new(allocation, Checks::OnceIn(64));
-        for _ in 0..30_000 {
+        for _ in 0..40_000 {
             let op = ops.new_tree(&mut runner).unwrap().current();
             trio.step(&op);
         }

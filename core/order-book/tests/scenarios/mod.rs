@@ -4,5 +4,6 @@ mod allocation;
 mod auctions;
 mod leaving;
 mod order_types;
+mod restoring;
 mod self_trades;
 mod stops;
