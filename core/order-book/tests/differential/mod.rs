@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use walras_order_book::{Amended, Art, Fate, Ladder, OrderBook, Placed, Refusal};
-use walras_types::{Allocation, Side, SizeLots};
+use walras_order_book::{Amended, Art, Band, Entry, Fate, Ladder, OrderBook, OwnerId, Placed, Refusal};
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
 
-use crate::driver::{Answer, Book, Phase, Venue};
+use crate::driver::{Answer, Book, Name, Phase, Venue};
 use crate::generate::{Op, op};
 use crate::naive::NaiveBook;
-use crate::tape::Event;
+use crate::tape::{Event, Tape};
 
 const ALLOCATIONS: [Allocation; 8] = [
     Allocation::PriceTime,
@@ -205,4 +205,55 @@ fn the_books_agree_for_long() {
     ];
     assert!(seen.values().all(|count| *count >= 25), "too seldom to mean much: {seen:?}");
     assert!(seen.keys().eq(expected.iter()), "what occurred is not what can occur: {seen:?}");
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 16, ..Config::default() })]
+
+    /// Thousands of names at once, of few owners and crowded numbers, so that places in the index of names run into each other.
+    #[test]
+    fn every_name_leads_to_its_order(
+        hash_seed in any::<u64>(),
+        stride in prop::sample::select(&[1u64, 64, 1 << 20, 1 << 32, 1 << 52][..]),
+        names in prop::collection::vec((0u32..3, 0u64..2000), 2000..6000),
+    ) {
+        let mut book: OrderBook<Ladder> = OrderBook::with_hash_seed(Allocation::PriceTime, hash_seed);
+        let mut known: BTreeMap<(u32, u64), OrderId> = BTreeMap::new();
+        for (index, (owner, number)) in names.into_iter().enumerate() {
+            let name = (OwnerId(owner), ClientOrderId(number * stride));
+            let order_id = OrderId(index as u64 + 1);
+            match known.remove(&(owner, number)) {
+                Some(expected) => prop_assert_eq!(Book::cancel(&mut book, name).map(|order| order.order_id), Some(expected)),
+                None => {
+                    prop_assert_eq!(Book::find(&book, name), None);
+                    let entry = Entry { order_id, ..bid(name) };
+                    prop_assert!(book.submit(&entry, Band::OPEN, &mut Tape::default()).is_ok());
+                    prop_assert_eq!(book.submit(&entry, Band::OPEN, &mut Tape::default()), Err(Refusal::DuplicateClientOrderId));
+                    known.insert((owner, number), order_id);
+                }
+            }
+        }
+        book.check_invariants();
+        for ((owner, number), order_id) in known {
+            let found = Book::find(&book, (OwnerId(owner), ClientOrderId(number * stride)));
+            prop_assert_eq!(found.map(|order| order.order_id), Some(order_id));
+        }
+    }
+}
+
+fn bid((owner, client_order_id): Name) -> Entry {
+    Entry {
+        order_id: OrderId(0),
+        client_order_id,
+        owner,
+        side: Side::Buy,
+        price: PriceTicks::saturating(1 + client_order_id.0 as i64 % 7),
+        size: SizeLots::new(1),
+        time_in_force: TimeInForce::GoodTillCancel,
+        post_only: PostOnly::Off,
+        display: Display::Full,
+        min_size: None,
+        self_trade: SelfTrade::CancelNewest,
+        trigger: None,
+    }
 }
