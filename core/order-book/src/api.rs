@@ -36,7 +36,8 @@ pub struct Entry {
     pub trigger: Option<PriceTicks>,
 }
 
-/// The prices between which the market may trade now. An order that would trade beyond stops there, see [`Fate::Banded`].
+/// The prices between which the market may trade now. An order that would trade beyond either end stops there, see
+/// [`Fate::Banded`]; one that is fill-or-kill, or whose minimum lies beyond, is refused instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// Lowest.
@@ -97,9 +98,9 @@ pub enum Refusal {
     DuplicateClientOrderId,
     /// It would take, and is post-only (or could only be repriced outside the price range).
     PostOnlyWouldTrade,
-    /// Not all of it can be filled.
+    /// Not all of it can be filled. Only trades count: lots that self-trade prevention would take off it do not.
     FillOrKillUnfillable,
-    /// Less than its minimum can be filled.
+    /// Less than its minimum can be filled. Only trades count, and only those before self-trade prevention ends the order.
     MinSizeUnfillable,
     /// The book holds [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders.
     BookFull,
@@ -134,7 +135,7 @@ pub struct OpenOrder {
     pub trigger: Option<PriceTicks>,
     /// Whether it may take, once triggered.
     pub post_only: PostOnly,
-    /// Its minimum, once triggered.
+    /// Its minimum, once triggered; shrinking the order below it lowers it to the new size.
     pub min_size: Option<SizeLots>,
     /// Against its own owner, once triggered or amended.
     pub self_trade: SelfTrade,
@@ -142,7 +143,8 @@ pub struct OpenOrder {
     pub seniority: Seniority,
 }
 
-/// Whether an order was the first at a price better than any other of its side. [`walras_types::Allocation::TopProRata`] favours it.
+/// Whether an order was the first at a price better than that of any displayed order of its side.
+/// [`walras_types::Allocation::TopProRata`] favours it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Seniority {
@@ -226,7 +228,7 @@ pub struct DepthLevel {
 /// An amended order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amended {
-    /// It only shrank, and kept its place.
+    /// It only shrank, or waits for its trigger, and kept its place or turn.
     Kept {
         /// As it stands now.
         order: OpenOrder,

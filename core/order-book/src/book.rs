@@ -124,7 +124,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, tag, rank, entry.size) });
             }
         }
-        let bound = rank.mirrored().max(bound_of(entry.side, band));
+        let bound = self.bound_of(entry.side, rank, band);
         let mut taker = Taker {
             order_id: entry.order_id,
             client_order_id: entry.client_order_id,
@@ -155,7 +155,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(Placed { price: entry.price, fate })
     }
 
-    /// Enters an order while nothing matches: it rests whatever stands opposite, or waits for its trigger.
+    /// Enters an order while nothing matches: it rests whatever stands opposite, even if it is post-only, or waits for its trigger,
+    /// even if the last trade touches it (then it is the next to be taken by [`OrderBook::take_triggered`]).
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         let tag = self.check_name_and_room(entry)?;
         match entry.time_in_force {
@@ -194,6 +195,21 @@ impl<I: PriceIndex> OrderBook<I> {
             Stopped::NoMatch if self.sides[taker.side.opposite() as usize].best() >= rank.mirrored() => Some(Fate::Banded { open }),
             Stopped::NoMatch => None,
         }
+    }
+
+    /// The worst opposite rank at which an order of `side` that reaches `rank` may trade. None, if the first trade would already lie
+    /// beyond the band's other end; later ones are further from there.
+    #[inline]
+    fn bound_of(&self, side: Side, rank: Rank, band: Band) -> Rank {
+        let opposite = side.opposite();
+        let (near, far) = match side {
+            Side::Buy => (band.low, band.high),
+            Side::Sell => (band.high, band.low),
+        };
+        if self.sides[opposite as usize].best() > Rank::of(opposite, near) {
+            return Rank::UNREACHED;
+        }
+        rank.mirrored().max(Rank::of(opposite, far))
     }
 
     /// The best rank at which a post-only order of `side` does not trade.
@@ -269,7 +285,9 @@ impl<I: PriceIndex> OrderBook<I> {
         Placed { price: entry.price, fate: Fate::Parked }
     }
 
-    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each.
+    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each: what
+    /// one trades may touch more. Buys come before sells; of a side, the stop whose trigger a moving price meets first; of a trigger,
+    /// the stop that waits longest.
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
         let slot = self.stops.first_touched(self.last_price?)?;
@@ -349,7 +367,8 @@ impl<I: PriceIndex> OrderBook<I> {
         order
     }
 
-    /// Changes an order while the market matches continuously. Only shrinking keeps its place. A refusal changes nothing.
+    /// Changes an order while the market matches continuously. Only shrinking keeps its place; an order that waits for its trigger
+    /// keeps its turn whatever changes. What an iceberg loses by shrinking comes off what it hides first. A refusal changes nothing.
     #[inline(always)]
     pub fn amend(
         &mut self,
@@ -448,7 +467,8 @@ impl<I: PriceIndex> OrderBook<I> {
                 let level = self.sides[side as usize].hidden.get_mut(&rank).expect("a hidden order has a level");
                 level.lots -= cut.get();
             }
-            Place::Parked | Place::Nowhere => {}
+            Place::Parked => self.extras.lower_min_size(slot, open),
+            Place::Nowhere => {}
         }
         Amended::Kept { order: self.view(Handle(slot)) }
     }
@@ -505,7 +525,7 @@ impl<I: PriceIndex> OrderBook<I> {
         };
         // While it matches it is in no queue, but keeps its place in the arena and its name.
         self.unlink(slot);
-        let bound = rank.mirrored().max(bound_of(side, band));
+        let bound = self.bound_of(side, rank, band);
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
             Some(fate) => {
@@ -655,15 +675,6 @@ impl<I: PriceIndex> OrderBook<I> {
 #[inline]
 fn seniority_of(rank: Rank, best: Rank) -> Seniority {
     if rank > best { Seniority::SetThePrice } else { Seniority::Joined }
-}
-
-/// The worst rank of the side opposite to `side` at which the band lets trade.
-#[inline]
-fn bound_of(side: Side, band: Band) -> Rank {
-    match side {
-        Side::Buy => Rank::of(Side::Sell, band.high),
-        Side::Sell => Rank::of(Side::Buy, band.low),
-    }
 }
 
 fn expiry_of(time_in_force: TimeInForce) -> Option<TimeNs> {

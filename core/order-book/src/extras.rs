@@ -52,6 +52,12 @@ impl ExtrasTable {
         *self.by_slot.get(&slot).expect("an order that is not plain has extras")
     }
 
+    /// Keeps the minimum of an order that shrank within what is left of it.
+    pub(crate) fn lower_min_size(&mut self, slot: Slot, open: SizeLots) {
+        let extras = self.by_slot.get_mut(&slot).expect("an order that is not plain has extras");
+        extras.min_size = extras.min_size.map(|min_size| min_size.min(open));
+    }
+
     /// When the next order expires.
     #[inline]
     pub(crate) fn next_expiry(&self) -> Option<TimeNs> {

@@ -22,6 +22,7 @@
 mod allocation;
 pub mod api;
 mod arena;
+mod art;
 mod auction;
 mod book;
 mod extras;
@@ -34,6 +35,7 @@ mod stops;
 mod warm;
 
 pub use api::*;
+pub use art::Art;
 pub use book::OrderBook;
 pub use ladder::Ladder;
 pub use price_index::{Level, PriceIndex, Rank};

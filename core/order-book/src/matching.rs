@@ -3,7 +3,7 @@
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots};
 
 use crate::api::{BookEvents, Fill, Handle, OwnerId, Party, RemovalCause, Seniority};
-use crate::arena::{Place, Plain, Slot};
+use crate::arena::{Order, Place, Plain, Slot};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
 
@@ -47,6 +47,37 @@ pub(crate) enum Stopped {
     NoMatch,
     /// The taker ends because of an order of its own owner.
     SelfTrade,
+}
+
+/// What a taker that asks before it trades has found so far.
+struct Search {
+    /// What it still wants.
+    missing: SizeLots,
+    /// What would be left of it.
+    open: SizeLots,
+}
+
+impl Search {
+    /// Meets lots that it may trade with. `Some` when the search ends.
+    fn meet(&mut self, lots: SizeLots) -> Option<bool> {
+        let size = lots.min(self.open);
+        self.open -= size;
+        self.missing = self.missing.saturating_sub(size);
+        if self.missing.is_zero() { Some(true) } else { self.open.is_zero().then_some(false) }
+    }
+
+    /// Meets an order of its own owner. `Some` when the search ends.
+    fn meet_own(&mut self, order: &Order, self_trade: SelfTrade) -> Option<bool> {
+        match self_trade {
+            SelfTrade::CancelNewest | SelfTrade::CancelBoth => Some(false),
+            SelfTrade::CancelOldest => None,
+            SelfTrade::Decrement => {
+                self.open = self.open.saturating_sub(order.open);
+                (self.open < self.missing).then_some(false)
+            }
+            SelfTrade::Allow => unreachable!("an allowed self-trade is a trade"),
+        }
+    }
 }
 
 impl<I: PriceIndex> OrderBook<I> {
@@ -229,10 +260,10 @@ impl<I: PriceIndex> OrderBook<I> {
         self.queue_mut(side, place, rank).lots -= cut.get();
     }
 
-    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. Walks the orders it would trade with.
+    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. Walks the orders that it would meet.
     pub(crate) fn can_fill(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> bool {
         let side = &self.sides[taker.side.opposite() as usize];
-        let mut missing = wanted;
+        let mut search = Search { missing: wanted, open: taker.open };
         let (mut displayed, mut hidden) = (side.displayed.best(), side.hidden_best);
         loop {
             let rank = displayed.max(hidden);
@@ -241,25 +272,22 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             let level = if displayed == rank { side.displayed.get(rank) } else { side.hidden.get(&rank) };
             let head = level.and_then(|level| level.head);
-            // Where a level is shared, self-trade prevention looks at all of it before anything trades.
+            // Where a level is shared, self-trade prevention looks at all of it before anything trades; else slices trade in turn.
             let is_shared = self.allocation != Allocation::PriceTime && displayed == rank;
-            if is_shared && taker.self_trade != SelfTrade::CancelOldest && self.any_shunned(taker, head) {
-                return false;
-            }
-            let mut next = head;
-            while let Some(slot) = next {
-                let order = &self.arena[slot];
-                if taker.shuns(order.owner) {
-                    if taker.self_trade != SelfTrade::CancelOldest {
-                        return false;
-                    }
-                } else {
-                    missing = missing.saturating_sub(order.open);
-                    if missing.is_zero() {
-                        return true;
-                    }
-                }
-                next = order.next;
+            let slice_of = |order: &Order| if is_shared { SizeLots::ZERO } else { order.slice };
+            let found = self.search_queue(head, |order| match taker.shuns(order.owner) {
+                true => search.meet_own(order, taker.self_trade),
+                false => search.meet(slice_of(order)),
+            });
+            // What icebergs replenish comes after all slices, when no order of the taker's owner is left.
+            let found = found.or_else(|| {
+                self.search_queue(head, |order| match taker.shuns(order.owner) {
+                    true => None,
+                    false => search.meet(order.open - slice_of(order)),
+                })
+            });
+            if let Some(found) = found {
+                return found;
             }
             if displayed == rank {
                 displayed = side.displayed.next_worse(rank);
@@ -269,14 +297,17 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    fn any_shunned(&self, taker: &Taker, mut next: Option<Slot>) -> bool {
+    /// The first answer that `meet` gives for an order of a queue.
+    fn search_queue(&self, mut next: Option<Slot>, mut meet: impl FnMut(&Order) -> Option<bool>) -> Option<bool> {
         while let Some(slot) = next {
-            if taker.shuns(self.arena[slot].owner) {
-                return true;
+            let order = &self.arena[slot];
+            let found = meet(order);
+            if found.is_some() {
+                return found;
             }
-            next = self.arena[slot].next;
+            next = order.next;
         }
-        false
+        None
     }
 
     /// Whether an order hides more than its slice.

@@ -22,6 +22,9 @@ impl Rank {
     /// Worse than every price: the best of an empty side.
     pub const BOTTOM: Self = Self(i64::MIN);
 
+    /// Better than every price: a bound that no order reaches.
+    pub(crate) const UNREACHED: Self = Self(i64::MAX);
+
     /// The rank of a price on a side.
     #[must_use]
     #[inline]
@@ -118,3 +121,6 @@ pub trait PriceIndex: Default {
     /// Panics if the structure contradicts itself.
     fn check_invariants(&self);
 }
+
+#[cfg(test)]
+mod tests;

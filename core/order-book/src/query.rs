@@ -115,6 +115,9 @@ impl<I: PriceIndex> OrderBook<I> {
         if matches!(order.display, Display::Iceberg { peak } if peak.is_zero()) {
             return Err("its peak is zero");
         }
+        if order.min_size.is_some_and(|min_size| order.trigger.is_none() || min_size > order.open) {
+            return Err("its minimum was met already, or exceeds its size");
+        }
         let entry = Entry {
             order_id: order.order_id,
             client_order_id: order.client_order_id,
@@ -133,6 +136,13 @@ impl<I: PriceIndex> OrderBook<I> {
         let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0).expect("the order was just added");
         let placed = &mut self.arena[slot];
         placed.seniority = order.seniority;
+        let is_first = placed.place == Place::Displayed && placed.prev.is_none();
+        if order.seniority == Seniority::SetThePrice && !is_first {
+            return Err("it can not have set its price");
+        }
+        if placed.place != Place::Displayed && !order.shown.is_zero() {
+            return Err("it shows what none may see");
+        }
         if placed.place == Place::Displayed {
             // An iceberg's slice may be partly consumed.
             if order.shown.is_zero() || order.shown > placed.slice {

@@ -4,6 +4,9 @@ use crate::ids::{AssetId, InstrumentId, Symbol};
 use crate::quantity::{Amount, PriceTicks, Rounding, SizeLots, parts_per_million};
 
 /// How an incoming order is shared among the orders of one price level. Aggressors that clear the level fill everybody.
+///
+/// What counts is what is displayed: an iceberg shares with its slice, and hidden orders trade after all displayed ones, first in,
+/// first out. "The incoming size" is what is left when the level's turn comes. Uncrosses are always first in, first out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
     /// First in, first out.
@@ -13,7 +16,7 @@ pub enum Allocation {
         /// Smallest share, at least 1.
         min_lots: SizeLots,
     },
-    /// First the order that set the price, up to `top_lots_max`; then as [`Allocation::ProRata`].
+    /// First the order that set the price, up to `top_lots_max`; then as [`Allocation::ProRata`], over what is left of each.
     TopProRata {
         /// Most that the top order gets ahead of the others.
         top_lots_max: SizeLots,

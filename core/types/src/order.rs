@@ -55,7 +55,7 @@ pub enum PostOnly {
     Off,
     /// It is rejected.
     Reject,
-    /// It is repriced to one tick behind the opposite best.
+    /// It is repriced to one tick behind the opposite best, shown or hidden.
     Reprice,
 }
 
@@ -71,7 +71,7 @@ pub enum OrderType {
     },
     /// Trades at whatever stands within the instrument's price collar; the rest is cancelled.
     Market,
-    /// Becomes a market order when a trade touches `trigger`.
+    /// Becomes a market order when a trade touches `trigger`; waits until then or until cancelled.
     Stop {
         /// A buy triggers at or above it, a sell at or below it.
         trigger: PriceTicks,
@@ -115,6 +115,9 @@ pub enum Display {
 }
 
 /// What happens when an order would trade with another of the same account. The incoming order's choice decides.
+///
+/// It is applied when the other's turn comes. Where a level is shared (see [`crate::Allocation`]) every displayed order of it has its
+/// turn at once, so prevention comes before sharing. An uncross prevents nothing: nobody chose to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelfTrade {
     /// The incoming order's remainder is cancelled.
@@ -123,7 +126,8 @@ pub enum SelfTrade {
     CancelOldest,
     /// Both are cancelled.
     CancelBoth,
-    /// Both shrink by the smaller of the two without a trade; what reaches zero is cancelled.
+    /// Both shrink by the smaller of the two, hidden lots included, without a trade; what reaches zero is cancelled. A resting iceberg
+    /// shrinks from what it hides first.
     Decrement,
     /// They trade (for accounts that clear for several owners).
     Allow,
@@ -142,7 +146,8 @@ pub struct OrderTerms {
     pub time_in_force: TimeInForce,
     /// How visibly.
     pub display: Display,
-    /// Trade at least this much at once on entry, or be cancelled whole; `None` for any amount.
+    /// Trade at least this much at once on entry (of a stop: once triggered), or be cancelled whole; `None` for any amount. What then
+    /// rests has no minimum.
     pub min_size: Option<SizeLots>,
     /// Against oneself.
     pub self_trade: SelfTrade,

@@ -1,0 +1,460 @@
+//! The oracle: a book as plain as its documentation. All orders that stand are in one vector in the order in which they got their
+//! place, all that wait for a trigger in another; whatever is asked is found by looking at every order. Losing one's place is being
+//! moved to the end of the vector; trying is doing it to a copy.
+
+mod allocate;
+mod auction;
+
+use walras_order_book::{
+    Amended, Band, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause, Seniority,
+};
+use walras_types::{
+    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
+};
+
+use crate::tape::{Event, Tape};
+
+#[derive(Clone)]
+pub(crate) struct NaiveBook {
+    allocation: Allocation,
+    last_price: Option<PriceTicks>,
+    /// Orders that stand, the longest in its place first.
+    queue: Vec<OpenOrder>,
+    /// Stops that wait, the first to come first.
+    stops: Vec<OpenOrder>,
+}
+
+/// Why an order that came in stopped trading.
+enum End {
+    Filled,
+    NoMatch,
+    SelfTrade,
+    Band,
+}
+
+impl NaiveBook {
+    pub(crate) fn new(allocation: Allocation) -> Self {
+        Self { allocation, last_price: None, queue: Vec::new(), stops: Vec::new() }
+    }
+
+    // Entering.
+
+    pub(crate) fn submit(&mut self, entry: &Entry, band: Band, tape: &mut Tape) -> Result<Placed, Refusal> {
+        self.check_name(entry)?;
+        let mut order = as_order(entry);
+        if let Some(trigger) = entry.trigger {
+            let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger, last));
+            if !is_touched {
+                self.stops.push(order);
+                return Ok(Placed { price: entry.price, fate: Fate::Parked });
+            }
+        }
+        order.trigger = None;
+        self.enter(order, band, tape)
+    }
+
+    pub(crate) fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
+        self.check_name(entry)?;
+        let order = as_order(entry);
+        if order.trigger.is_some() {
+            self.stops.push(order);
+            return Ok(Placed { price: entry.price, fate: Fate::Parked });
+        }
+        Ok(Placed { price: entry.price, fate: self.stand(order) })
+    }
+
+    fn check_name(&self, entry: &Entry) -> Result<(), Refusal> {
+        match self.find(entry.owner, entry.client_order_id) {
+            Some(_) => Err(Refusal::DuplicateClientOrderId),
+            None => Ok(()),
+        }
+    }
+
+    /// An order arrives where orders match: new, triggered, or amended.
+    fn enter(&mut self, mut order: OpenOrder, band: Band, tape: &mut Tape) -> Result<Placed, Refusal> {
+        let opposite = self.best(order.side.opposite());
+        if let Some(opposite) = opposite.filter(|price| order.side.accepts(order.price, *price)) {
+            match order.post_only {
+                PostOnly::Off => {}
+                PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
+                PostOnly::Reprice => {
+                    let behind = match order.side {
+                        Side::Buy => opposite.get() - 1,
+                        Side::Sell => opposite.get() + 1,
+                    };
+                    order.price = PriceTicks::new(behind).ok_or(Refusal::PostOnlyWouldTrade)?;
+                }
+            }
+        }
+        if order.time_in_force == TimeInForce::FillOrKill && self.would_trade(&order, band) < order.open {
+            return Err(Refusal::FillOrKillUnfillable);
+        }
+        if order.min_size.is_some_and(|min| self.would_trade(&order, band) < min) {
+            return Err(Refusal::MinSizeUnfillable);
+        }
+        let price = order.price;
+        let fate = match self.match_with_all(&mut order, band, tape) {
+            End::Filled => Fate::Filled,
+            End::SelfTrade => Fate::SelfTraded { open: order.open },
+            End::Band => Fate::Banded { open: order.open },
+            End::NoMatch => match order.time_in_force {
+                TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: order.open },
+                TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => self.stand(order),
+            },
+        };
+        Ok(Placed { price, fate })
+    }
+
+    /// How many lots an order would trade if it came in now.
+    fn would_trade(&self, order: &OpenOrder, band: Band) -> SizeLots {
+        let (mut copy, mut tape) = (self.clone(), Tape::default());
+        copy.match_with_all(&mut order.clone(), band, &mut tape);
+        let traded = tape.0.iter().map(|event| if let Event::Traded(fill) = event { fill.size } else { SizeLots::ZERO });
+        traded.sum()
+    }
+
+    /// Puts an order at the end of its queue.
+    fn stand(&mut self, mut order: OpenOrder) -> Fate {
+        order.min_size = None;
+        order.shown = slice_of(&order);
+        order.seniority = Seniority::Joined;
+        if order.display != Display::Hidden {
+            let mut displayed = self.queue.iter().filter(|other| other.side == order.side && other.display != Display::Hidden);
+            if displayed.all(|other| order.side.is_better(order.price, other.price)) {
+                order.seniority = Seniority::SetThePrice;
+            }
+        }
+        self.queue.push(order);
+        Fate::Rested { open: order.open, shown: order.shown }
+    }
+
+    // Matching.
+
+    fn match_with_all(&mut self, taker: &mut OpenOrder, band: Band, tape: &mut Tape) -> End {
+        loop {
+            if taker.open.is_zero() {
+                return End::Filled;
+            }
+            let Some(first) = self.first(taker.side.opposite()) else { return End::NoMatch };
+            if !taker.side.accepts(taker.price, first.price) {
+                return End::NoMatch;
+            }
+            if first.price < band.low || first.price > band.high {
+                return End::Band;
+            }
+            let is_shared = self.allocation != Allocation::PriceTime && first.display != Display::Hidden;
+            let level = if is_shared { self.displayed_at(first.side, first.price) } else { vec![first] };
+            // In a shared level prevention comes before sharing.
+            let own = level.iter().find(|order| order.owner == taker.owner && taker.self_trade != SelfTrade::Allow);
+            if let Some(own) = own {
+                if self.prevent_self_trade(taker, *own, tape) {
+                    return End::SelfTrade;
+                }
+                continue;
+            }
+            let shown: SizeLots = level.iter().map(tradable).sum();
+            let shares: Vec<SizeLots> = if !is_shared {
+                vec![shown.min(taker.open)]
+            } else if taker.open >= shown {
+                level.iter().map(tradable).collect()
+            } else {
+                allocate::shares(self.allocation, &level, taker.open)
+            };
+            for (maker, share) in level.iter().zip(shares) {
+                if !share.is_zero() {
+                    self.trade(taker, maker.order_id, share, tape);
+                }
+            }
+        }
+    }
+
+    fn trade(&mut self, taker: &mut OpenOrder, maker: OrderId, size: SizeLots, tape: &mut Tape) {
+        taker.open -= size;
+        let before = self.queue[self.place(maker)];
+        let (maker_party, taker_party) = (party(&before, before.open - size), party(taker, taker.open));
+        let fill = Fill { price: before.price, size, taker_side: taker.side, maker: maker_party, taker: taker_party };
+        tape.traded(&fill);
+        self.last_price = Some(before.price);
+        self.consume(maker, size, tape);
+    }
+
+    /// Takes traded lots off an order that stands.
+    fn consume(&mut self, order_id: OrderId, size: SizeLots, tape: &mut Tape) {
+        let place = self.place(order_id);
+        let order = &mut self.queue[place];
+        order.open -= size;
+        if order.display != Display::Hidden {
+            order.shown -= size;
+        }
+        if order.open.is_zero() {
+            self.queue.remove(place);
+        } else if tradable(order).is_zero() {
+            let mut order = self.queue.remove(place);
+            order.shown = slice_of(&order);
+            order.seniority = Seniority::Joined;
+            tape.replenished(order_id, order.shown);
+            self.queue.push(order);
+        }
+    }
+
+    /// True when the incoming order ends here.
+    fn prevent_self_trade(&mut self, taker: &mut OpenOrder, own: OpenOrder, tape: &mut Tape) -> bool {
+        let place = self.place(own.order_id);
+        match taker.self_trade {
+            SelfTrade::CancelNewest => true,
+            SelfTrade::CancelOldest | SelfTrade::CancelBoth => {
+                self.queue.remove(place);
+                tape.removed(&own, RemovalCause::SelfTrade);
+                taker.self_trade == SelfTrade::CancelBoth
+            }
+            SelfTrade::Decrement => {
+                let by = own.open.min(taker.open);
+                taker.open -= by;
+                if by == own.open {
+                    self.queue.remove(place);
+                    tape.removed(&own, RemovalCause::SelfTrade);
+                } else {
+                    let order = &mut self.queue[place];
+                    order.open -= by;
+                    order.shown = order.shown.min(order.open);
+                    tape.reduced(order, by);
+                }
+                tape.taker_reduced(by, taker.open);
+                taker.open.is_zero()
+            }
+            SelfTrade::Allow => unreachable!("allowed"),
+        }
+    }
+
+    // Changing and leaving.
+
+    pub(crate) fn cancel(&mut self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<OpenOrder> {
+        let order = self.find(owner, client_order_id)?;
+        self.queue.retain(|other| other.order_id != order.order_id);
+        self.stops.retain(|other| other.order_id != order.order_id);
+        Some(order)
+    }
+
+    pub(crate) fn amend(
+        &mut self,
+        name: (OwnerId, ClientOrderId),
+        price: Option<PriceTicks>,
+        size: Option<SizeLots>,
+        band: Band,
+        tape: &mut Tape,
+    ) -> Option<Result<Amended, Refusal>> {
+        self.amend_by(name, price, size, |book, order| book.enter(order, band, tape))
+    }
+
+    pub(crate) fn amend_collected(
+        &mut self,
+        name: (OwnerId, ClientOrderId),
+        price: Option<PriceTicks>,
+        size: Option<SizeLots>,
+    ) -> Option<Result<Amended, Refusal>> {
+        self.amend_by(name, price, size, |book, order| Ok(Placed { price: order.price, fate: book.stand(order) }))
+    }
+
+    fn amend_by(
+        &mut self,
+        (owner, client_order_id): (OwnerId, ClientOrderId),
+        price: Option<PriceTicks>,
+        size: Option<SizeLots>,
+        enter_anew: impl FnOnce(&mut Self, OpenOrder) -> Result<Placed, Refusal>,
+    ) -> Option<Result<Amended, Refusal>> {
+        let order = self.find(owner, client_order_id)?;
+        let amended = OpenOrder { price: price.unwrap_or(order.price), open: size.unwrap_or(order.open), ..order };
+        let is_waiting = order.trigger.is_some();
+        if is_waiting || (amended.price == order.price && amended.open <= order.open) {
+            let mut all = self.queue.iter_mut().chain(&mut self.stops);
+            let place = all.find(|other| other.order_id == order.order_id).expect("it was found");
+            *place = amended;
+            place.shown = place.shown.min(place.open);
+            place.min_size = place.min_size.map(|min| min.min(place.open));
+            return Some(Ok(Amended::Kept { order: *place }));
+        }
+        let mut copy = self.clone();
+        copy.cancel(owner, client_order_id);
+        let placed = enter_anew(&mut copy, amended);
+        Some(placed.map(|placed| {
+            *self = copy;
+            Amended::Requeued { placed }
+        }))
+    }
+
+    pub(crate) fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape) {
+        self.remove_all(RemovalCause::MassCancelled, tape, |order| {
+            order.owner == owner && side.is_none_or(|side| side == order.side)
+        });
+    }
+
+    pub(crate) fn end_day(&mut self, tape: &mut Tape) {
+        self.remove_all(RemovalCause::DayEnded, tape, |order| order.time_in_force == TimeInForce::Day);
+    }
+
+    pub(crate) fn expire(&mut self, now: TimeNs, tape: &mut Tape) {
+        while let Some(due) = self.next_expiry().filter(|due| *due <= now) {
+            self.remove_all(RemovalCause::Expired, tape, |order| order.time_in_force == TimeInForce::GoodTill(due));
+        }
+    }
+
+    fn remove_all(&mut self, cause: RemovalCause, tape: &mut Tape, concerned: impl Fn(&OpenOrder) -> bool) {
+        let mut found: Vec<_> = self.orders().into_iter().filter(concerned).collect();
+        found.sort_by_key(|order| order.order_id);
+        for order in found {
+            self.cancel(order.owner, order.client_order_id);
+            tape.removed(&order, cause);
+        }
+    }
+
+    pub(crate) fn take_triggered(&mut self) -> Option<Entry> {
+        let last = self.last_price?;
+        let waiting = self.waiting(Side::Buy).into_iter().chain(self.waiting(Side::Sell));
+        let order = waiting.into_iter().find(|order| order.trigger.is_some_and(|trigger| touches(order.side, trigger, last)))?;
+        self.cancel(order.owner, order.client_order_id);
+        Some(Entry {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            owner: order.owner,
+            side: order.side,
+            price: order.price,
+            size: order.open,
+            time_in_force: order.time_in_force,
+            post_only: order.post_only,
+            display: order.display,
+            min_size: order.min_size,
+            self_trade: order.self_trade,
+            trigger: None,
+        })
+    }
+
+    // Looking.
+
+    pub(crate) fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<OpenOrder> {
+        let mut all = self.queue.iter().chain(&self.stops);
+        all.find(|order| order.owner == owner && order.client_order_id == client_order_id).copied()
+    }
+
+    fn place(&self, order_id: OrderId) -> usize {
+        self.queue.iter().position(|order| order.order_id == order_id).expect("it stands")
+    }
+
+    /// A side's orders: the best price first, displayed before hidden, then the longest in its place.
+    fn by_priority(&self, side: Side) -> Vec<OpenOrder> {
+        let mut orders: Vec<_> = self.queue.iter().filter(|order| order.side == side).copied().collect();
+        orders.sort_by_key(|order| (badness(side, order.price), order.display == Display::Hidden));
+        orders
+    }
+
+    fn first(&self, side: Side) -> Option<OpenOrder> {
+        let orders = self.queue.iter().filter(|order| order.side == side);
+        orders.min_by_key(|order| (badness(side, order.price), order.display == Display::Hidden)).copied()
+    }
+
+    fn displayed_at(&self, side: Side, price: PriceTicks) -> Vec<OpenOrder> {
+        let here = |order: &&OpenOrder| order.side == side && order.price == price && order.display != Display::Hidden;
+        self.queue.iter().filter(here).copied().collect()
+    }
+
+    /// A side's stops, the first to trigger first.
+    fn waiting(&self, side: Side) -> Vec<OpenOrder> {
+        let mut stops: Vec<_> = self.stops.iter().filter(|order| order.side == side).copied().collect();
+        let trigger = |order: &OpenOrder| order.trigger.expect("a stop has a trigger").get();
+        // A rising price touches the lowest trigger of the buys first, a falling one the highest of the sells.
+        stops.sort_by_key(|order| if side == Side::Buy { trigger(order) } else { -trigger(order) });
+        stops
+    }
+
+    pub(crate) fn best(&self, side: Side) -> Option<PriceTicks> {
+        self.first(side).map(|order| order.price)
+    }
+
+    pub(crate) fn last_price(&self) -> Option<PriceTicks> {
+        self.last_price
+    }
+
+    pub(crate) fn depth(&self, side: Side, levels: usize) -> Vec<DepthLevel> {
+        let mut depth: Vec<DepthLevel> = Vec::new();
+        for order in self.by_priority(side).iter().filter(|order| order.display != Display::Hidden) {
+            match depth.last_mut().filter(|level| level.price == order.price) {
+                Some(level) => {
+                    level.shown += order.shown;
+                    level.order_count += 1;
+                }
+                None => depth.push(DepthLevel { price: order.price, shown: order.shown, order_count: 1 }),
+            }
+        }
+        depth.truncate(levels);
+        depth
+    }
+
+    pub(crate) fn next_expiry(&self) -> Option<TimeNs> {
+        let times = self.queue.iter().chain(&self.stops).filter_map(|order| match order.time_in_force {
+            TimeInForce::GoodTill(time) => Some(time),
+            _ => None,
+        });
+        times.min()
+    }
+
+    /// Every open order: bids, displayed ones first; asks likewise; buy stops; sell stops.
+    pub(crate) fn orders(&self) -> Vec<OpenOrder> {
+        let mut listed = Vec::new();
+        for side in Side::BOTH {
+            let (hidden, displayed): (Vec<_>, Vec<_>) =
+                self.by_priority(side).into_iter().partition(|order| order.display == Display::Hidden);
+            listed.extend(displayed);
+            listed.extend(hidden);
+        }
+        listed.extend(self.waiting(Side::Buy));
+        listed.extend(self.waiting(Side::Sell));
+        listed
+    }
+}
+
+fn as_order(entry: &Entry) -> OpenOrder {
+    OpenOrder {
+        order_id: entry.order_id,
+        client_order_id: entry.client_order_id,
+        owner: entry.owner,
+        side: entry.side,
+        price: entry.price,
+        open: entry.size,
+        shown: SizeLots::ZERO,
+        time_in_force: entry.time_in_force,
+        display: entry.display,
+        trigger: entry.trigger,
+        post_only: entry.post_only,
+        min_size: entry.min_size,
+        self_trade: entry.self_trade,
+        seniority: Seniority::Joined,
+    }
+}
+
+fn party(order: &OpenOrder, open: SizeLots) -> Party {
+    Party { order_id: order.order_id, client_order_id: order.client_order_id, owner: order.owner, limit: order.price, open }
+}
+
+/// What an order shows when it comes to its place.
+fn slice_of(order: &OpenOrder) -> SizeLots {
+    match order.display {
+        Display::Full => order.open,
+        Display::Iceberg { peak } => order.open.min(peak),
+        Display::Hidden => SizeLots::ZERO,
+    }
+}
+
+/// What of an order can trade before it has to go to the back.
+fn tradable(order: &OpenOrder) -> SizeLots {
+    if order.display == Display::Hidden { order.open } else { order.shown }
+}
+
+fn badness(side: Side, price: PriceTicks) -> i64 {
+    if side == Side::Buy { -price.get() } else { price.get() }
+}
+
+fn touches(side: Side, trigger: PriceTicks, last: PriceTicks) -> bool {
+    match side {
+        Side::Buy => last >= trigger,
+        Side::Sell => last <= trigger,
+    }
+}

@@ -1,0 +1,9 @@
+//! What a trader would look up: one transcript for each rule.
+
+mod allocation;
+mod auctions;
+mod leaving;
+mod order_types;
+mod restoring;
+mod self_trades;
+mod stops;
