@@ -241,9 +241,10 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             let level = if displayed == rank { side.displayed.get(rank) } else { side.hidden.get(&rank) };
             let head = level.and_then(|level| level.head);
+            let ends_here = taker.self_trade != SelfTrade::CancelOldest && self.any_shunned(taker, head);
             // Where a level is shared, self-trade prevention looks at all of it before anything trades.
             let is_shared = self.allocation != Allocation::PriceTime && displayed == rank;
-            if is_shared && taker.self_trade != SelfTrade::CancelOldest && self.any_shunned(taker, head) {
+            if is_shared && ends_here {
                 return false;
             }
             let mut next = head;
@@ -254,7 +255,8 @@ impl<I: PriceIndex> OrderBook<I> {
                         return false;
                     }
                 } else {
-                    missing = missing.saturating_sub(order.open);
+                    // An iceberg ahead of an order that ends the taker gives its slice only: the next one goes behind that order.
+                    missing = missing.saturating_sub(if ends_here { order.slice } else { order.open });
                     if missing.is_zero() {
                         return true;
                     }
