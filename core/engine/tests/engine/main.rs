@@ -4,5 +4,8 @@
 mod against_model;
 mod generate;
 mod model;
+mod scenarios;
+mod script;
 mod snapshots;
 mod venue;
+mod wild;
