@@ -117,7 +117,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, rank, entry.size) });
             }
         }
-        let bound = rank.mirrored().max(bound_of(entry.side, band));
+        let bound = self.bound(entry.side, rank, band);
         let mut taker = Taker {
             order_id: entry.order_id,
             client_order_id: entry.client_order_id,
@@ -183,6 +183,21 @@ impl<I: PriceIndex> OrderBook<I> {
             Stopped::NoMatch if self.sides[taker.side.opposite() as usize].best() >= rank.mirrored() => Some(Fate::Banded { open }),
             Stopped::NoMatch => None,
         }
+    }
+
+    /// The worst opposite rank at which an order of `side` and `rank` may trade: where its limit or the band ends. None at all while
+    /// something stands beyond the band's near end: it would have to trade first.
+    #[inline]
+    fn bound(&self, side: Side, rank: Rank, band: Band) -> Rank {
+        let opposite = side.opposite();
+        let (near, far) = match side {
+            Side::Buy => (band.low, band.high),
+            Side::Sell => (band.high, band.low),
+        };
+        if self.sides[opposite as usize].best() > Rank::of(opposite, near) {
+            return Rank::TOP;
+        }
+        rank.mirrored().max(Rank::of(opposite, far))
     }
 
     /// The best rank at which a post-only order of `side` does not trade.
@@ -505,7 +520,7 @@ impl<I: PriceIndex> OrderBook<I> {
         };
         // While it matches it is in no queue, but keeps its place in the arena and its name.
         self.unlink(slot);
-        let bound = rank.mirrored().max(bound_of(side, band));
+        let bound = self.bound(side, rank, band);
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
             Some(fate) => {
@@ -655,15 +670,6 @@ impl<I: PriceIndex> OrderBook<I> {
 #[inline]
 fn seniority_of(rank: Rank, best: Rank) -> Seniority {
     if rank > best { Seniority::SetThePrice } else { Seniority::Joined }
-}
-
-/// The worst rank of the side opposite to `side` at which the band lets trade.
-#[inline]
-fn bound_of(side: Side, band: Band) -> Rank {
-    match side {
-        Side::Buy => Rank::of(Side::Sell, band.high),
-        Side::Sell => Rank::of(Side::Buy, band.low),
-    }
 }
 
 #[inline]

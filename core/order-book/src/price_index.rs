@@ -22,6 +22,9 @@ impl Rank {
     /// Worse than every price: the best of an empty side.
     pub const BOTTOM: Self = Self(i64::MIN);
 
+    /// Better than every price.
+    pub(crate) const TOP: Self = Self(i64::MAX);
+
     /// The rank of a price on a side.
     #[must_use]
     #[inline]

@@ -134,9 +134,7 @@ impl Model {
             }
             let maker = market.first(taker.side.opposite()).unwrap();
             let (low, high) = market.around(market.reference, market.spec.band_ppm);
-            // Only its far end binds: who trades at a better price than the band's does nobody harm.
-            let beyond = if taker.side == Side::Buy { maker.price > high } else { maker.price < low };
-            if beyond {
+            if !(low..=high).contains(&maker.price) {
                 return (State::Banded, traded);
             }
             if maker.account == taker.account && taker.self_trade != SelfTrade::Allow {
