@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use walras_engine::{Balance, Engine};
+use walras_engine::Engine;
 use walras_order_book::{Ladder, Level, PriceIndex, Rank};
 use walras_types::*;
 use walras_wire::*;
@@ -52,10 +52,6 @@ impl<I: PriceIndex> Venue<I> {
         self.engine.apply(self.engine.last_applied().next(), self.now, &command, &mut events);
         self.engine.check_invariants();
         events
-    }
-
-    pub fn balance(&self, account: AccountId, asset: AssetId) -> Balance {
-        self.engine.balance(account, asset)
     }
 }
 
