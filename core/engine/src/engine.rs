@@ -1,0 +1,190 @@
+//! The state, and what each command does to it.
+
+use walras_ledger::Ledger;
+use walras_order_book::{Ladder, PriceIndex};
+use walras_types::{
+    AccountId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
+};
+use walras_wire::{AccountStatus, AssetSpec, Command, Event, Rejected};
+
+use crate::market::{Market, MarketState};
+use crate::settle::Settler;
+
+/// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
+pub struct Engine<I: PriceIndex = Ladder> {
+    pub(crate) last_applied: LogIndex,
+    pub(crate) time: TimeNs,
+    pub(crate) ledger: Ledger,
+    pub(crate) assets: Vec<AssetSpec>,
+    /// By account.
+    pub(crate) statuses: Vec<AccountStatus>,
+    /// The last transfer of each account.
+    pub(crate) transfers: Vec<Option<TransferId>>,
+    /// By instrument.
+    pub(crate) markets: Vec<Market<I>>,
+    /// No order of any book expires before this.
+    pub(crate) next_expiry: TimeNs,
+    /// Keys the books' id indices; no part of the state.
+    pub(crate) hash_seed: u64,
+}
+
+/// Later than any order expires.
+pub(crate) const NEVER: TimeNs = TimeNs(u64::MAX);
+
+impl Engine {
+    /// A venue without assets, accounts and instruments, before the first log entry.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hash_seed(0)
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whose command it is and what it names: what its rejection says.
+struct Named {
+    account: Option<AccountId>,
+    instrument: Option<InstrumentId>,
+    client_order_id: Option<ClientOrderId>,
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// [`Engine::new`] with any price index, and with a seed that keeps participants from choosing order ids that collide in the
+    /// books' indices. Neither changes what the engine emits, nor its hash.
+    #[must_use]
+    pub fn with_hash_seed(hash_seed: u64) -> Self {
+        Self {
+            last_applied: LogIndex(0),
+            time: TimeNs(0),
+            ledger: Ledger::new(),
+            assets: Vec::new(),
+            statuses: Vec::new(),
+            transfers: Vec::new(),
+            markets: Vec::new(),
+            next_expiry: NEVER,
+            hash_seed,
+        }
+    }
+
+    /// Applies one log entry, and appends what happened to `events`.
+    ///
+    /// Orders whose good-till time has come expire first, by instrument. Then the command takes effect, or is rejected.
+    ///
+    /// # Panics
+    /// When `log_index` is not the one after [`Self::last_applied`] or `time` is before [`Self::time`]: the log is broken.
+    #[inline]
+    pub fn apply(&mut self, log_index: LogIndex, time: TimeNs, command: &Command, events: &mut Vec<Event>) {
+        assert_eq!(log_index, self.last_applied.next(), "log entries are applied in order, each once");
+        assert!(time >= self.time, "the log's time never goes back");
+        self.last_applied = log_index;
+        self.time = time;
+        if time >= self.next_expiry {
+            self.expire_due(events);
+        }
+        let outcome = match command {
+            Command::NewOrder(c) => self.new_order(c, OrderId(log_index.0), events),
+            Command::CancelOrder(c) => self.cancel_order(c, events),
+            Command::AmendOrder(c) => self.amend_order(c, events),
+            Command::MassCancel(c) => self.mass_cancel(c, events),
+            Command::Tick => Ok(()),
+            Command::CreateAsset(c) => self.create_asset(c, events),
+            Command::CreateInstrument(c) => self.create_instrument(c, events),
+            Command::CreateAccount(c) => self.create_account(*c, events),
+            Command::SetAccountStatus(c) => self.set_account_status(c, events),
+            Command::Deposit(c) => self.deposit(c, events),
+            Command::Withdraw(c) => self.withdraw(c, events),
+            Command::CollectFees(c) => self.collect_fees(c, events),
+            Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
+            Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
+        };
+        if let Err(reason) = outcome {
+            let Named { account, instrument, client_order_id } = named(command);
+            events.push(Event::Rejected(Rejected { account, instrument, client_order_id, reason }));
+        }
+    }
+
+    /// Where the log stands: the index of the last entry applied, 0 before the first.
+    #[must_use]
+    pub fn last_applied(&self) -> LogIndex {
+        self.last_applied
+    }
+
+    /// The time of the last entry applied.
+    #[must_use]
+    pub fn time(&self) -> TimeNs {
+        self.time
+    }
+
+    /// Cancels the good-till-time orders whose time has come.
+    #[cold]
+    fn expire_due(&mut self, events: &mut Vec<Event>) {
+        let now = self.time;
+        self.next_expiry = NEVER;
+        for market in &mut self.markets {
+            if market.book.next_expiry().is_some_and(|due| due <= now) {
+                market.book.expire(now, &mut Settler::new(&mut self.ledger, &mut market.state, events));
+            }
+            self.next_expiry = self.next_expiry.min(market.book.next_expiry().unwrap_or(NEVER));
+        }
+    }
+
+    pub(crate) fn add_market(&mut self, spec: InstrumentSpec) {
+        let book = walras_order_book::OrderBook::with_hash_seed(spec.allocation, self.hash_seed);
+        self.markets.push(Market { book, state: MarketState::new(spec) });
+    }
+
+    /// The market of an instrument.
+    #[inline]
+    pub(crate) fn market_index(&self, instrument: InstrumentId) -> Result<usize, RejectReason> {
+        let index = instrument.0 as usize;
+        if index < self.markets.len() { Ok(index) } else { Err(RejectReason::UnknownInstrument) }
+    }
+
+    /// The status of an account.
+    #[inline]
+    pub(crate) fn status(&self, account: AccountId) -> Result<AccountStatus, RejectReason> {
+        self.statuses.get(account.0 as usize).copied().ok_or(RejectReason::UnknownAccount)
+    }
+
+    /// Refuses an account that does not exist or may not trade.
+    #[inline]
+    pub(crate) fn check_active(&self, account: AccountId) -> Result<(), RejectReason> {
+        match self.status(account)? {
+            AccountStatus::Active => Ok(()),
+            AccountStatus::Suspended => Err(RejectReason::AccountSuspended),
+        }
+    }
+}
+
+impl<I: PriceIndex> Market<I> {
+    /// Whether orders match as they come.
+    #[inline]
+    pub(crate) fn is_continuous(&self) -> bool {
+        self.state.phase == TradingPhase::Continuous
+    }
+}
+
+/// What a rejection of `command` names. The operator's commands are nobody's, even where they name an account.
+fn named(command: &Command) -> Named {
+    let (account, instrument, client_order_id) = match command {
+        Command::NewOrder(c) => (Some(c.account), Some(c.instrument), Some(c.client_order_id)),
+        Command::CancelOrder(c) => (Some(c.account), Some(c.instrument), Some(c.client_order_id)),
+        Command::AmendOrder(c) => (Some(c.account), Some(c.instrument), Some(c.amendment.client_order_id)),
+        Command::MassCancel(c) => (Some(c.account), c.instrument, None),
+        Command::CreateInstrument(c) => (None, Some(c.instrument), None),
+        Command::SetRiskLimits(c) => (None, Some(c.instrument), None),
+        Command::SetTradingPhase(c) => (None, Some(c.instrument), None),
+        Command::Tick
+        | Command::CreateAsset(_)
+        | Command::CreateAccount(_)
+        | Command::SetAccountStatus(_)
+        | Command::Deposit(_)
+        | Command::Withdraw(_)
+        | Command::CollectFees(_) => (None, None, None),
+    };
+    Named { account, instrument, client_order_id }
+}

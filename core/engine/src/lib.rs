@@ -1,0 +1,36 @@
+//! The replicated state machine: instruments, accounts, risk and trading phases around the books, settling on one ledger.
+//!
+//! [`Engine::apply`] is the only way state changes. It is a pure function of the state, the log index, the time and the command, so
+//! that every replica, and every replay, holds the same bytes ([`Engine::state_hash`]) and emits the same events.
+//!
+//! *Deliberately absent*: clocks, the log, sessions, market-data framing, JSON; retries and idempotence of commands (the sequencer's);
+//! batch markets (not built yet).
+//!
+//! *Invariants*, after every command ([`Engine::check_invariants`]):
+//! - What an account has reserved of an asset is the sum over its open orders of a pure function of limit and open size
+//!   (`market.rs`). So funds never run out while matching, and nothing stays reserved for an order that is gone.
+//! - An account's open lots and order count in an instrument are those of its orders in the book.
+//! - The ledger's: balances and fees add up to the supply.
+//! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
+//!   command's time expire first, whether or not it is rejected.
+//! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
+//!   both, so either means that the log itself is broken.
+//!
+//! *Start reading* at [`Engine::apply`], then `orders.rs` (what an order goes through), then `settle.rs` (what a trade moves).
+#![deny(clippy::float_arithmetic)]
+
+mod engine;
+mod market;
+mod operator;
+mod orders;
+mod phases;
+mod queries;
+mod settle;
+mod snapshot;
+mod terms;
+
+pub use engine::Engine;
+pub use queries::{InstrumentView, OpenOrder, Position};
+pub use snapshot::RestoreError;
+pub use walras_ledger::Balance;
+pub use walras_order_book::DepthLevel;

@@ -1,0 +1,224 @@
+//! Looking at the state, and checking it. Nothing here changes anything.
+
+use std::collections::BTreeMap;
+
+use walras_ledger::Balance;
+use walras_order_book::{DepthLevel, OwnerId, PriceIndex};
+use walras_types::{
+    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
+    RiskLimits, Side, SizeLots, TradingPhase,
+};
+use walras_wire::{AccountStatus, AssetSpec};
+
+use crate::engine::{Engine, NEVER};
+use crate::market::{Exposure, Market, POSITION_LOTS_MAX};
+use crate::terms::can_rest;
+
+/// An instrument as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstrumentView {
+    /// Its definition.
+    pub spec: InstrumentSpec,
+    /// Its phase.
+    pub phase: TradingPhase,
+    /// The definition's reference price, or that of the last uncross: the centre of the price band.
+    pub reference_price: PriceTicks,
+    /// The price of the last trade, around which the collar lies; the collar lies around the reference price before any.
+    pub last_price: Option<PriceTicks>,
+}
+
+/// What an account has at stake in an instrument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Lots bought less lots sold, since the account was opened.
+    pub net_lots: i64,
+    /// Open orders, waiting stops included.
+    pub open_orders: u32,
+    /// Lots open to buy.
+    pub open_buy_lots: SizeLots,
+    /// Lots open to sell.
+    pub open_sell_lots: SizeLots,
+}
+
+/// An open order of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenOrder {
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// What it says now: its size is what is open, for the venue does not keep what was first asked.
+    pub terms: OrderTerms,
+    /// All that is left of it.
+    pub open: SizeLots,
+    /// What others see of it.
+    pub shown: SizeLots,
+    /// The limit in force; `None` for a stop that waits.
+    pub price: Option<PriceTicks>,
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// All assets, by id.
+    #[must_use]
+    pub fn assets(&self) -> &[AssetSpec] {
+        &self.assets
+    }
+
+    /// How much of an asset was issued and not withdrawn; zero when there is no such asset.
+    #[must_use]
+    pub fn supply(&self, asset: AssetId) -> Amount {
+        self.ledger.supply(asset).unwrap_or_default()
+    }
+
+    /// The fees collected in an asset and not yet moved to an account; zero when there is no such asset.
+    #[must_use]
+    pub fn fees(&self, asset: AssetId) -> Amount {
+        self.ledger.fees(asset).unwrap_or_default()
+    }
+
+    /// All instruments, by id.
+    pub fn instruments(&self) -> impl ExactSizeIterator<Item = InstrumentView> + '_ {
+        self.markets.iter().map(Market::view)
+    }
+
+    /// One instrument.
+    #[must_use]
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<InstrumentView> {
+        self.markets.get(instrument.0 as usize).map(Market::view)
+    }
+
+    /// Whether an account may trade; `None` when there is no such account.
+    #[must_use]
+    pub fn account_status(&self, account: AccountId) -> Option<AccountStatus> {
+        self.statuses.get(account.0 as usize).copied()
+    }
+
+    /// How many accounts there are; their ids are below.
+    #[must_use]
+    pub fn account_count(&self) -> u32 {
+        self.ledger.account_count()
+    }
+
+    /// What an account has of an asset; nothing when either does not exist.
+    #[must_use]
+    pub fn balance(&self, account: AccountId, asset: AssetId) -> Balance {
+        self.ledger.balance(account, asset).unwrap_or_default()
+    }
+
+    /// What an account has at stake in an instrument; nothing when either does not exist.
+    #[must_use]
+    pub fn position(&self, account: AccountId, instrument: InstrumentId) -> Position {
+        let Some(market) = self.markets.get(instrument.0 as usize) else { return Position::default() };
+        let Exposure { net_lots, open_lots: [buy, sell], open_orders, .. } = market.state.exposure(account);
+        Position { net_lots, open_orders, open_buy_lots: SizeLots::new(buy), open_sell_lots: SizeLots::new(sell) }
+    }
+
+    /// The limits that bind an account in an instrument; `None` when there is no such instrument.
+    #[must_use]
+    pub fn risk_limits(&self, account: AccountId, instrument: InstrumentId) -> Option<RiskLimits> {
+        let market = self.markets.get(instrument.0 as usize)?;
+        Some(*market.state.limits(&market.state.exposure(account)))
+    }
+
+    /// Appends up to `levels` displayed price levels of a side, best first.
+    pub fn depth(&self, instrument: InstrumentId, side: Side, levels: usize, depth: &mut Vec<DepthLevel>) {
+        if let Some(market) = self.markets.get(instrument.0 as usize) {
+            market.book.depth(side, levels, depth);
+        }
+    }
+
+    /// Appends an account's open orders in an instrument, in the book's order: bids, asks, buy stops, sell stops. Walks the book.
+    pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
+        let Some(market) = self.markets.get(instrument.0 as usize) else { return };
+        if market.state.exposure(account).open_orders == 0 {
+            return;
+        }
+        market.book.for_each_order(|order| {
+            if order.owner == OwnerId(account.0) {
+                orders.push(open_order(order));
+            }
+        });
+    }
+
+    /// Checks the whole state.
+    ///
+    /// # Panics
+    /// When an invariant of the crate is broken.
+    pub fn check_invariants(&self) {
+        self.ledger.check_invariants();
+        assert_eq!(self.statuses.len(), self.ledger.account_count() as usize, "statuses and accounts differ");
+        assert_eq!(self.transfers.len(), self.statuses.len(), "transfers and accounts differ");
+        assert_eq!(self.assets.len(), self.ledger.asset_count() as usize, "definitions and assets differ");
+        let mut reserved: BTreeMap<(AccountId, AssetId), u64> = BTreeMap::new();
+        for market in &self.markets {
+            market.check_invariants(&mut reserved);
+            assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_expiry, "an order expires before it is looked for");
+        }
+        for asset in (0..self.ledger.asset_count()).map(AssetId) {
+            for account in (0..self.ledger.account_count()).map(AccountId) {
+                let owed = reserved.get(&(account, asset)).copied().unwrap_or(0);
+                assert_eq!(self.balance(account, asset).reserved.get(), owed, "account {account} has not reserved for its orders");
+            }
+        }
+    }
+}
+
+impl<I: PriceIndex> Market<I> {
+    fn view(&self) -> InstrumentView {
+        let state = &self.state;
+        let last_price = self.book.last_price();
+        InstrumentView { spec: state.spec, phase: state.phase, reference_price: state.reference_price, last_price }
+    }
+
+    /// Checks this market, and adds to `reserved` what its open orders must have reserved.
+    fn check_invariants(&self, reserved: &mut BTreeMap<(AccountId, AssetId), u64>) {
+        let state = &self.state;
+        self.book.check_invariants();
+        let mut expected: BTreeMap<AccountId, ([u64; 2], u32)> = BTreeMap::new();
+        self.book.for_each_order(|order| {
+            let account = AccountId(order.owner.0);
+            let (lots, count) = expected.entry(account).or_default();
+            lots[order.side as usize] += order.open.get();
+            *count += 1;
+            let amount = state.reserved(order.side, order.price, order.open);
+            *reserved.entry((account, state.reserve_asset(order.side))).or_default() += amount.get();
+        });
+        let mut net_lots: i128 = 0;
+        for (account, exposure) in state.exposures() {
+            let (lots, count) = expected.remove(&account).unwrap_or_default();
+            assert_eq!((exposure.open_lots, exposure.open_orders), (lots, count), "account {account}: exposure and book differ");
+            assert!(exposure.net_lots.abs() <= POSITION_LOTS_MAX, "account {account}: position out of range");
+            net_lots += i128::from(exposure.net_lots);
+        }
+        assert!(expected.is_empty(), "orders of accounts without an exposure");
+        assert_eq!(net_lots, 0, "what was bought was not sold");
+        if self.is_continuous() {
+            let [bid, ask] = Side::BOTH.map(|side| self.book.best(side));
+            assert!(bid.zip(ask).is_none_or(|(bid, ask)| bid < ask), "the book is crossed while it matches");
+        }
+    }
+}
+
+fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
+    let order_type = match order.trigger {
+        None => OrderType::Limit { price: order.price, post_only: order.post_only },
+        Some(trigger) if can_rest(order.time_in_force) => OrderType::StopLimit { trigger, price: order.price },
+        Some(trigger) => OrderType::Stop { trigger },
+    };
+    OpenOrder {
+        order_id: order.order_id,
+        client_order_id: order.client_order_id,
+        terms: OrderTerms {
+            side: order.side,
+            size: order.open,
+            order_type,
+            time_in_force: order.time_in_force,
+            display: order.display,
+            min_size: order.min_size,
+            self_trade: order.self_trade,
+        },
+        open: order.open,
+        shown: order.shown,
+        price: order.trigger.is_none().then_some(order.price),
+    }
+}

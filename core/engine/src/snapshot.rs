@@ -1,0 +1,306 @@
+//! The state as bytes and back. One state has one encoding, whatever the price index, the hash seed and the way it was reached, so
+//! that replicas compare states by comparing hashes.
+//!
+//! Little endian, in this order: magic, snapshot version, wire version; log index and time; assets; accounts with status and last
+//! transfer; instruments, each with definition, phase, reference price, last price, trade count, the accounts that have a position
+//! or limits of their own, and the open orders in the book's order; the ledger; the BLAKE3 hash of all of that.
+
+use blake3::Hasher;
+use walras_ledger::Ledger;
+use walras_order_book::{OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority};
+use walras_types::{AccountId, AssetId, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
+use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
+use walras_wire::{AccountStatus, AssetSpec, WIRE_VERSION};
+
+use crate::engine::{Engine, NEVER};
+use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
+use crate::operator::is_consistent;
+
+const MAGIC: [u8; 8] = *b"walras-s";
+const SNAPSHOT_VERSION: u16 = 1;
+const HASH_LEN: usize = 32;
+
+/// Why bytes are not an engine's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// The hash at the end is not that of the bytes.
+    #[error("the snapshot is damaged or cut: its hash does not match; use an older one and replay more of the log")]
+    Damaged,
+    /// Intact bytes of something else.
+    #[error("this is no snapshot of an engine: check the file's name")]
+    NotASnapshot,
+    /// A snapshot of another version.
+    #[error("the snapshot is of version {snapshot}.{wire}: restore it with the program that wrote it, or replay the log")]
+    Version {
+        /// Its snapshot version.
+        snapshot: u16,
+        /// Its wire version.
+        wire: u16,
+    },
+    /// The bytes end early or hold a value out of range.
+    #[error("the snapshot does not decode ({0}); the program that wrote it is at fault: replay the log instead")]
+    Decode(#[from] DecodeError),
+    /// The ledger's part is wrong.
+    #[error("the snapshot's ledger is wrong ({0}); the program that wrote it is at fault: replay the log instead")]
+    Ledger(#[from] walras_ledger::RestoreError),
+    /// A book's part is wrong.
+    #[error("the snapshot's book is wrong ({0}); the program that wrote it is at fault: replay the log instead")]
+    Book(walras_order_book::RestoreError),
+    /// The parts contradict each other.
+    #[error("the snapshot contradicts itself ({0}); the program that wrote it is at fault: replay the log instead")]
+    Contradiction(&'static str),
+}
+
+impl Engine {
+    /// The engine of which `bytes` are the snapshot. It behaves as the saved one ever after.
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        Self::restore_with_hash_seed(bytes, 0)
+    }
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// Appends the state's bytes to `out`.
+    pub fn snapshot(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.encode(&mut |piece| out.extend_from_slice(piece));
+        let hash = blake3::hash(&out[start..]);
+        out.extend_from_slice(hash.as_bytes());
+    }
+
+    /// The BLAKE3 hash of the state's bytes: the last 32 bytes of [`Self::snapshot`]. Equal on every replica after the same entry.
+    #[must_use]
+    pub fn state_hash(&self) -> [u8; HASH_LEN] {
+        let mut hasher = Hasher::new();
+        self.encode(&mut |piece| {
+            hasher.update(piece);
+        });
+        *hasher.finalize().as_bytes()
+    }
+
+    /// [`Engine::restore`] with any price index, and the seed of [`Self::with_hash_seed`].
+    pub fn restore_with_hash_seed(bytes: &[u8], hash_seed: u64) -> Result<Self, RestoreError> {
+        let (content, hash) = bytes.split_last_chunk::<HASH_LEN>().ok_or(RestoreError::Damaged)?;
+        if blake3::hash(content) != *hash {
+            return Err(RestoreError::Damaged);
+        }
+        let (magic, _) = content.split_first_chunk::<8>().ok_or(RestoreError::NotASnapshot)?;
+        if *magic != MAGIC {
+            return Err(RestoreError::NotASnapshot);
+        }
+        let r = &mut Reader::new(content);
+        r.u64()?;
+        let (snapshot, wire) = (r.u16()?, r.u16()?);
+        if (snapshot, wire) != (SNAPSHOT_VERSION, WIRE_VERSION) {
+            return Err(RestoreError::Version { snapshot, wire });
+        }
+        let mut engine = Self::with_hash_seed(hash_seed);
+        engine.last_applied = LogIndex(r.u64()?);
+        engine.time = TimeNs::get(r)?;
+        engine.assets = list(r, AssetSpec::get)?;
+        for (status, transfer) in list(r, |r| Ok((AccountStatus::get(r)?, Option::<TransferId>::get(r)?)))? {
+            engine.statuses.push(status);
+            engine.transfers.push(transfer);
+        }
+        for _ in 0..r.u32()? {
+            engine.decode_market(r)?;
+        }
+        engine.ledger = Ledger::restore(&content[r.position()..])?;
+        engine.check_restored()?;
+        Ok(engine)
+    }
+
+    fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+        let mut buffer = Vec::with_capacity(FLUSH_LEN + 1024);
+        let mut flush = |buffer: &mut Vec<u8>| {
+            if buffer.len() >= FLUSH_LEN {
+                sink(buffer);
+                buffer.clear();
+            }
+        };
+        buffer.extend_from_slice(&MAGIC);
+        let w = &mut Writer(&mut buffer);
+        w.u16(SNAPSHOT_VERSION);
+        w.u16(WIRE_VERSION);
+        w.u64(self.last_applied.0);
+        self.time.put(w);
+        count(w, self.assets.len());
+        for asset in &self.assets {
+            asset.put(&mut Writer(&mut buffer));
+            flush(&mut buffer);
+        }
+        count(&mut Writer(&mut buffer), self.statuses.len());
+        for (status, transfer) in self.statuses.iter().zip(&self.transfers) {
+            let w = &mut Writer(&mut buffer);
+            status.put(w);
+            transfer.put(w);
+            flush(&mut buffer);
+        }
+        count(&mut Writer(&mut buffer), self.markets.len());
+        for market in &self.markets {
+            market.encode(&mut buffer, &mut flush);
+        }
+        sink(&buffer);
+        self.ledger.snapshot(sink);
+    }
+
+    fn decode_market(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {
+        let spec = InstrumentSpec::get(r)?;
+        if spec.instrument.0 as usize != self.markets.len() || !is_consistent(&spec) {
+            return Err(RestoreError::Contradiction("an instrument's definition"));
+        }
+        let mut state = MarketState::new(spec);
+        state.phase = TradingPhase::get(r)?;
+        state.set_reference_price(Wire::get(r)?);
+        let last_price = Wire::get(r)?;
+        state.trade_count = r.u64()?;
+        let accounts = AccountId(u32::try_from(self.statuses.len()).expect("their count was a u32"));
+        let mut next = AccountId(0);
+        for _ in 0..r.u32()? {
+            let (account, net_lots, limits) = (AccountId::get(r)?, r.i64()?, Option::get(r)?);
+            if account < next || account >= accounts {
+                return Err(RestoreError::Contradiction("a position's account"));
+            }
+            if net_lots.unsigned_abs() > POSITION_LOTS_MAX.unsigned_abs() || (net_lots == 0 && limits.is_none()) {
+                return Err(RestoreError::Contradiction("a position's lots"));
+            }
+            next = AccountId(account.0 + 1);
+            state.exposure_mut(account).net_lots = net_lots;
+            if let Some(limits) = limits {
+                state.set_limits(account, limits);
+            }
+        }
+        let orders = list(r, order)?;
+        for order in &orders {
+            let account = AccountId(order.owner.0);
+            let sized = SizeLots::order_size(order.open.get()).is_some();
+            if account >= accounts || order.order_id.0 > self.last_applied.0 || !sized {
+                return Err(RestoreError::Contradiction("an order's account, id or size"));
+            }
+            state.exposure_mut(account).opened(order.side, order.open);
+        }
+        let book =
+            OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
+        self.next_expiry = self.next_expiry.min(book.next_expiry().unwrap_or(NEVER));
+        self.markets.push(Market { book, state });
+        Ok(())
+    }
+
+    /// Checks that the ledger goes with the rest: the same accounts and assets, and reserved what the open orders need.
+    fn check_restored(&self) -> Result<(), RestoreError> {
+        let (accounts, assets) = (self.ledger.account_count() as usize, self.ledger.asset_count());
+        if accounts != self.statuses.len() || assets as usize != self.assets.len() {
+            return Err(RestoreError::Contradiction("the ledger's accounts or assets"));
+        }
+        let dense = self.assets.iter().zip(0..).all(|(spec, next)| spec.asset == AssetId(next));
+        if !dense || self.markets.iter().any(|market| market.state.spec.base.0.max(market.state.spec.quote.0) >= assets) {
+            return Err(RestoreError::Contradiction("an asset's id"));
+        }
+        let mut reserved = vec![vec![0_u64; accounts]; self.assets.len()];
+        let mut fits = true;
+        for Market { book, state } in &self.markets {
+            book.for_each_order(|order| {
+                let asset = state.reserve_asset(order.side).0 as usize;
+                let sum = &mut reserved[asset][order.owner.0 as usize];
+                let amount = state.reserve(order.side, order.price, order.open);
+                match amount.and_then(|amount| sum.checked_add(amount.get())) {
+                    Some(total) => *sum = total,
+                    None => fits = false,
+                }
+            });
+            let crossed = book.best(Side::Buy).zip(book.best(Side::Sell)).is_some_and(|(bid, ask)| bid >= ask);
+            fits &= !(crossed && state.phase == TradingPhase::Continuous);
+        }
+        let agrees = (0..).map(AssetId).zip(&reserved).all(|(asset, column)| {
+            (0..).map(AccountId).zip(column).all(|(account, &owed)| self.balance(account, asset).reserved.get() == owed)
+        });
+        if fits && agrees { Ok(()) } else { Err(RestoreError::Contradiction("what is reserved for open orders")) }
+    }
+}
+
+impl<I: PriceIndex> Market<I> {
+    fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        let state = &self.state;
+        let w = &mut Writer(buffer);
+        state.spec.put(w);
+        state.phase.put(w);
+        state.reference_price.put(w);
+        self.book.last_price().put(w);
+        w.u64(state.trade_count);
+        // Open lots and counts follow from the orders; how many exposures there are follows from how far they grew.
+        let lasting = || {
+            state
+                .exposures()
+                .map(|(account, e)| (account, e.net_lots, state.limits_of_its_own(e)))
+                .filter(|&(_, net, own)| net != 0 || own.is_some())
+        };
+        count(w, lasting().count());
+        for (account, net_lots, own_limits) in lasting() {
+            let w = &mut Writer(buffer);
+            account.put(w);
+            w.i64(net_lots);
+            own_limits.copied().put(w);
+            flush(buffer);
+        }
+        count(&mut Writer(buffer), self.book.order_count());
+        self.book.for_each_order(|order| {
+            put_order(order, &mut Writer(buffer));
+            flush(buffer);
+        });
+    }
+}
+
+/// Bytes gathered before they go on.
+const FLUSH_LEN: usize = 1 << 16;
+
+fn count(w: &mut Writer<'_>, items: usize) {
+    w.u32(u32::try_from(items).expect("every count has a limit below 2^32"));
+}
+
+/// As many items as the count before them says. Grows as they decode, so that a wrong count asks for no memory.
+fn list<T>(r: &mut Reader<'_>, item: impl Fn(&mut Reader<'_>) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
+    let len = r.u32()?;
+    (0..len).map(|_| item(r)).collect()
+}
+
+fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
+    order.order_id.put(w);
+    order.client_order_id.put(w);
+    w.u32(order.owner.0);
+    order.side.put(w);
+    order.price.put(w);
+    order.open.put(w);
+    order.shown.put(w);
+    order.time_in_force.put(w);
+    order.display.put(w);
+    order.trigger.put(w);
+    order.post_only.put(w);
+    order.min_size.put(w);
+    order.self_trade.put(w);
+    w.u8(match order.seniority {
+        Seniority::Joined => 0,
+        Seniority::SetThePrice => 1,
+    });
+}
+
+fn order(r: &mut Reader<'_>) -> Result<OpenOrder, DecodeError> {
+    Ok(OpenOrder {
+        order_id: Wire::get(r)?,
+        client_order_id: Wire::get(r)?,
+        owner: OwnerId(r.u32()?),
+        side: Wire::get(r)?,
+        price: Wire::get(r)?,
+        open: Wire::get(r)?,
+        shown: Wire::get(r)?,
+        time_in_force: Wire::get(r)?,
+        display: Wire::get(r)?,
+        trigger: Wire::get(r)?,
+        post_only: Wire::get(r)?,
+        min_size: Wire::get(r)?,
+        self_trade: Wire::get(r)?,
+        seniority: match r.u8()? {
+            0 => Seniority::Joined,
+            1 => Seniority::SetThePrice,
+            _ => return Err(r.expected("seniority 0 or 1")),
+        },
+    })
+}

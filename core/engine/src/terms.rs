@@ -1,0 +1,118 @@
+//! An order's terms, checked and turned into what the book takes. Nothing here depends on funds or on the book's orders.
+
+use walras_order_book::{Band, Entry, OwnerId};
+use walras_types::{
+    Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, SizeLots, TimeInForce, TimeNs, TradingPhase,
+};
+use walras_wire::NewOrder;
+
+use crate::market::{MarketState, contains, far_end};
+
+/// What the book takes for `order`, or the first reason against it: first its terms among themselves (20 to 39, in the order of
+/// [`OrderTerms`]' rules below), then the phase, then the collar.
+#[inline]
+pub(crate) fn entry(
+    order: &NewOrder,
+    order_id: OrderId,
+    time: TimeNs,
+    market: &mut MarketState,
+    last_price: Option<PriceTicks>,
+) -> Result<Entry, RejectReason> {
+    let terms = &order.terms;
+    check_terms(terms, time)?;
+    check_phase(terms, market.phase)?;
+    let (price, post_only, trigger) = match terms.order_type {
+        OrderType::Limit { price, post_only } => (within(market.collar(last_price), price)?, post_only, None),
+        OrderType::Market => (far_end(market.collar(last_price), terms.side), PostOnly::Off, None),
+        OrderType::Stop { trigger } => (far_end(market.trigger_collar(trigger), terms.side), PostOnly::Off, Some(trigger)),
+        OrderType::StopLimit { trigger, price } => (within(market.trigger_collar(trigger), price)?, PostOnly::Off, Some(trigger)),
+    };
+    Ok(Entry {
+        order_id,
+        client_order_id: order.client_order_id,
+        owner: OwnerId(order.account.0),
+        side: terms.side,
+        price,
+        size: terms.size,
+        time_in_force: once_triggered(terms),
+        post_only,
+        display: terms.display,
+        min_size: terms.min_size,
+        self_trade: terms.self_trade,
+        trigger,
+    })
+}
+
+/// Whether an order of this time in force can stand in the book's queue.
+#[inline]
+pub(crate) fn can_rest(time_in_force: TimeInForce) -> bool {
+    match time_in_force {
+        TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => true,
+        TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => false,
+    }
+}
+
+/// A stop waits until cancelled, and what it becomes is a market order: its remainder never rests.
+#[inline]
+fn once_triggered(terms: &OrderTerms) -> TimeInForce {
+    match (terms.order_type, terms.time_in_force) {
+        (OrderType::Stop { .. }, TimeInForce::GoodTillCancel) => TimeInForce::ImmediateOrCancel,
+        (_, time_in_force) => time_in_force,
+    }
+}
+
+#[inline]
+fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
+    if SizeLots::order_size(terms.size.get()).is_none() {
+        return Err(RejectReason::SizeOutOfRange);
+    }
+    let rests = can_rest(terms.time_in_force);
+    match terms.display {
+        Display::Full => {}
+        Display::Iceberg { peak } if peak.is_zero() || peak >= terms.size => return Err(RejectReason::DisplayInvalid),
+        Display::Iceberg { .. } | Display::Hidden => match terms.order_type {
+            OrderType::Limit { .. } | OrderType::StopLimit { .. } if rests => {}
+            _ => return Err(RejectReason::DisplayInvalid),
+        },
+    }
+    let post_only = matches!(terms.order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
+    if let Some(min_size) = terms.min_size {
+        let fits = !min_size.is_zero() && min_size <= terms.size;
+        if !fits || post_only || terms.time_in_force == TimeInForce::FillOrKill {
+            return Err(RejectReason::MinSizeInvalid);
+        }
+    }
+    if post_only && !rests {
+        return Err(RejectReason::PostOnlyInvalid);
+    }
+    match (terms.order_type, terms.time_in_force) {
+        (OrderType::Market, _) if rests => Err(RejectReason::TimeInForceInvalid),
+        (OrderType::Stop { .. }, TimeInForce::Day | TimeInForce::GoodTill(_)) => Err(RejectReason::TimeInForceInvalid),
+        (_, TimeInForce::GoodTill(until)) if until <= time => Err(RejectReason::AlreadyExpired),
+        _ => Ok(()),
+    }
+}
+
+/// Orders that must trade on entry need a phase in which something does; stops wait, so they do not.
+#[inline]
+fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReason> {
+    if phase == TradingPhase::Continuous {
+        return Ok(());
+    }
+    if !phase.takes_orders() {
+        return Err(RejectReason::PhaseTakesNoOrders);
+    }
+    match terms.order_type {
+        OrderType::Stop { .. } | OrderType::StopLimit { .. } => Ok(()),
+        OrderType::Market => Err(RejectReason::PhaseNoImmediate),
+        OrderType::Limit { .. } if !can_rest(terms.time_in_force) || terms.min_size.is_some() => {
+            Err(RejectReason::PhaseNoImmediate)
+        }
+        OrderType::Limit { .. } => Ok(()),
+    }
+}
+
+#[inline]
+pub(crate) fn within(collar: Band, price: PriceTicks) -> Result<PriceTicks, RejectReason> {
+    if contains(collar, price) { Ok(price) } else { Err(RejectReason::PriceOutsideCollar) }
+}

@@ -1,0 +1,112 @@
+//! Random sessions on the engine, with two price indices, and on the naive model: equal after every command.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use walras_order_book::Ladder;
+use walras_types::*;
+use walras_wire::*;
+
+use crate::generate::{Step, session};
+use crate::model::Model;
+use crate::venue::{MapIndex, Venue};
+
+fn assert_same(venue: &Venue<Ladder>, model: &Model) {
+    let engine = &venue.engine;
+    for account in (0..model.accounts.len() as u32).map(AccountId) {
+        for asset in (0..model.assets.len() as u32).map(AssetId) {
+            let balance = engine.balance(account, asset);
+            let has = (i128::from(balance.available.get()), i128::from(balance.reserved.get()));
+            assert_eq!(has, (model.available(account, asset), model.reserved(account, asset)), "account {account} asset {asset}");
+        }
+        assert_eq!(engine.account_status(account), Some(model.accounts[account.0 as usize].0));
+    }
+    for asset in (0..model.assets.len() as u32).map(AssetId) {
+        assert_eq!(i128::from(engine.supply(asset).get()), model.supply(asset));
+        assert_eq!(i128::from(engine.fees(asset).get()), model.fees.get(&asset).copied().unwrap_or(0));
+    }
+    assert_eq!(engine.instruments().len(), model.markets.len());
+    for (view, market) in engine.instruments().zip(&model.markets) {
+        let prices = (view.reference_price.get(), view.last_price.map(PriceTicks::get));
+        assert_eq!((view.phase, prices), (market.phase, (market.reference, market.last)));
+        for account in (0..model.accounts.len() as u32).map(AccountId) {
+            let position = engine.position(account, view.spec.instrument);
+            assert_eq!(position.net_lots, market.net.get(&account).copied().unwrap_or(0));
+            let mut orders = Vec::new();
+            engine.open_orders(account, view.spec.instrument, &mut orders);
+            let mut has: Vec<_> = orders.iter().map(|o| (o.order_id, o.open.get(), o.shown.get())).collect();
+            has.sort_unstable();
+            let mine = market.orders.iter().filter(|o| o.account == account);
+            let shown = |o: &crate::model::Order| market.resting(o.id).shown.get();
+            let mut expected: Vec<_> = mine.map(|o| (o.id, o.open, shown(o))).collect();
+            expected.sort_unstable();
+            assert_eq!(has, expected, "open orders of account {account}");
+            assert_eq!(position.open_orders as usize, expected.len());
+        }
+    }
+}
+
+/// Runs a session, and counts what happened.
+fn run(steps: &[Step]) -> Vec<Event> {
+    let (mut venue, mut other, mut model) = (Venue::<Ladder>::new(), Venue::<MapIndex>::new(), Model::default());
+    let mut all = Vec::new();
+    for &(pause, command) in steps {
+        venue.now = TimeNs(venue.now.0 + pause);
+        other.now = venue.now;
+        let mut expected = Vec::new();
+        model.apply(venue.engine.last_applied().next(), venue.now, &command, &mut expected);
+        let events = venue.apply(command);
+        assert_eq!(events, expected, "{command:?}");
+        assert_eq!(events, other.apply(command), "the price index shows");
+        assert_same(&venue, &model);
+        all.extend(events);
+    }
+    assert_eq!(venue.engine.state_hash(), other.engine.state_hash());
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn equals_the_model_after_every_command(steps in session(Just(Allocation::PriceTime), 120)) {
+        run(&steps);
+    }
+}
+
+const REACHED: &str = "
+    AccountCreated AccountStatusChanged AssetCreated Deposited FeesCollected InstrumentCreated OrderAccepted OrderReduced
+    OrderReplenished PhaseChanged RiskLimitsChanged StopTriggered Traded Uncrossed Uncrossed/AtAPrice Withdrawn
+    Amended/Kept Amended/Lost
+    Cancelled/AccountSuspended Cancelled/DayEnded Cancelled/Expired Cancelled/MassCancelled Cancelled/PriceBand
+    Cancelled/Requested Cancelled/SelfTrade Cancelled/TriggerRefused Cancelled/Unfilled
+    AccountSuspended AlreadyExpired AmendInvalid AmountOutOfRange DisplayInvalid DuplicateClientOrderId DuplicateTransfer
+    FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
+    PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
+    SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders UnknownAccount UnknownAsset UnknownInstrument UnknownOrder
+";
+
+/// The comparison is worth what the sessions reach: every event, every reason of a cancel, every reason of a reject but those that no
+/// generated venue can come to.
+#[test]
+fn sessions_reach_everything() {
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let sessions = session(Just(Allocation::PriceTime), 120);
+    let mut seen = BTreeMap::<String, u32>::new();
+    for _ in 0..150 {
+        for event in run(&sessions.new_tree(&mut runner).unwrap().current()) {
+            let what = match event {
+                Event::Rejected(e) => format!("{:?}", e.reason),
+                Event::OrderCancelled(e) => format!("Cancelled/{:?}", e.reason),
+                Event::Uncrossed(Uncrossed { price: Some(_), .. }) => "Uncrossed/AtAPrice".into(),
+                Event::OrderAmended(e) => format!("Amended/{:?}", e.priority),
+                other => format!("{other:?}").split('(').next().unwrap().into(),
+            };
+            *seen.entry(what).or_default() += 1;
+        }
+    }
+    let missed: Vec<_> = REACHED.split_whitespace().filter(|what| !seen.contains_key(*what)).collect();
+    assert!(missed.is_empty(), "never happened: {missed:?}; it did: {seen:#?}");
+}

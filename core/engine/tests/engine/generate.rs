@@ -1,0 +1,201 @@
+//! Random commands, biased to edges: ids collide, prices cross, balances run out, time comes.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use walras_types::*;
+use walras_wire::*;
+
+use crate::venue::{opening, phase, spec, ticks, units};
+
+/// A command, and how long after the one before.
+pub type Step = (u64, Command);
+
+/// A whole session: a venue is set up, phases are entered, then everything happens.
+pub fn session(allocation: impl Strategy<Value = Allocation> + Clone, steps: usize) -> impl Strategy<Value = Vec<Step>> {
+    let specs = (instrument(0, allocation.clone()), instrument(1, allocation), any::<bool>());
+    (specs, 2_000..60_000u64, vec(step(), steps / 4..steps)).prop_map(|((first, second, auction), amount, steps)| {
+        let mut commands = opening(4, amount, &[first, second]);
+        commands.push(phase(0, if auction { TradingPhase::PreOpen } else { TradingPhase::Continuous }));
+        commands.push(phase(1, TradingPhase::Continuous));
+        let day = if auction { trading_day(steps) } else { steps };
+        commands.into_iter().map(|command| (0, command)).chain(day).collect()
+    })
+}
+
+/// The steps through a day of the first instrument, with both auctions.
+fn trading_day(mut steps: Vec<Step>) -> Vec<Step> {
+    use TradingPhase::{Closed, ClosingAuction, Continuous, OpeningAuction};
+    let sixth = steps.len() / 6;
+    for (sixths, next) in [(5, Closed), (4, ClosingAuction), (2, Continuous), (1, OpeningAuction)] {
+        steps.insert(sixths * sixth, (0, phase(0, next)));
+    }
+    steps
+}
+
+fn instrument(id: u32, allocation: impl Strategy<Value = Allocation>) -> impl Strategy<Value = InstrumentSpec> {
+    let fees = prop_oneof![
+        Just((0, 0)),
+        Just((1_000, 2_500)),
+        Just((-2_000, 3_000)),
+        Just((-100_000, 100_000)),
+        Just((100_000, 0)),
+        (-50_000..100_000, 50_000..100_000)
+    ];
+    let ppm = || prop_oneof![2 => 30_000..200_000u32, 3 => Just(1_000_000)];
+    (allocation, fees, (ppm(), ppm()), (1..4u64, 1..8u64), limits()).prop_map(
+        move |(allocation, (maker_ppm, taker_ppm), (collar_ppm, band_ppm), (lot_units, tick_value_units), default_limits)| {
+            let fees = FeeSchedule { maker_ppm, taker_ppm };
+            InstrumentSpec { allocation, fees, collar_ppm, band_ppm, lot_units, tick_value_units, default_limits, ..spec(id) }
+        },
+    )
+}
+
+fn limits() -> impl Strategy<Value = RiskLimits> {
+    let narrow = (5..40u64, 500..20_000u64, 1..8u32, 10..80u64).prop_map(|(order, value, open_orders_max, position)| RiskLimits {
+        order_lots_max: SizeLots::new(order),
+        order_value_max: units(value),
+        open_orders_max,
+        position_lots_max: SizeLots::new(position),
+    });
+    prop_oneof![3 => Just(RiskLimits::NONE), 1 => narrow]
+}
+
+fn account() -> impl Strategy<Value = AccountId> {
+    prop_oneof![40 => 0..4u32, 1 => 4..6u32].prop_map(AccountId)
+}
+
+fn instrument_id() -> impl Strategy<Value = InstrumentId> {
+    prop_oneof![30 => Just(0), 10 => Just(1), 1 => 2..4u32].prop_map(InstrumentId)
+}
+
+fn name() -> impl Strategy<Value = ClientOrderId> {
+    (0..6u64).prop_map(ClientOrderId)
+}
+
+fn price() -> impl Strategy<Value = PriceTicks> {
+    prop_oneof![20 => 97..104i64, 5 => 85..120i64, 1 => prop_oneof![Just(1), Just(2), Just(200)]].prop_map(ticks)
+}
+
+fn size() -> impl Strategy<Value = SizeLots> {
+    prop_oneof![16 => 1..8u64, 6 => 5..25u64, 1 => Just(0), 1 => Just(1_000)].prop_map(SizeLots::new)
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    prop_oneof![Just(Side::Buy), Just(Side::Sell)]
+}
+
+/// Terms as programs send them: mostly consistent.
+fn terms() -> impl Strategy<Value = OrderTerms> {
+    let post_only = prop_oneof![8 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)];
+    let order_type = prop_oneof![
+        8 => (price(), post_only).prop_map(|(price, post_only)| OrderType::Limit { price, post_only }),
+        1 => Just(OrderType::Market),
+        2 => price().prop_map(|trigger| OrderType::Stop { trigger }),
+        2 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+    ];
+    let time_in_force = prop_oneof![
+        8 => Just(TimeInForce::GoodTillCancel),
+        2 => Just(TimeInForce::Day),
+        2 => (0..120u64).prop_map(|time| TimeInForce::GoodTill(TimeNs(time))),
+        2 => Just(TimeInForce::ImmediateOrCancel),
+        1 => Just(TimeInForce::FillOrKill),
+    ];
+    let display = prop_oneof![
+        6 => Just(Display::Full),
+        2 => (1..6u64).prop_map(|peak| Display::Iceberg { peak: SizeLots::new(peak) }),
+        1 => Just(Display::Hidden),
+    ];
+    let min_size = prop_oneof![9 => Just(None), 1 => (0..10u64).prop_map(|min| Some(SizeLots::new(min)))];
+    let self_trade = prop_oneof![
+        Just(SelfTrade::CancelNewest),
+        Just(SelfTrade::CancelOldest),
+        Just(SelfTrade::CancelBoth),
+        Just(SelfTrade::Decrement),
+        Just(SelfTrade::Allow)
+    ];
+    (side(), size(), order_type, time_in_force, display, min_size, self_trade).prop_map(
+        |(side, size, order_type, time_in_force, display, min_size, self_trade)| {
+            let mut terms = OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade };
+            if size.get() % 7 == 0 {
+                return terms; // However inconsistent.
+            }
+            let fill_or_kill = time_in_force == TimeInForce::FillOrKill;
+            let at_once = fill_or_kill || time_in_force == TimeInForce::ImmediateOrCancel;
+            if matches!(order_type, OrderType::Market | OrderType::Stop { .. }) && !at_once {
+                terms.time_in_force = TimeInForce::ImmediateOrCancel;
+            }
+            let post_only = matches!(order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
+            if post_only && at_once {
+                terms.time_in_force = TimeInForce::GoodTillCancel;
+            }
+            let rests = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
+            if !rests || matches!(display, Display::Iceberg { peak } if peak >= size) {
+                terms.display = Display::Full;
+            }
+            terms.min_size = min_size.filter(|min| *min <= size && !fill_or_kill && !post_only);
+            terms
+        },
+    )
+}
+
+fn amendment() -> impl Strategy<Value = Amendment> {
+    let maybe = |odds| prop::option::weighted(odds, Just(()));
+    (name(), price(), size(), maybe(0.5), maybe(0.6)).prop_map(|(client_order_id, price, size, reprice, resize)| Amendment {
+        client_order_id,
+        price: reprice.map(|()| price),
+        size: resize.map(|()| size),
+    })
+}
+
+fn any_phase() -> impl Strategy<Value = TradingPhase> {
+    prop_oneof![
+        1 => Just(TradingPhase::Closed),
+        1 => Just(TradingPhase::PreOpen),
+        2 => Just(TradingPhase::OpeningAuction),
+        8 => Just(TradingPhase::Continuous),
+        1 => Just(TradingPhase::Halt),
+        1 => Just(TradingPhase::ClosingAuction),
+    ]
+}
+
+fn transfer() -> impl Strategy<Value = Transfer> {
+    let amount = prop_oneof![8 => 1..300u64, 1 => Just(0), 1 => Just(Amount::MAX.get())];
+    (account(), 0..4u32, amount, 0..12u64).prop_map(|(account, asset, amount, id)| Transfer {
+        account,
+        asset: AssetId(asset),
+        amount: units(amount),
+        transfer_id: TransferId(id),
+    })
+}
+
+pub fn command() -> impl Strategy<Value = Command> {
+    let order = (account(), instrument_id(), name(), terms());
+    let status = prop_oneof![1 => Just(AccountStatus::Suspended), 3 => Just(AccountStatus::Active)];
+    prop_oneof![
+        100 => order.prop_map(|(account, instrument, client_order_id, terms)| {
+            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+        }),
+        12 => (account(), instrument_id(), amendment())
+            .prop_map(|(account, instrument, amendment)| Command::AmendOrder(AmendOrder { account, instrument, amendment })),
+        6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {
+            Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+        }),
+        1 => (account(), prop::option::of(instrument_id()), prop::option::of(side()))
+            .prop_map(|(account, instrument, side)| Command::MassCancel(MassCancel { account, instrument, side })),
+        1 => Just(Command::Tick),
+        3 => (instrument_id(), any_phase())
+            .prop_map(|(instrument, phase)| Command::SetTradingPhase(SetTradingPhase { instrument, phase })),
+        2 => transfer().prop_map(Command::Deposit),
+        2 => transfer().prop_map(Command::Withdraw),
+        1 => (account(), status).prop_map(|(account, status)| Command::SetAccountStatus(SetAccountStatus { account, status })),
+        2 => (account(), instrument_id(), limits())
+            .prop_map(|(account, instrument, limits)| Command::SetRiskLimits(SetRiskLimits { account, instrument, limits })),
+        1 => (0..4u32, account()).prop_map(|(asset, account)| Command::CollectFees(CollectFees { asset: AssetId(asset), account })),
+        1 => Just(Command::CreateAccount(AccountId(4))),
+        1 => instrument(2, Just(Allocation::PriceTime)).prop_map(Command::CreateInstrument),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (prop_oneof![3 => Just(0), 1 => 1..4u64], command())
+}

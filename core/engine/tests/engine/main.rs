@@ -1,0 +1,11 @@
+//! The engine's tests: scenarios that a trader can read, and random commands compared with a naive engine after every one.
+#![allow(clippy::unwrap_used, unreachable_pub)] // Test code, helpers included; nothing of it is exported.
+
+mod against_model;
+mod generate;
+mod model;
+mod scenarios;
+mod script;
+mod snapshots;
+mod venue;
+mod wild;

@@ -1,0 +1,231 @@
+//! Scenarios as text: lines at the margin are commands and questions, the indented lines below each are what came of it.
+//!
+//! ```text
+//! A buy 5 @100 #1                        account A, client order id 1, limit 100
+//!     accepted A#1 buy 5 @100 rests 5
+//! B sell 7 market #1
+//!     accepted B#1 sell 7 @50 rests 0
+//!     trade 5 @100 A#1 left 0, B#1 left 0
+//!     cancelled B#1 2 Unfilled
+//! ? A                                    what has A
+//!     205 BTC, 9500 USD, net 5
+//! ```
+//! Order options: `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`. Everybody
+//! starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in nanoseconds.
+
+use std::collections::BTreeMap;
+
+use walras_types::*;
+use walras_wire::*;
+
+use crate::venue::{BTC, USD, Venue, lots, opening, phase, ticks, units};
+
+/// Runs a script on a venue with one instrument in continuous trading, and compares what came of it with what it says.
+pub fn check(spec: InstrumentSpec, script: &str) {
+    let mut teller = Teller { venue: Venue::new(), names: BTreeMap::new() };
+    for command in opening(4, 10_000, &[spec]) {
+        teller.venue.apply(command);
+    }
+    teller.venue.apply(phase(0, TradingPhase::Continuous));
+    let lines: Vec<&str> = script.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let margin = lines.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+    let expected: Vec<String> = lines.iter().map(|line| line[margin..].to_owned()).collect();
+    let mut happened = Vec::new();
+    for line in expected.iter().filter(|line| !line.starts_with(' ')) {
+        happened.push(line.clone());
+        happened.extend(teller.answer(line).into_iter().map(|answer| format!("    {answer}")));
+    }
+    assert!(happened == expected, "expected:\n{}\n\nhappened:\n{}\n", expected.join("\n"), happened.join("\n"));
+}
+
+struct Teller {
+    venue: Venue,
+    names: BTreeMap<OrderId, String>,
+}
+
+impl Teller {
+    fn answer(&mut self, line: &str) -> Vec<String> {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        if words[0] == "?" {
+            return vec![if words[1] == "market" { self.market() } else { self.holdings(account(words[1])) }];
+        }
+        if words[0] == "at" {
+            self.venue.now = TimeNs(words[1].parse().unwrap());
+            words.drain(..2);
+        }
+        let events = self.venue.apply(command(&words));
+        for event in &events {
+            if let Event::OrderAccepted(e) = event {
+                self.names.insert(e.order_id, name(e.account, e.client_order_id));
+            }
+        }
+        events.iter().filter_map(|event| self.tell(event)).collect()
+    }
+
+    fn holdings(&self, account: AccountId) -> String {
+        let of = |asset, symbol| {
+            let balance = self.venue.engine.balance(account, asset);
+            let reserved = if balance.reserved.is_zero() { String::new() } else { format!(" and {} reserved", balance.reserved) };
+            format!("{} {symbol}{reserved}", balance.available)
+        };
+        let net = self.venue.engine.position(account, InstrumentId(0)).net_lots;
+        format!("{}, {}, net {net}", of(BTC, "BTC"), of(USD, "USD"))
+    }
+
+    fn market(&self) -> String {
+        let view = self.venue.engine.instrument(InstrumentId(0)).unwrap();
+        let fees = self.venue.engine.fees(USD);
+        let last = view.last_price.map_or("none".into(), |price| price.to_string());
+        format!("{:?}, reference {}, last {last}, fees {fees}", view.phase, view.reference_price)
+    }
+
+    /// An event in words; `None` for what merely repeats the operator's command.
+    fn tell(&self, event: &Event) -> Option<String> {
+        Some(match event {
+            Event::Rejected(e) => format!("rejected {:?}", e.reason),
+            Event::OrderAccepted(e) => {
+                let (who, standing) = (name(e.account, e.client_order_id), standing(e.price, e.resting));
+                format!("accepted {who} {} {} {standing}", side(e.side), e.size)
+            }
+            Event::OrderAmended(e) => {
+                let (who, standing) = (name(e.account, e.client_order_id), standing(e.price, e.resting));
+                format!("amended {who} {standing}, priority {:?}", e.priority)
+            }
+            Event::Traded(e) => {
+                let [maker, taker] = [e.maker, e.taker].map(|party| {
+                    let fee = if party.fee == 0 { String::new() } else { format!(" fee {}", party.fee) };
+                    format!("{} left {}{fee}", name(party.account, party.client_order_id), party.open)
+                });
+                format!("trade {} @{} {maker}, {taker}", e.size, e.price)
+            }
+            Event::OrderCancelled(e) => format!("cancelled {} {} {:?}", name(e.account, e.client_order_id), e.open, e.reason),
+            Event::OrderReduced(e) => {
+                format!("reduced {} by {}, rests {}", name(e.account, e.client_order_id), e.by, e.resting.open)
+            }
+            Event::OrderReplenished(e) => format!("replenished {} shows {}", self.names[&e.order_id], e.shown),
+            Event::StopTriggered(e) => {
+                format!("triggered {} {} {}", name(e.account, e.client_order_id), side(e.side), standing(Some(e.price), e.resting))
+            }
+            Event::PhaseChanged(e) => format!("phase {:?} by {:?}", e.phase, e.cause),
+            Event::Uncrossed(Uncrossed { price: None, .. }) => "uncrossed nothing".into(),
+            Event::Uncrossed(e) => format!("uncrossed {} @{}, imbalance {}", e.volume, e.price?, e.imbalance_lots),
+            Event::FeesCollected(e) => format!("collected {}", e.amount),
+            Event::AssetCreated(_)
+            | Event::InstrumentCreated(_)
+            | Event::AccountCreated(_)
+            | Event::AccountStatusChanged(_)
+            | Event::Deposited(_)
+            | Event::Withdrawn(_)
+            | Event::RiskLimitsChanged(_) => return None,
+        })
+    }
+}
+
+fn name(account: AccountId, client_order_id: ClientOrderId) -> String {
+    format!("{}#{client_order_id}", ["A", "B", "C", "D"][account.0 as usize])
+}
+
+fn side(side: Side) -> &'static str {
+    if side == Side::Buy { "buy" } else { "sell" }
+}
+
+fn standing(price: Option<PriceTicks>, resting: Resting) -> String {
+    let Some(price) = price else { return "waits".into() };
+    let shown = if resting.shown == resting.open { String::new() } else { format!(" shows {}", resting.shown) };
+    format!("@{price} rests {}{shown}", resting.open)
+}
+
+fn account(word: &str) -> AccountId {
+    AccountId("ABCDE".find(word).unwrap() as u32)
+}
+
+/// The number after `key` among the words.
+fn value(words: &[&str], key: &str) -> Option<u64> {
+    words.iter().find_map(|word| word.strip_prefix(key)).map(|number| number.parse().unwrap())
+}
+
+fn price(words: &[&str], key: &str) -> Option<PriceTicks> {
+    value(words, key).map(|price| ticks(price as i64))
+}
+
+fn command(words: &[&str]) -> Command {
+    let instrument = InstrumentId(0);
+    let has = |word| words.contains(&word);
+    match *words {
+        ["tick"] => Command::Tick,
+        ["phase", name] => {
+            use TradingPhase::{Closed, ClosingAuction, Continuous, Halt, OpeningAuction, PreOpen};
+            let all = [Closed, PreOpen, OpeningAuction, Continuous, Halt, ClosingAuction];
+            phase(0, *all.iter().find(|phase| format!("{phase:?}") == name).unwrap())
+        }
+        ["suspend", who] => Command::SetAccountStatus(SetAccountStatus { account: account(who), status: AccountStatus::Suspended }),
+        ["reinstate", who] => Command::SetAccountStatus(SetAccountStatus { account: account(who), status: AccountStatus::Active }),
+        ["collect", who] => Command::CollectFees(CollectFees { asset: USD, account: account(who) }),
+        [verb @ ("deposit" | "withdraw"), who, amount, ..] => {
+            let transfer_id = TransferId(value(words, "id=").unwrap());
+            let transfer = Transfer { account: account(who), asset: USD, amount: units(amount.parse().unwrap()), transfer_id };
+            if verb == "deposit" { Command::Deposit(transfer) } else { Command::Withdraw(transfer) }
+        }
+        ["limits", who, ..] => Command::SetRiskLimits(SetRiskLimits {
+            account: account(who),
+            instrument,
+            limits: RiskLimits {
+                order_lots_max: value(words, "lots=").map_or(RiskLimits::NONE.order_lots_max, lots),
+                order_value_max: value(words, "value=").map_or(Amount::MAX, units),
+                open_orders_max: value(words, "orders=").map_or(u32::MAX, |orders| orders as u32),
+                position_lots_max: value(words, "position=").map_or(RiskLimits::NONE.position_lots_max, lots),
+            },
+        }),
+        [who, "cancel", "all", ..] => {
+            let side = if has("buys") { Some(Side::Buy) } else { has("sells").then_some(Side::Sell) };
+            Command::MassCancel(MassCancel { account: account(who), instrument: None, side })
+        }
+        [who, "cancel", ..] => {
+            let client_order_id = ClientOrderId(value(words, "#").unwrap());
+            Command::CancelOrder(CancelOrder { account: account(who), instrument, client_order_id })
+        }
+        [who, "amend", ..] => {
+            let client_order_id = ClientOrderId(value(words, "#").unwrap());
+            let amendment = Amendment { client_order_id, price: price(words, "@"), size: value(words, "size=").map(lots) };
+            Command::AmendOrder(AmendOrder { account: account(who), instrument, amendment })
+        }
+        [who, verb @ ("buy" | "sell"), size, ..] => Command::NewOrder(NewOrder {
+            account: account(who),
+            instrument,
+            client_order_id: ClientOrderId(value(words, "#").unwrap()),
+            terms: terms(if verb == "buy" { Side::Buy } else { Side::Sell }, lots(size.parse().unwrap()), words),
+        }),
+        _ => panic!("no command: {words:?}"),
+    }
+}
+
+fn terms(side: Side, size: SizeLots, words: &[&str]) -> OrderTerms {
+    let has = |word| words.contains(&word);
+    let post_only = match (has("post"), has("reprice")) {
+        (true, _) => PostOnly::Reject,
+        (_, true) => PostOnly::Reprice,
+        _ => PostOnly::Off,
+    };
+    let order_type = match (price(words, "stop="), price(words, "@")) {
+        (None, Some(price)) => OrderType::Limit { price, post_only },
+        (None, None) => OrderType::Market,
+        (Some(trigger), None) => OrderType::Stop { trigger },
+        (Some(trigger), Some(price)) => OrderType::StopLimit { trigger, price },
+    };
+    let time_in_force = match (value(words, "till="), has("day"), has("fok")) {
+        (Some(until), ..) => TimeInForce::GoodTill(TimeNs(until)),
+        (_, true, _) => TimeInForce::Day,
+        (_, _, true) => TimeInForce::FillOrKill,
+        _ if has("ioc") || (has("market") && !has("gtc")) => TimeInForce::ImmediateOrCancel,
+        _ => TimeInForce::GoodTillCancel,
+    };
+    let display = match value(words, "peak=") {
+        Some(peak) => Display::Iceberg { peak: lots(peak) },
+        None if has("hidden") => Display::Hidden,
+        None => Display::Full,
+    };
+    let modes = [SelfTrade::CancelNewest, SelfTrade::CancelOldest, SelfTrade::CancelBoth, SelfTrade::Decrement, SelfTrade::Allow];
+    let wanted = words.iter().find_map(|word| word.strip_prefix("stp=")).unwrap_or("CancelNewest");
+    let self_trade = *modes.iter().find(|mode| format!("{mode:?}") == wanted).unwrap();
+    OrderTerms { side, size, order_type, time_in_force, display, min_size: value(words, "min=").map(lots), self_trade }
+}

@@ -1,0 +1,128 @@
+//! Snapshots: taken anywhere, restored, the venue goes on as if nothing had happened. Damaged ones are refused.
+
+use proptest::prelude::*;
+use walras_engine::{Engine, RestoreError};
+use walras_types::*;
+use walras_wire::*;
+
+use crate::generate::{Step, session};
+use crate::venue::{MapIndex, Venue, opening, spec};
+
+fn snapshot(engine: &Engine) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    engine.snapshot(&mut bytes);
+    bytes
+}
+
+fn run(engine: &mut Engine, steps: &[Step]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (pause, command) in steps {
+        let time = TimeNs(engine.time().0 + pause);
+        engine.apply(engine.last_applied().next(), time, command, &mut events);
+    }
+    events
+}
+
+fn allocation() -> impl Strategy<Value = Allocation> + Clone {
+    let min_lots = (1..4u64).prop_map(SizeLots::new);
+    prop_oneof![
+        Just(Allocation::PriceTime),
+        min_lots.clone().prop_map(|min_lots| Allocation::ProRata { min_lots }),
+        (min_lots.clone(), 0..6u64)
+            .prop_map(|(min_lots, top)| Allocation::TopProRata { top_lots_max: SizeLots::new(top), min_lots }),
+        (min_lots, 0..101u8).prop_map(|(min_lots, fifo_percent)| Allocation::Split { fifo_percent, min_lots }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_restored_venue_goes_on_like_the_saved_one(steps in session(allocation(), 120), at in 0.0..1.0f64) {
+        let (before, after) = steps.split_at((steps.len() as f64 * at) as usize);
+        let mut straight = Engine::new();
+        run(&mut straight, before);
+        let bytes = snapshot(&straight);
+        prop_assert_eq!(&bytes[bytes.len() - 32..], straight.state_hash());
+
+        let mut restored = Engine::restore_with_hash_seed(&bytes, 99).unwrap();
+        restored.check_invariants();
+        prop_assert_eq!(&snapshot(&restored), &bytes);
+        prop_assert_eq!(run(&mut restored, after), run(&mut straight, after));
+        prop_assert_eq!(restored.state_hash(), straight.state_hash());
+    }
+
+    /// Whatever the allocation: sums hold after every command, a replay ends in the same state, and the price index does not show.
+    #[test]
+    fn a_replay_gives_the_same_state(steps in session(allocation(), 120)) {
+        let (mut venue, mut other) = (Venue::<MapIndex>::new(), Engine::new());
+        let mut events = Vec::new();
+        for &(pause, command) in &steps {
+            venue.now = TimeNs(venue.now.0 + pause);
+            events.extend(venue.apply(command));
+        }
+        other.apply(LogIndex(1), TimeNs(1), &steps[0].1, &mut Vec::new());
+        let replayed = run(&mut other, &steps[1..]);
+        prop_assert_eq!(&events[events.len() - replayed.len()..], &replayed);
+        prop_assert_eq!(venue.engine.state_hash(), other.state_hash());
+    }
+}
+
+/// A venue of which every part of the state is in use.
+fn busy() -> Engine {
+    let mut engine = Engine::new();
+    let steps: Vec<Step> = opening(2, 1_000_000, &[spec(0), spec(1)]).into_iter().map(|command| (1, command)).collect();
+    run(&mut engine, &steps);
+    engine
+}
+
+/// The snapshot with some bytes replaced and its hash made to fit.
+fn resealed(bytes: &[u8], at: usize, new: &[u8]) -> Result<Engine, RestoreError> {
+    let mut content = bytes[..bytes.len() - 32].to_vec();
+    content[at..at + new.len()].copy_from_slice(new);
+    let hash = blake3::hash(&content);
+    content.extend_from_slice(hash.as_bytes());
+    Engine::restore(&content)
+}
+
+#[test]
+fn every_damaged_byte_is_found() {
+    let good = snapshot(&busy());
+    assert!(Engine::restore(&good).is_ok());
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        assert_eq!(Engine::restore(&bytes).err(), Some(RestoreError::Damaged), "byte {at}");
+        assert_eq!(Engine::restore(&good[..at]).err(), Some(RestoreError::Damaged), "cut at {at}");
+    }
+}
+
+#[test]
+fn other_versions_and_contradictions_are_refused() {
+    let good = snapshot(&busy());
+    assert_eq!(resealed(&good, 0, b"?").err(), Some(RestoreError::NotASnapshot));
+    assert_eq!(resealed(&good, 8, &[9, 0]).err(), Some(RestoreError::Version { snapshot: 9, wire: WIRE_VERSION }));
+    // The ledger's last balance: one unit more is not balanced, one moved into the reserve is for no order.
+    let end = good.len() - 32;
+    let available = u64::from_le_bytes(good[end - 16..end - 8].try_into().unwrap());
+    let with =
+        |available: u64, reserved: u64| resealed(&good, end - 16, &[available.to_le_bytes(), reserved.to_le_bytes()].concat());
+    assert_eq!(with(available + 1, 0).err(), Some(RestoreError::Ledger(walras_ledger::RestoreError::Unbalanced)));
+    assert!(matches!(with(available - 1, 1).err(), Some(RestoreError::Contradiction(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Bytes that an honest hash vouches for and that still are wrong give an error or a sound venue, never a panic.
+    #[test]
+    fn wrong_bytes_never_panic(steps in session(allocation(), 60), at in any::<prop::sample::Index>(), new in any::<[u8; 2]>()) {
+        let mut engine = Engine::new();
+        run(&mut engine, &steps);
+        let bytes = snapshot(&engine);
+        let at = 12 + at.index(bytes.len() - 32 - 2 - 12);
+        if let Ok(restored) = resealed(&bytes, at, &new) {
+            prop_assert_eq!(snapshot(&restored).len(), bytes.len());
+        }
+    }
+}

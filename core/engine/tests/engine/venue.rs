@@ -1,0 +1,112 @@
+//! A venue to write scenarios on: applies commands one after another and checks the whole state after each.
+
+use std::collections::BTreeMap;
+
+use walras_engine::Engine;
+use walras_order_book::{Ladder, Level, PriceIndex, Rank};
+use walras_types::*;
+use walras_wire::*;
+
+/// The simplest price index: what the engine emits may not depend on which one its books use.
+#[derive(Default)]
+pub struct MapIndex(BTreeMap<Rank, Level>);
+
+impl PriceIndex for MapIndex {
+    fn best(&self) -> Rank {
+        self.0.last_key_value().map_or(Rank::BOTTOM, |(rank, _)| *rank)
+    }
+    fn next_worse(&self, than: Rank) -> Rank {
+        self.0.range(..than).next_back().map_or(Rank::BOTTOM, |(rank, _)| *rank)
+    }
+    fn get(&self, rank: Rank) -> Option<&Level> {
+        self.0.get(&rank)
+    }
+    fn level_mut(&mut self, rank: Rank) -> &mut Level {
+        self.0.get_mut(&rank).unwrap()
+    }
+    fn get_or_insert(&mut self, rank: Rank) -> &mut Level {
+        self.0.entry(rank).or_default()
+    }
+    fn remove(&mut self, rank: Rank) {
+        self.0.remove(&rank).unwrap();
+    }
+    fn level_count(&self) -> usize {
+        self.0.len()
+    }
+    fn check_invariants(&self) {}
+}
+
+pub struct Venue<I: PriceIndex = Ladder> {
+    pub engine: Engine<I>,
+    pub now: TimeNs,
+}
+
+impl<I: PriceIndex> Venue<I> {
+    pub fn new() -> Self {
+        Self { engine: Engine::with_hash_seed(7), now: TimeNs(1) }
+    }
+
+    /// Applies a command, and gives its events.
+    pub fn apply(&mut self, command: Command) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.engine.apply(self.engine.last_applied().next(), self.now, &command, &mut events);
+        self.engine.check_invariants();
+        events
+    }
+}
+
+pub const BTC: AssetId = AssetId(0);
+pub const USD: AssetId = AssetId(1);
+pub const EUR: AssetId = AssetId(2);
+
+pub fn ticks(price: i64) -> PriceTicks {
+    PriceTicks::new(price).unwrap()
+}
+
+pub fn lots(size: u64) -> SizeLots {
+    SizeLots::new(size)
+}
+
+pub fn units(amount: u64) -> Amount {
+    Amount::new(amount).unwrap()
+}
+
+/// One lot is one unit, one tick on a lot is one unit; no fees, and a collar and band of all prices up to twice the reference.
+pub fn spec(id: u32) -> InstrumentSpec {
+    InstrumentSpec {
+        instrument: InstrumentId(id),
+        symbol: Symbol::new(["BTC/USD", "BTC/EUR", "EUR/USD"][id as usize]).unwrap(),
+        base: [BTC, BTC, EUR][id as usize],
+        quote: [USD, EUR, USD][id as usize],
+        lot_units: 1,
+        tick_value_units: 1,
+        allocation: Allocation::PriceTime,
+        fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
+        collar_ppm: 1_000_000,
+        band_ppm: 1_000_000,
+        reference_price: ticks(100),
+        default_limits: RiskLimits::NONE,
+    }
+}
+
+/// Commands that create three assets, `accounts` accounts with `amount` of each (of BTC a fiftieth), and the instruments.
+pub fn opening(accounts: u32, amount: u64, specs: &[InstrumentSpec]) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (asset, symbol) in [(BTC, "BTC"), (USD, "USD"), (EUR, "EUR")] {
+        commands.push(Command::CreateAsset(AssetSpec { asset, symbol: Symbol::new(symbol).unwrap(), decimals: 2 }));
+    }
+    for account in (0..accounts).map(AccountId) {
+        commands.push(Command::CreateAccount(account));
+        for asset in [BTC, USD, EUR] {
+            let transfer_id = TransferId(u64::from(asset.0));
+            let amount = if asset == BTC { amount / 50 } else { amount };
+            commands.push(Command::Deposit(Transfer { account, asset, amount: units(amount), transfer_id }));
+        }
+    }
+    commands.extend(specs.iter().copied().map(Command::CreateInstrument));
+    commands
+}
+
+pub fn phase(id: u32, phase: TradingPhase) -> Command {
+    Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(id), phase })
+}

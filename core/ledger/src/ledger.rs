@@ -1,0 +1,274 @@
+//! Balances and what moves them.
+
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
+use walras_types::{AccountId, Amount, AssetId};
+
+/// What an account has of one asset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Free to withdraw or reserve.
+    pub available: Amount,
+    /// Set aside for what the account has promised.
+    pub reserved: Amount,
+}
+
+/// Why the ledger refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// The account was never created.
+    #[error("there is no such account: create it first")]
+    UnknownAccount,
+    /// The asset was never created.
+    #[error("there is no such asset: create it first")]
+    UnknownAsset,
+    /// As many accounts or assets as the limits allow.
+    #[error("the ledger holds as many accounts or assets as it can: see the limits in walras-types")]
+    Full,
+    /// Less is available than asked.
+    #[error("the available balance does not cover the amount: ask for less, or deposit")]
+    InsufficientAvailable,
+    /// Less is reserved than asked.
+    #[error("less is reserved than the amount: the caller's reserves and the ledger's disagree")]
+    InsufficientReserved,
+    /// The supply would exceed an amount's range.
+    #[error("the asset's supply would exceed the largest amount: deposit less")]
+    SupplyOverflow,
+    /// What a trade moves does not add up: see [`Settlement`].
+    #[error("the trade's value and fees do not fit what it reserved, or its assets are the same: compute them anew")]
+    SettlementInvalid,
+}
+
+/// One trade: `base_amount` of `base` goes from the seller to the buyer, `value` of `quote` the other way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// What is bought; not `quote`.
+    pub base: AssetId,
+    /// What it is paid with.
+    pub quote: AssetId,
+    /// Who gets base.
+    pub buyer: AccountId,
+    /// Who gets quote. May be the buyer.
+    pub seller: AccountId,
+    /// How much base; the seller has reserved it.
+    pub base_amount: Amount,
+    /// How much quote, before fees.
+    pub value: Amount,
+    /// How much quote the buyer had reserved for this trade: at least `value + buyer_fee`. What is left becomes available.
+    pub buyer_reserved: Amount,
+    /// The buyer's fee in quote, beside the value; negative for a rebate.
+    pub buyer_fee: i64,
+    /// The seller's fee in quote, out of the value and at most that; negative for a rebate.
+    pub seller_fee: i64,
+}
+
+/// One asset's balances, dense by account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) balances: Vec<Balance>,
+    pub(crate) supply: Amount,
+    pub(crate) fees: Amount,
+}
+
+/// All balances of a venue: per asset a column indexed by account, so that a look-up is two indexings and no search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) account_count: u32,
+}
+
+impl Ledger {
+    /// A ledger without accounts and assets.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many accounts there are; their ids are below.
+    #[must_use]
+    #[inline]
+    pub fn account_count(&self) -> u32 {
+        self.account_count
+    }
+
+    /// How many assets there are; their ids are below.
+    #[must_use]
+    #[inline]
+    pub fn asset_count(&self) -> u32 {
+        u32::try_from(self.columns.len()).expect("at most ASSETS_MAX assets are created")
+    }
+
+    /// Adds the next account, with nothing on it.
+    pub fn create_account(&mut self) -> Result<AccountId, LedgerError> {
+        if self.account_count == ACCOUNTS_MAX {
+            return Err(LedgerError::Full);
+        }
+        for column in &mut self.columns {
+            column.balances.push(Balance::default());
+        }
+        self.account_count += 1;
+        Ok(AccountId(self.account_count - 1))
+    }
+
+    /// Adds the next asset, of which nothing is issued.
+    pub fn create_asset(&mut self) -> Result<AssetId, LedgerError> {
+        let asset = self.asset_count();
+        if asset == ASSETS_MAX {
+            return Err(LedgerError::Full);
+        }
+        let balances = vec![Balance::default(); self.account_count as usize];
+        self.columns.push(Column { balances, ..Column::default() });
+        Ok(AssetId(asset))
+    }
+
+    /// What `account` has of `asset`; `None` when either does not exist.
+    #[must_use]
+    #[inline]
+    pub fn balance(&self, account: AccountId, asset: AssetId) -> Option<Balance> {
+        self.columns.get(asset.0 as usize)?.balances.get(account.0 as usize).copied()
+    }
+
+    /// How much of `asset` was issued and not withdrawn.
+    #[must_use]
+    pub fn supply(&self, asset: AssetId) -> Option<Amount> {
+        Some(self.columns.get(asset.0 as usize)?.supply)
+    }
+
+    /// The fees collected in `asset` and not yet paid out.
+    #[must_use]
+    pub fn fees(&self, asset: AssetId) -> Option<Amount> {
+        Some(self.columns.get(asset.0 as usize)?.fees)
+    }
+
+    /// Issues `amount` to an account.
+    pub fn deposit(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        column.supply = column.supply.checked_add(amount).ok_or(LedgerError::SupplyOverflow)?;
+        balance.available = plus(balance.available, amount);
+        Ok(())
+    }
+
+    /// Takes `amount` out of an account's available balance and out of the venue.
+    pub fn withdraw(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        balance.available = balance.available.checked_sub(amount).ok_or(LedgerError::InsufficientAvailable)?;
+        column.supply = minus(column.supply, amount);
+        Ok(())
+    }
+
+    /// Sets `amount` of the available balance aside.
+    #[inline]
+    pub fn reserve(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let balance = self.balance_mut(account, asset)?;
+        balance.available = balance.available.checked_sub(amount).ok_or(LedgerError::InsufficientAvailable)?;
+        balance.reserved = plus(balance.reserved, amount);
+        Ok(())
+    }
+
+    /// Makes `amount` of the reserved balance available again.
+    #[inline]
+    pub fn release(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let balance = self.balance_mut(account, asset)?;
+        balance.reserved = balance.reserved.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
+        balance.available = plus(balance.available, amount);
+        Ok(())
+    }
+
+    /// Replaces a reserve of `from` by one of `to`.
+    #[inline]
+    pub fn adjust_reserve(&mut self, account: AccountId, asset: AssetId, from: Amount, to: Amount) -> Result<(), LedgerError> {
+        if to >= from { self.reserve(account, asset, minus(to, from)) } else { self.release(account, asset, minus(from, to)) }
+    }
+
+    /// Moves what a trade moves, out of what its two orders had reserved.
+    #[inline]
+    pub fn settle(&mut self, trade: &Settlement) -> Result<(), LedgerError> {
+        let (buyer, seller) = (trade.buyer.0 as usize, trade.seller.0 as usize);
+        if buyer.max(seller) >= self.account_count as usize {
+            return Err(LedgerError::UnknownAccount);
+        }
+        if trade.base.0.max(trade.quote.0) as usize >= self.columns.len() {
+            return Err(LedgerError::UnknownAsset);
+        }
+        let [base, quote] = self
+            .columns
+            .get_disjoint_mut([trade.base.0 as usize, trade.quote.0 as usize])
+            .map_err(|_| LedgerError::SettlementInvalid)?;
+
+        // Everything that can fail, before anything changes.
+        let invalid = LedgerError::SettlementInvalid;
+        let paid = owed(trade.value, trade.buyer_fee).ok_or(invalid)?;
+        let returned = trade.buyer_reserved.checked_sub(paid).ok_or(invalid)?;
+        let proceeds = owed(trade.value, trade.seller_fee.checked_neg().ok_or(invalid)?).ok_or(invalid)?;
+        let fees_due = trade.buyer_fee.checked_add(trade.seller_fee).ok_or(invalid)?;
+        let fees = owed(quote.fees, fees_due).ok_or(invalid)?;
+        let short = LedgerError::InsufficientReserved;
+        let buyer_left = quote.balances[buyer].reserved.checked_sub(trade.buyer_reserved).ok_or(short)?;
+        let seller_left = base.balances[seller].reserved.checked_sub(trade.base_amount).ok_or(short)?;
+
+        // In place one after the other, since buyer and seller may be one account.
+        quote.balances[buyer].reserved = buyer_left;
+        add(&mut quote.balances[buyer].available, returned);
+        add(&mut quote.balances[seller].available, proceeds);
+        base.balances[seller].reserved = seller_left;
+        add(&mut base.balances[buyer].available, trade.base_amount);
+        quote.fees = fees;
+        Ok(())
+    }
+
+    /// Moves all fees collected in `asset` to an account, and says how much that was.
+    pub fn collect_fees(&mut self, asset: AssetId, account: AccountId) -> Result<Amount, LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        let fees = std::mem::take(&mut column.fees);
+        balance.available = plus(balance.available, fees);
+        Ok(fees)
+    }
+
+    /// Checks the whole ledger.
+    ///
+    /// # Panics
+    /// When an invariant of this crate is broken.
+    pub fn check_invariants(&self) {
+        for (asset, column) in self.columns.iter().enumerate() {
+            assert_eq!(
+                column.balances.len(),
+                self.account_count as usize,
+                "asset {asset}: a column is not as long as the accounts"
+            );
+            let wide = |amount: Amount| u128::from(amount.get());
+            let held: u128 = column.balances.iter().map(|b| wide(b.available) + wide(b.reserved)).sum();
+            assert_eq!(held + wide(column.fees), wide(column.supply), "asset {asset}: balances and fees are not the supply");
+        }
+    }
+
+    #[inline]
+    fn balance_mut(&mut self, account: AccountId, asset: AssetId) -> Result<&mut Balance, LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)
+    }
+}
+
+/// `amount` and a signed fee together, or `None` outside an amount's range.
+#[inline]
+fn owed(amount: Amount, fee: i64) -> Option<Amount> {
+    Amount::new(amount.get().checked_add_signed(fee)?)
+}
+
+/// The sum of two parts of one supply.
+#[inline]
+fn plus(a: Amount, b: Amount) -> Amount {
+    a.checked_add(b).expect("parts of one supply add up to at most the supply")
+}
+
+/// The difference of a whole and a part of it.
+#[inline]
+fn minus(whole: Amount, part: Amount) -> Amount {
+    whole.checked_sub(part).expect("a part is at most the whole")
+}
+
+#[inline]
+fn add(to: &mut Amount, amount: Amount) {
+    *to = plus(*to, amount);
+}

@@ -1,0 +1,90 @@
+//! A ledger as bytes and back: little endian, one encoding per state.
+//!
+//! `account_count: u32, asset_count: u32`, then per asset `supply: u64, fees: u64` and per account `available: u64, reserved: u64`.
+//! Dense, so that no count in damaged bytes can ask for more memory than the bytes themselves take.
+
+use walras_types::Amount;
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
+
+use crate::ledger::{Balance, Column, Ledger};
+
+/// Why bytes are not a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Too few or too many bytes for the counts they announce.
+    #[error("the ledger's bytes are cut, or longer than they say: use another snapshot")]
+    Length,
+    /// A count or amount beyond its limit.
+    #[error("the ledger's bytes hold a number beyond its limit: use another snapshot")]
+    OutOfRange,
+    /// The balances and fees of an asset are not its supply.
+    #[error("the ledger's balances do not add up to the supply: use another snapshot")]
+    Unbalanced,
+}
+
+impl Ledger {
+    /// How many bytes [`Self::snapshot`] gives.
+    #[must_use]
+    pub fn snapshot_len(&self) -> usize {
+        8 + self.columns.len() * (16 + 16 * self.account_count as usize)
+    }
+
+    /// Gives the ledger's bytes to `sink`, piece by piece.
+    pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        sink(&self.account_count.to_le_bytes());
+        sink(&self.asset_count().to_le_bytes());
+        for column in &self.columns {
+            sink(&pair(column.supply, column.fees));
+            for balance in &column.balances {
+                sink(&pair(balance.available, balance.reserved));
+            }
+        }
+    }
+
+    /// The ledger that [`Self::snapshot`] gave.
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let (counts, rows) = bytes.split_at_checked(8).ok_or(RestoreError::Length)?;
+        let count = |at: usize| u32::from_le_bytes(counts[at..at + 4].try_into().expect("four of eight bytes"));
+        let (account_count, asset_count) = (count(0), count(4));
+        if account_count > ACCOUNTS_MAX || asset_count > ASSETS_MAX {
+            return Err(RestoreError::OutOfRange);
+        }
+        let column_rows = 1 + account_count as usize;
+        if rows.len() != 16 * column_rows * asset_count as usize {
+            return Err(RestoreError::Length);
+        }
+        let columns = rows.chunks_exact(16 * column_rows).map(restore_column).collect::<Result<_, _>>()?;
+        Ok(Self { columns, account_count })
+    }
+}
+
+fn restore_column(bytes: &[u8]) -> Result<Column, RestoreError> {
+    let mut rows = bytes.chunks_exact(16).map(unpair);
+    let (supply, fees) = rows.next().ok_or(RestoreError::Length)??;
+    let mut held = u128::from(fees.get());
+    let mut balances = Vec::with_capacity(bytes.len() / 16 - 1);
+    for row in rows {
+        let (available, reserved) = row?;
+        held += u128::from(available.get()) + u128::from(reserved.get());
+        balances.push(Balance { available, reserved });
+    }
+    if held != u128::from(supply.get()) {
+        return Err(RestoreError::Unbalanced);
+    }
+    Ok(Column { balances, supply, fees })
+}
+
+fn pair(a: Amount, b: Amount) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&a.get().to_le_bytes());
+    bytes[8..].copy_from_slice(&b.get().to_le_bytes());
+    bytes
+}
+
+fn unpair(bytes: &[u8]) -> Result<(Amount, Amount), RestoreError> {
+    let amount = |at: usize| {
+        let units = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight of sixteen bytes"));
+        Amount::new(units).ok_or(RestoreError::OutOfRange)
+    };
+    Ok((amount(0)?, amount(8)?))
+}
