@@ -157,7 +157,7 @@ pub enum HistoryKind {
         /// Number of ask levels.
         ask_levels: u8,
     },
-    /// The market's phase is now this.
+    /// The phase of the instrument, or of the whole market where the event names none, is now this.
     Phase(MarketPhase),
     /// An instrument is announced by its name (padded with spaces).
     Directory {

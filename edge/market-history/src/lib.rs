@@ -18,6 +18,23 @@
 //!   its place, what was expected and what to do.
 //! - A generator is a function of its configuration, the same on every machine: integers only, its own random numbers.
 //!
+//! ```
+//! use walras_market_history::{Format, History, HistoryKind, Tally, TickScale};
+//!
+//! let file = b"34200.004241176,1,16113575,18,5853300,1\n34200.1,4,16113575,8,5853300,1\n";
+//! let cents = TickScale::new(100, 1).unwrap();
+//! let mut tally = Tally::new(Some(cents));
+//! for event in History::new(&file[..], Format::Lobster) {
+//!     let event = event?;
+//!     if let HistoryKind::Add { price, size, .. } = event.kind {
+//!         assert_eq!((cents.ticks(price)?.get(), cents.lots(size)?.get()), (58_533, 18));
+//!     }
+//!     tally.count(&event);
+//! }
+//! assert_eq!((tally.adds, tally.executions, tally.off_tick), (1, 1, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! *Start reading* at [`event`], then [`History`], then the format of interest.
 //!
 //! *Sources*: the formats' own documents, named in their modules; Smith, Farmer, Gillemot, Krishnamurthy 2003 and Cont, Stoikov,

@@ -63,7 +63,7 @@ impl Random {
     /// Exponentially distributed with this mean.
     pub(crate) fn exponential(&mut self, mean: u64) -> u64 {
         let e_folds_q32 = (u128::from(self.minus_log2_uniform_q32()) * u128::from(LN_2_Q32)) >> FRACTION_BITS;
-        ((u128::from(mean) * e_folds_q32) >> FRACTION_BITS) as u64
+        u64::try_from((u128::from(mean) * e_folds_q32) >> FRACTION_BITS).unwrap_or(u64::MAX)
     }
 
     /// From 1 to `cap`; `x` or more with probability `x^-tail`, where `tail` is `tail_tenths / 10`.

@@ -87,7 +87,7 @@ impl std::fmt::Display for Format {
     }
 }
 
-/// Recognises a file by its first bytes, decompressed; its name matters only where these allow two formats.
+/// Recognises a file by its first bytes, decompressed. Its name does not matter: these formats' files carry any.
 pub fn detect(path: &Path) -> Result<Format, HistoryError> {
     let mut head = Vec::with_capacity(SNIFF_BYTES);
     let at = Position::Byte(0);

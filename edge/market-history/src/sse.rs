@@ -252,12 +252,12 @@ fn parse_transact_time(fields: &mut Fields<'_>) -> Result<(u64, Option<NonZeroU6
     Ok((time_ns, biz_index))
 }
 
+/// The codes seen in a day without a halt.
 fn market_phase(code: u64) -> Option<MarketPhase> {
     Some(match code {
         0 => MarketPhase::PreOpen,
         1 => MarketPhase::OpeningAuction,
         2 => MarketPhase::Continuous,
-        3 => MarketPhase::Halt,
         4 => MarketPhase::ClosingAuction,
         5 => MarketPhase::Closed,
         _ => return None,

@@ -322,7 +322,7 @@ impl Iterator for Churn {
     type Item = WorkloadCommand;
 
     fn next(&mut self) -> Option<WorkloadCommand> {
-        if self.emitted == self.config.target_orders + self.config.commands {
+        if self.emitted == self.config.target_orders.saturating_add(self.config.commands) {
             return None;
         }
         let command = self.choose();
@@ -467,7 +467,7 @@ impl Iterator for Deep {
 
     fn next(&mut self) -> Option<WorkloadCommand> {
         let emitted = self.result.mix.total();
-        if emitted == self.config.resting_orders + self.config.commands {
+        if emitted == self.config.resting_orders.saturating_add(self.config.commands) {
             return None;
         }
         let is_filling = emitted < self.config.resting_orders;

@@ -52,9 +52,25 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 50;
 
 /// Length of a known type's message.
 #[must_use]
+#[inline]
 pub fn message_length(message_type: u8) -> Option<u16> {
-    MESSAGE_LENGTHS.iter().find(|(known, _)| *known == message_type).map(|&(_, length)| length)
+    match LENGTH_BY_TYPE[usize::from(message_type)] {
+        0 => None,
+        length => Some(length),
+    }
 }
+
+/// [`MESSAGE_LENGTHS`] by type byte; zero for unknown types.
+const LENGTH_BY_TYPE: [u16; 256] = {
+    let mut lengths = [0; 256];
+    let mut at = 0;
+    while at < MESSAGE_LENGTHS.len() {
+        let (message_type, length) = MESSAGE_LENGTHS[at];
+        lengths[message_type as usize] = length;
+        at += 1;
+    }
+    lengths
+};
 
 /// An instrument's name, padded with spaces.
 pub type Symbol8 = [u8; 8];

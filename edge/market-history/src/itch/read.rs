@@ -39,6 +39,15 @@ impl ItchCounts {
     }
 }
 
+/// What a source's buffer held.
+enum Buffered {
+    Message(u64, ItchMessage),
+    /// A message of an unknown type, now counted.
+    Skipped,
+    /// Not all of a message; or one that the slower way takes as well.
+    Incomplete,
+}
+
 /// Reads an ITCH 5.0 file. Ends at the first error: behind a damaged length nothing can be trusted.
 #[derive(Debug)]
 pub struct ItchReader<R> {
@@ -71,48 +80,87 @@ impl<R: BufRead> ItchReader<R> {
     }
 
     fn read_message(&mut self) -> Result<Option<(u64, ItchMessage)>, HistoryError> {
-        let mut body = [0u8; MESSAGE_BYTES_MAX];
         loop {
             let start = self.byte;
-            let mut prefix = [0u8; 2];
-            if !self.fill(start, &mut prefix, true)? {
+            match self.read_buffered(start)? {
+                Buffered::Message(index, message) => return Ok(Some((index, message))),
+                Buffered::Skipped => continue,
+                Buffered::Incomplete => {}
+            }
+            let mut frame = [0u8; MESSAGE_BYTES_MAX + 2];
+            if !self.fill(start, &mut frame[..2], true)? {
                 return Ok(None);
             }
-            let length = u16::from_be_bytes(prefix);
+            let length = u16::from_be_bytes([frame[0], frame[1]]);
             if length == 0 {
                 self.counts.end_marks += 1;
                 continue;
             }
-            self.index += 1;
-            self.fill(start, &mut body[..1], false)?;
-            let message_type = body[0];
-            let Some(known_length) = message_length(message_type) else {
-                self.counts.unknown += 1;
+            self.fill(start, &mut frame[2..3], false)?;
+            let whole = usize::from(length).min(MESSAGE_BYTES_MAX);
+            if self.check_length(start, frame[2], length)?.is_none() {
                 self.skip(start, length - 1)?;
                 continue;
-            };
-            if length != known_length {
-                return Err(HistoryError::Malformed {
-                    format: NAME,
-                    at: Position::Byte(start),
-                    expected: "the length that the specification gives the type",
-                    found: format!("length {length} for type '{}' of {known_length}", message_type as char),
-                    advice: FRAMING_ADVICE,
-                });
             }
-            let bytes = &mut body[..usize::from(length)];
-            self.fill(start, &mut bytes[1..], false)?;
-            self.counts.by_type[usize::from(message_type)] += 1;
-            return match decode(bytes) {
-                Ok(message) => Ok(Some((self.index, message))),
-                Err(expected) => Err(HistoryError::Malformed {
-                    format: NAME,
-                    at: Position::Byte(start),
-                    expected,
-                    found: show(bytes),
-                    advice: FRAMING_ADVICE,
-                }),
-            };
+            self.fill(start, &mut frame[3..2 + whole], false)?;
+            return self.decode_counted(start, &frame[2..2 + whole]).map(Some);
+        }
+    }
+
+    /// The common case: a message that lies whole in the source's buffer.
+    fn read_buffered(&mut self, start: u64) -> Result<Buffered, HistoryError> {
+        let chunk = match self.source.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Buffered::Incomplete),
+            Err(source) => return Err(HistoryError::Read { at: Position::Byte(start), source }),
+        };
+        let Some((prefix, tail)) = chunk.split_first_chunk::<2>() else { return Ok(Buffered::Incomplete) };
+        let length = u16::from_be_bytes(*prefix);
+        if length == 0 || usize::from(length) > MESSAGE_BYTES_MAX {
+            return Ok(Buffered::Incomplete);
+        }
+        let Some(bytes) = tail.get(..usize::from(length)) else { return Ok(Buffered::Incomplete) };
+        let mut body = [0u8; MESSAGE_BYTES_MAX];
+        let body = &mut body[..bytes.len()];
+        body.copy_from_slice(bytes);
+        self.source.consume(2 + body.len());
+        self.byte += 2 + u64::from(length);
+        match self.check_length(start, body[0], length)? {
+            None => Ok(Buffered::Skipped),
+            Some(()) => self.decode_counted(start, body).map(|(index, message)| Buffered::Message(index, message)),
+        }
+    }
+
+    /// Numbers the message; `None` if its type is unknown.
+    fn check_length(&mut self, start: u64, message_type: u8, length: u16) -> Result<Option<()>, HistoryError> {
+        self.index += 1;
+        match message_length(message_type) {
+            None => {
+                self.counts.unknown += 1;
+                Ok(None)
+            }
+            Some(known_length) if known_length != length => Err(HistoryError::Malformed {
+                format: NAME,
+                at: Position::Byte(start),
+                expected: "the length that the specification gives the type",
+                found: format!("length {length} for type '{}' of {known_length}", message_type as char),
+                advice: FRAMING_ADVICE,
+            }),
+            Some(_) => Ok(Some(())),
+        }
+    }
+
+    fn decode_counted(&mut self, start: u64, bytes: &[u8]) -> Result<(u64, ItchMessage), HistoryError> {
+        self.counts.by_type[usize::from(bytes[0])] += 1;
+        match decode(bytes) {
+            Ok(message) => Ok((self.index, message)),
+            Err(expected) => Err(HistoryError::Malformed {
+                format: NAME,
+                at: Position::Byte(start),
+                expected,
+                found: show(bytes),
+                advice: FRAMING_ADVICE,
+            }),
         }
     }
 
