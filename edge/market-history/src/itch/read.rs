@@ -97,13 +97,17 @@ impl<R: BufRead> ItchReader<R> {
                 continue;
             }
             self.fill(start, &mut frame[2..3], false)?;
-            let whole = usize::from(length).min(MESSAGE_BYTES_MAX);
-            if self.check_length(start, frame[2], length)?.is_none() {
-                self.skip(start, length - 1)?;
-                continue;
+            let message_type = frame[2];
+            self.count(message_type);
+            match message_length(message_type) {
+                None => self.skip(start, length - 1)?,
+                Some(known_length) if known_length != length => return Err(wrong_length(start, message_type, length)),
+                Some(_) => {
+                    let end = 2 + usize::from(length);
+                    self.fill(start, &mut frame[3..end], false)?;
+                    return Ok(decode_checked(start, &frame[2..end])?.map(|message| (self.index, message)));
+                }
             }
-            self.fill(start, &mut frame[3..2 + whole], false)?;
-            return self.decode_counted(start, &frame[2..2 + whole]).map(Some);
         }
     }
 
@@ -120,47 +124,22 @@ impl<R: BufRead> ItchReader<R> {
             return Ok(Buffered::Incomplete);
         }
         let Some(bytes) = tail.get(..usize::from(length)) else { return Ok(Buffered::Incomplete) };
-        let mut body = [0u8; MESSAGE_BYTES_MAX];
-        let body = &mut body[..bytes.len()];
-        body.copy_from_slice(bytes);
-        self.source.consume(2 + body.len());
+        let message_type = bytes[0];
+        let message = decode_checked(start, bytes);
+        self.source.consume(2 + usize::from(length));
         self.byte += 2 + u64::from(length);
-        match self.check_length(start, body[0], length)? {
-            None => Ok(Buffered::Skipped),
-            Some(()) => self.decode_counted(start, body).map(|(index, message)| Buffered::Message(index, message)),
-        }
+        self.count(message_type);
+        Ok(match message? {
+            None => Buffered::Skipped,
+            Some(message) => Buffered::Message(self.index, message),
+        })
     }
 
-    /// Numbers the message; `None` if its type is unknown.
-    fn check_length(&mut self, start: u64, message_type: u8, length: u16) -> Result<Option<()>, HistoryError> {
+    fn count(&mut self, message_type: u8) {
         self.index += 1;
         match message_length(message_type) {
-            None => {
-                self.counts.unknown += 1;
-                Ok(None)
-            }
-            Some(known_length) if known_length != length => Err(HistoryError::Malformed {
-                format: NAME,
-                at: Position::Byte(start),
-                expected: "the length that the specification gives the type",
-                found: format!("length {length} for type '{}' of {known_length}", message_type as char),
-                advice: FRAMING_ADVICE,
-            }),
-            Some(_) => Ok(Some(())),
-        }
-    }
-
-    fn decode_counted(&mut self, start: u64, bytes: &[u8]) -> Result<(u64, ItchMessage), HistoryError> {
-        self.counts.by_type[usize::from(bytes[0])] += 1;
-        match decode(bytes) {
-            Ok(message) => Ok((self.index, message)),
-            Err(expected) => Err(HistoryError::Malformed {
-                format: NAME,
-                at: Position::Byte(start),
-                expected,
-                found: show(bytes),
-                advice: FRAMING_ADVICE,
-            }),
+            None => self.counts.unknown += 1,
+            Some(_) => self.counts.by_type[usize::from(message_type)] += 1,
         }
     }
 
@@ -213,6 +192,36 @@ impl<R: BufRead> Iterator for ItchReader<R> {
     }
 }
 
+fn wrong_length(start: u64, message_type: u8, length: u16) -> HistoryError {
+    let known_length = message_length(message_type).unwrap_or_default();
+    HistoryError::Malformed {
+        format: NAME,
+        at: Position::Byte(start),
+        expected: "the length that the specification gives the type",
+        found: format!("length {length} for type '{}' of {known_length}", message_type.escape_ascii()),
+        advice: FRAMING_ADVICE,
+    }
+}
+
+/// The message in `bytes`, or `None` if its type is unknown.
+#[inline]
+fn decode_checked(start: u64, bytes: &[u8]) -> Result<Option<ItchMessage>, HistoryError> {
+    let Some(known_length) = message_length(bytes[0]) else { return Ok(None) };
+    if usize::from(known_length) != bytes.len() {
+        return Err(wrong_length(start, bytes[0], u16::try_from(bytes.len()).unwrap_or(u16::MAX)));
+    }
+    match decode(bytes) {
+        Ok(message) => Ok(Some(message)),
+        Err(expected) => Err(HistoryError::Malformed {
+            format: NAME,
+            at: Position::Byte(start),
+            expected,
+            found: show(bytes),
+            advice: FRAMING_ADVICE,
+        }),
+    }
+}
+
 /// Takes fields off a message whose length was checked against its type.
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -256,6 +265,7 @@ impl Fields<'_> {
 }
 
 /// `bytes` begin with a known type and have its length.
+#[inline]
 fn decode(bytes: &[u8]) -> Result<ItchMessage, &'static str> {
     let mut fields = Fields { bytes };
     let message_type = fields.byte();
