@@ -62,7 +62,8 @@ pub struct Rejected {
     pub reason: RejectReason,
 }
 
-/// What stands in the book of an order once its command is done. Both are zero when nothing does.
+/// What is left of an order after its own trades: in the book, or, of a stop, waiting for its trigger (then nothing is shown). Both are
+/// zero when nothing is left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resting {
     /// All that is left of it, shown or not.

@@ -1,0 +1,230 @@
+//! What market data rebuilds from the engine's events equals the engine's own book and open orders, after every command.
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use walras_engine::Engine;
+use walras_market_data::{AccountView, MarketData, OrderView};
+use walras_types::{
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
+    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
+    TransferId,
+};
+use walras_wire::{
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, MassCancel, NewOrder, SetAccountStatus, SetTradingPhase,
+    Transfer,
+};
+
+const INSTRUMENT: InstrumentId = InstrumentId(0);
+const ACCOUNTS: u32 = 3;
+
+fn ticks(n: i64) -> PriceTicks {
+    PriceTicks::new(n).unwrap()
+}
+
+fn lots(n: u64) -> SizeLots {
+    SizeLots::new(n)
+}
+
+/// An engine and the market data that listens to it.
+struct Venue {
+    engine: Engine,
+    market: MarketData,
+    views: Vec<AccountView>,
+    time: TimeNs,
+}
+
+impl Venue {
+    fn new(allocation: Allocation, band_ppm: u32) -> Self {
+        let mut venue = Self {
+            engine: Engine::new(),
+            market: MarketData::new(),
+            views: (0..ACCOUNTS).map(|_| AccountView::default()).collect(),
+            time: TimeNs(1_000),
+        };
+        for (asset, symbol) in [(0, "BTC"), (1, "USD")] {
+            let spec = AssetSpec { asset: AssetId(asset), symbol: Symbol::new(symbol).unwrap(), decimals: 2 };
+            venue.apply(&Command::CreateAsset(spec));
+        }
+        venue.apply(&Command::CreateInstrument(InstrumentSpec {
+            instrument: INSTRUMENT,
+            symbol: Symbol::new("BTC/USD").unwrap(),
+            base: AssetId(0),
+            quote: AssetId(1),
+            lot_units: 1,
+            tick_value_units: 1,
+            allocation,
+            fees: FeeSchedule { maker_ppm: -100, taker_ppm: 300 },
+            collar_ppm: 1_000_000,
+            band_ppm,
+            reference_price: ticks(100),
+            default_limits: RiskLimits::NONE,
+        }));
+        for account in (0..ACCOUNTS).map(AccountId) {
+            venue.apply(&Command::CreateAccount(account));
+            for asset in 0..2 {
+                let amount = Amount::new(1 << 40).unwrap();
+                let transfer_id = TransferId(u64::from(asset) + 1);
+                venue.apply(&Command::Deposit(Transfer { account, asset: AssetId(asset), amount, transfer_id }));
+            }
+        }
+        venue.phase(TradingPhase::Continuous);
+        venue
+    }
+
+    fn phase(&mut self, phase: TradingPhase) {
+        self.apply(&Command::SetTradingPhase(SetTradingPhase { instrument: INSTRUMENT, phase }));
+    }
+
+    fn apply(&mut self, command: &Command) {
+        let log_index = self.engine.last_applied().next();
+        let mut events = Vec::new();
+        self.engine.apply(log_index, self.time, command, &mut events);
+        self.listen(log_index, &events);
+        self.compare(command, &events);
+    }
+
+    fn listen(&mut self, log_index: LogIndex, events: &[Event]) {
+        self.market.on_entry(log_index, self.time).unwrap();
+        let mut deltas = Vec::new();
+        for event in events {
+            self.market.on_event(log_index, self.time, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
+            self.market.private_deltas(event, &mut deltas);
+        }
+        for (account, delta) in deltas {
+            self.views[account.0 as usize].apply(&delta);
+        }
+    }
+
+    fn compare(&self, command: &Command, events: &[Event]) {
+        self.market.check_invariants();
+        let Some(feed) = self.market.instrument(INSTRUMENT) else { return };
+        let view = self.engine.instrument(INSTRUMENT).unwrap();
+        assert_eq!((feed.ticker().phase, feed.ticker().last), (view.phase, view.last_price), "{command:?} {events:#?}");
+        for side in Side::BOTH {
+            let mut depth = Vec::new();
+            self.engine.depth(INSTRUMENT, side, usize::MAX, &mut depth);
+            let theirs: Vec<_> = depth.iter().map(|l| (l.price, l.shown, l.order_count)).collect();
+            let ours: Vec<_> = feed.book().levels(side).map(|l| (l.price, l.shown, l.order_count)).collect();
+            assert_eq!(ours, theirs, "{side:?} after {command:?} {events:#?}");
+        }
+        let mut shown_orders = BTreeMap::new();
+        for (account, view) in (0..).map(AccountId).zip(&self.views) {
+            let mut open = Vec::new();
+            self.engine.open_orders(account, INSTRUMENT, &mut open);
+            shown_orders.extend(open.iter().filter(|o| !o.shown.is_zero()).map(|o| (o.order_id, o.shown)));
+            let theirs: BTreeMap<_, _> = open.iter().map(|o| (o.order_id, (o.client_order_id, o.price, o.open, o.shown))).collect();
+            let told = |o: &OrderView| (o.order_id, (o.client_order_id, o.price, o.open, o.shown));
+            let ours: BTreeMap<_, _> = view.open_orders().map(told).collect();
+            assert_eq!(ours, theirs, "account {account} after {command:?} {events:#?}");
+        }
+        let ours: BTreeMap<_, _> = feed.book().orders().iter().map(|o| (o.order_id, o.shown)).collect();
+        assert_eq!(ours, shown_orders);
+    }
+}
+
+fn terms() -> impl Strategy<Value = OrderTerms> {
+    let price = || (94i64..107).prop_map(ticks);
+    let post_only = prop_oneof![4 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)];
+    let order_type = prop_oneof![
+        10 => (price(), post_only).prop_map(|(price, post_only)| OrderType::Limit { price, post_only }),
+        1 => Just(OrderType::Market),
+        1 => price().prop_map(|trigger| OrderType::Stop { trigger }),
+        2 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+    ];
+    let time_in_force = prop_oneof![
+        8 => Just(TimeInForce::GoodTillCancel),
+        1 => Just(TimeInForce::Day),
+        1 => (1_000u64..3_000).prop_map(|until| TimeInForce::GoodTill(TimeNs(until))),
+        2 => Just(TimeInForce::ImmediateOrCancel),
+        1 => Just(TimeInForce::FillOrKill),
+    ];
+    let display = prop_oneof![
+        3 => Just(Display::Full),
+        2 => (1u64..6).prop_map(|peak| Display::Iceberg { peak: lots(peak) }),
+        1 => Just(Display::Hidden),
+    ];
+    let self_trade = prop_oneof![
+        Just(SelfTrade::CancelNewest),
+        Just(SelfTrade::CancelOldest),
+        Just(SelfTrade::CancelBoth),
+        Just(SelfTrade::Decrement),
+        Just(SelfTrade::Allow),
+    ];
+    let min_size = prop::option::weighted(0.05, (1u64..6).prop_map(lots));
+    let side = prop_oneof![Just(Side::Buy), Just(Side::Sell)];
+    (side, 1u64..30, order_type, time_in_force, display, min_size, self_trade).prop_map(
+        |(side, size, order_type, time_in_force, display, min_size, self_trade)| OrderTerms {
+            side,
+            size: lots(size),
+            order_type,
+            time_in_force,
+            display,
+            min_size,
+            self_trade,
+        },
+    )
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let account = || (0..ACCOUNTS).prop_map(AccountId);
+    let name = || (1u64..24).prop_map(ClientOrderId);
+    let instrument = INSTRUMENT;
+    let phases = [
+        TradingPhase::Closed,
+        TradingPhase::PreOpen,
+        TradingPhase::OpeningAuction,
+        TradingPhase::Continuous,
+        TradingPhase::Continuous,
+        TradingPhase::Continuous,
+        TradingPhase::Halt,
+        TradingPhase::ClosingAuction,
+    ];
+    let amend = (account(), name(), prop::option::of((94i64..107).prop_map(ticks)), prop::option::of((1u64..30).prop_map(lots)));
+    prop_oneof![
+        24 => (account(), name(), terms()).prop_map(move |(account, client_order_id, terms)| {
+            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+        }),
+        3 => (account(), name()).prop_map(move |(account, client_order_id)| {
+            Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+        }),
+        8 => amend.prop_map(move |(account, client_order_id, price, size)| {
+            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } })
+        }),
+        1 => (account(), prop::option::of(prop_oneof![Just(Side::Buy), Just(Side::Sell)]))
+            .prop_map(|(account, side)| Command::MassCancel(MassCancel { account, instrument: None, side })),
+        1 => Just(Command::Tick),
+        1 => (account(), prop_oneof![1 => Just(AccountStatus::Suspended), 2 => Just(AccountStatus::Active)])
+            .prop_map(|(account, status)| Command::SetAccountStatus(SetAccountStatus { account, status })),
+        5 => prop::sample::select(phases.to_vec())
+            .prop_map(move |phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })),
+    ]
+}
+
+fn allocation() -> impl Strategy<Value = Allocation> {
+    let min_lots = lots(2);
+    prop::sample::select(vec![
+        Allocation::PriceTime,
+        Allocation::ProRata { min_lots },
+        Allocation::TopProRata { top_lots_max: lots(5), min_lots },
+        Allocation::Split { fifo_percent: 40, min_lots },
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rebuilt_from_events_equals_the_engine(
+        allocation in allocation(),
+        band_ppm in prop_oneof![Just(1_000_000u32), Just(40_000)],
+        commands in prop::collection::vec((command(), 0u64..60), 1..150),
+    ) {
+        let mut venue = Venue::new(allocation, band_ppm);
+        for (command, step_ns) in commands {
+            venue.time = TimeNs(venue.time.0 + step_ns);
+            venue.apply(&command);
+        }
+    }
+}
