@@ -1,0 +1,77 @@
+//! The slow work that is kept out of the hot path: removing spent files and preparing the next segment.
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::{During, LogError};
+use crate::segment::{Recipe, Spare, SpentFile};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// A sealed file that is longer than what it holds.
+#[derive(Debug)]
+pub(crate) struct Trim<F> {
+    pub(crate) file: Arc<F>,
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) len: u64,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Chores<F> {
+    pub(crate) trims: Vec<Trim<F>>,
+    /// In the order in which they may go.
+    pub(crate) spent: Vec<SpentFile<F>>,
+    pub(crate) prepare: Option<Recipe>,
+}
+
+impl<F> Default for Chores<F> {
+    fn default() -> Self {
+        Self { trims: Vec::new(), spent: Vec::new(), prepare: None }
+    }
+}
+
+/// Work to be done off the hot path, on any thread: [`crate::LogWriter::maintenance`] hands it out, [`Maintenance::run`] does it.
+/// The writer goes on meanwhile, and waits for it only when it needs the next segment before that is ready. Dropping it undone is
+/// allowed: the writer then prepares the segment itself when it needs it.
+#[derive(Debug)]
+pub struct Maintenance<D: Disk> {
+    pub(crate) disk: D,
+    pub(crate) dir: std::path::PathBuf,
+    pub(crate) chores: Chores<D::File>,
+    pub(crate) done: Sender<Spare<D::File>>,
+}
+
+impl<D: Disk> Maintenance<D> {
+    /// Does the work. A failure leaves the log usable: the writer tries again when it must. [`LogError::DiskFull`] here is an early
+    /// warning, one segment before the log would stop.
+    pub fn run(self) -> Result<(), LogError> {
+        let Self { disk, dir, chores, done } = self;
+        if let Some(spare) = do_chores(&disk, &dir, chores)? {
+            // A writer that is gone needs no spare; the next opening finds it.
+            let _ = done.send(spare);
+        }
+        Ok(())
+    }
+}
+
+/// Frees space first, then prepares, from a spent file if one fits.
+fn do_chores<D: Disk>(disk: &D, dir: &std::path::Path, chores: Chores<D::File>) -> Result<Option<Spare<D::File>>, LogError> {
+    let Chores { trims, mut spent, prepare } = chores;
+    for trim in trims {
+        trim.file.set_len(trim.len).during("shorten", &trim.path)?;
+    }
+    let again = prepare.as_ref().and_then(|recipe| {
+        let at = spent.iter().position(|file| recipe.can_recycle(file))?;
+        Some(spent.remove(at))
+    });
+    if !spent.is_empty() {
+        for file in spent {
+            disk.remove(&file.path).during("remove", &file.path)?;
+        }
+        disk.sync_dir(dir).during("sync", dir)?;
+    }
+    match (prepare, again) {
+        (Some(recipe), Some(file)) => recipe.recycle(disk, file).map(Some),
+        (Some(recipe), None) => recipe.create(disk).map(Some),
+        (None, _) => Ok(None),
+    }
+}

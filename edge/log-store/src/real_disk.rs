@@ -1,0 +1,208 @@
+//! [`Disk`] over the operating system.
+
+use crate::disk::{Disk, DiskFile, LockKind};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Name of the file that carries the lock. It stays when the lock is released: removing it would let two writers lock two files.
+const LOCK_FILE: &str = "LOCK";
+
+/// Zeros are written in pieces of this size and synced one by one, so that a sync of the log beside them never waits for long.
+const ZERO_CHUNK_BYTES: usize = 1 << 20;
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+/// A file of the operating system.
+#[derive(Debug)]
+pub struct RealFile(File);
+
+/// A lock (`flock`) on a folder's lock file; the kernel releases it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct RealLock {
+    _file: File,
+}
+
+impl Disk for RealDisk {
+    type File = RealFile;
+    type Lock = RealLock;
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+        std::fs::create_dir_all(dir)?;
+        for created in missing {
+            let parent = match created.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent,
+                _ => Path::new("."),
+            };
+            self.sync_dir(parent)?;
+        }
+        Ok(())
+    }
+
+    fn lock_dir(&self, dir: &Path, kind: LockKind) -> io::Result<RealLock> {
+        let path = dir.join(LOCK_FILE);
+        let (file, operation) = match kind {
+            LockKind::Exclusive => (
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?,
+                FlockOperation::NonBlockingLockExclusive,
+            ),
+            LockKind::Shared => (File::open(path)?, FlockOperation::NonBlockingLockShared),
+        };
+        flock(&file, operation)?;
+        Ok(RealLock { _file: file })
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            // A name that is not UTF-8 is none of ours.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<RealFile> {
+        OpenOptions::new().create_new(true).read(true).write(true).open(path).map(RealFile)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<RealFile> {
+        OpenOptions::new().read(true).write(true).open(path).map(RealFile)
+    }
+
+    fn open_read_only(&self, path: &Path) -> io::Result<RealFile> {
+        File::open(path).map(RealFile)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn entropy(&self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+        assert_eq!(filled, bytes.len(), "the kernel returns small requests for random bytes whole");
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+impl DiskFile for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buf, offset)
+    }
+
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(buf, offset)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let before = self.len()?;
+        reserve(&self.0, len)?;
+        // Reserved blocks that were never written are marked as such; the first write to each would change metadata, and every
+        // sync would have to commit that as well. Zeros written once, ahead of time, spare the hot path this.
+        write_zeros(&self.0, before, len)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed)?;
+        Ok(())
+    }
+}
+
+/// Reserves space where the file system can; where it cannot, the zeros written next do it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    loop {
+        match fallocate(file, FallocateFlags::empty(), 0, len) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn reserve(_file: &File, _len: u64) -> io::Result<()> {
+    Ok(())
+}
+
+fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; ZERO_CHUNK_BYTES];
+    let mut offset = from;
+    while offset < to {
+        let piece = usize::try_from(to - offset).unwrap_or(ZERO_CHUNK_BYTES).min(ZERO_CHUNK_BYTES);
+        file.write_all_at(&zeros[..piece], offset)?;
+        file.sync_data()?;
+        offset += piece as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocated_space_is_zero_and_a_second_allocation_keeps_what_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = RealDisk.create(&dir.path().join("a")).unwrap();
+        file.allocate(10_000).unwrap();
+        assert_eq!(file.len().unwrap(), 10_000);
+        file.write_all_at(b"kept", 5_000).unwrap();
+        file.allocate(10_000).unwrap();
+        let mut bytes = vec![1; 10_000];
+        assert_eq!(crate::disk::read_full_at(&file, &mut bytes, 0).unwrap(), 10_000);
+        assert_eq!(&bytes[5_000..5_004], b"kept");
+        assert!(bytes[..5_000].iter().chain(&bytes[5_004..]).all(|b| *b == 0));
+    }
+
+    #[test]
+    fn zeros_stand_in_where_nothing_can_be_reserved() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = RealDisk.create(&dir.path().join("a")).unwrap();
+        write_zeros(&file.0, 0, (ZERO_CHUNK_BYTES + 5) as u64).unwrap();
+        assert_eq!(file.len().unwrap(), (ZERO_CHUNK_BYTES + 5) as u64);
+    }
+
+    #[test]
+    fn a_folder_is_locked_once_for_writing_or_often_for_reading() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = RealDisk.lock_dir(dir.path(), LockKind::Exclusive).unwrap();
+        for kind in [LockKind::Exclusive, LockKind::Shared] {
+            assert_eq!(RealDisk.lock_dir(dir.path(), kind).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        drop(held);
+        let _a = RealDisk.lock_dir(dir.path(), LockKind::Shared).unwrap();
+        let _b = RealDisk.lock_dir(dir.path(), LockKind::Shared).unwrap();
+        assert!(RealDisk.lock_dir(dir.path(), LockKind::Exclusive).is_err());
+    }
+}

@@ -1,0 +1,557 @@
+//! A disk in memory that loses, tears and refuses, from a seed: what the simulator and the tests put under the log.
+//!
+//! What it models: writes that were not synced survive a crash page by page or not at all, torn at any byte, or as garbage; names
+//! that were not synced likewise; a full disk; reads that return less than asked; writes and syncs that fail, after which memory
+//! shows bytes that the device never got. What it does not: latency (the simulator adds it), damage to bytes at rest
+//! ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
+
+use crate::disk::{Disk, DiskFile, LockKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// How the disk behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimDiskConfig {
+    /// What the device writes as a unit: unsynced bytes survive or not in pages of this size.
+    pub page_bytes: usize,
+    /// Whether a page that was being written at the crash may hold anything afterwards, not only a mix of old and new bytes.
+    pub garbage_pages: bool,
+    /// Whether a read may return fewer bytes than it was asked for.
+    pub short_reads: bool,
+    /// Bytes of file that fit.
+    pub capacity_bytes: u64,
+}
+
+impl Default for SimDiskConfig {
+    fn default() -> Self {
+        Self { page_bytes: 4096, garbage_pages: true, short_reads: true, capacity_bytes: u64::MAX }
+    }
+}
+
+/// Which operations of a [`SimDisk`] fail, counted from now: `Some(0)` is the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimFaults {
+    /// The machine stops at this operation that changes anything; that operation may or may not have had its effect.
+    pub crash_in_ops: Option<u64>,
+    /// This `sync_data` fails.
+    pub sync_error_in: Option<u64>,
+    /// This write fails, possibly after writing a part.
+    pub write_error_in: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    /// What reads see.
+    memory: Vec<u8>,
+    /// What the device holds.
+    device: Vec<u8>,
+    /// Pages written since the last sync.
+    dirty: BTreeSet<usize>,
+    /// Pages that a failed sync gave up: memory shows them, the device may not have them, and no later sync writes them.
+    given_up: BTreeSet<usize>,
+}
+
+/// Names changed by one operation: a name now means a file, or nothing.
+type NameChange = Vec<(PathBuf, Option<u64>)>;
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    config: SimDiskConfig,
+    faults: SimFaults,
+    random: u64,
+    names: BTreeMap<PathBuf, u64>,
+    device_names: BTreeMap<PathBuf, u64>,
+    unsynced_names: Vec<NameChange>,
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    locks: BTreeMap<PathBuf, (LockKind, u32)>,
+    /// Handles of an earlier process or machine are dead.
+    epoch: u64,
+    is_off: bool,
+    ops: u64,
+}
+
+/// A disk in memory. Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+/// A file of a [`SimDisk`].
+#[derive(Debug)]
+pub struct SimFile {
+    disk: SimDisk,
+    inode: u64,
+    epoch: u64,
+    read_only: bool,
+}
+
+/// A lock of a [`SimDisk`].
+#[derive(Debug)]
+pub struct SimLock {
+    disk: SimDisk,
+    dir: PathBuf,
+    epoch: u64,
+}
+
+impl SimDisk {
+    /// An empty disk. The seed decides every choice that it makes.
+    #[must_use]
+    pub fn new(seed: u64, config: SimDiskConfig) -> Self {
+        assert!(config.page_bytes > 0, "a page has at least one byte");
+        Self(Arc::new(Mutex::new(State { config, random: seed, ..State::default() })))
+    }
+
+    /// Sets which operations fail, replacing what was set before.
+    pub fn set_faults(&self, faults: SimFaults) {
+        self.state().faults = faults;
+    }
+
+    /// Sets how many bytes of file fit.
+    pub fn set_capacity(&self, capacity_bytes: u64) {
+        self.state().config.capacity_bytes = capacity_bytes;
+    }
+
+    /// Operations so far that change anything.
+    #[must_use]
+    pub fn op_count(&self) -> u64 {
+        self.state().ops
+    }
+
+    /// Whether a planned crash has happened.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// The power fails and comes back: what was not synced survives in part. Open files and locks are gone.
+    pub fn crash(&self) {
+        self.state().crash();
+    }
+
+    /// The process ends, the machine goes on: memory keeps what was written. Open files and locks are gone.
+    pub fn kill(&self) {
+        let mut state = self.state();
+        state.epoch += 1;
+        state.locks.clear();
+        state.is_off = false;
+        state.faults = SimFaults::default();
+    }
+
+    /// A copy that shares nothing with this disk.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut copy = self.state().clone();
+        copy.locks.clear();
+        Self(Arc::new(Mutex::new(copy)))
+    }
+
+    /// Names of all files.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// The bytes of a file.
+    #[must_use]
+    pub fn bytes_of(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        state.names.get(path).map(|inode| state.inodes[inode].memory.clone())
+    }
+
+    /// Damages a byte at rest.
+    pub fn flip(&self, path: &Path, offset: usize, mask: u8) {
+        self.edit(path, |bytes| bytes[offset] ^= mask);
+    }
+
+    /// Changes a file behind the program's back, in memory and on the device. Panics when there is no such file.
+    pub fn edit(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.state();
+        let inode = *state.names.get(path).expect("the file to be changed exists");
+        let file = state.inodes.get_mut(&inode).expect("a name means a file");
+        change(&mut file.memory);
+        file.device.clone_from(&file.memory);
+        file.dirty.clear();
+    }
+
+    /// Removes a file behind the program's back.
+    pub fn lose(&self, path: &Path) {
+        let mut state = self.state();
+        state.names.remove(path);
+        state.device_names.remove(path);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no holder of this lock panics but in a failed assertion of a test")
+    }
+
+    fn file(&self, state: &State, inode: u64, read_only: bool) -> SimFile {
+        SimFile { disk: self.clone(), inode, epoch: state.epoch, read_only }
+    }
+}
+
+fn off() -> io::Error {
+    io::Error::other("the simulated machine is off")
+}
+
+fn input_output() -> io::Error {
+    io::Error::other("simulated input/output error")
+}
+
+/// Counts down; true when the moment has come.
+fn due(counter: &mut Option<u64>) -> bool {
+    match counter {
+        Some(0) => {
+            *counter = None;
+            true
+        }
+        Some(left) => {
+            *left -= 1;
+            false
+        }
+        None => false,
+    }
+}
+
+impl State {
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next_random() % bound as u64).expect("the remainder is below a usize")
+    }
+
+    /// Begins an operation that changes something; `Ok(true)` when the machine stops in it.
+    fn begin_change(&mut self) -> io::Result<bool> {
+        if self.is_off {
+            return Err(off());
+        }
+        self.ops += 1;
+        self.is_off = due(&mut self.faults.crash_in_ops);
+        Ok(self.is_off)
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.names.values().map(|inode| self.inodes[inode].memory.len() as u64).sum()
+    }
+
+    /// How far a file may grow towards `len`.
+    fn room_for(&self, inode: u64, len: u64) -> u64 {
+        let now = self.inodes[&inode].memory.len() as u64;
+        let free = self.config.capacity_bytes.saturating_sub(self.used_bytes());
+        if len <= now { len } else { len.min(now.saturating_add(free)) }
+    }
+
+    fn change_names(&mut self, change: NameChange) {
+        for (path, inode) in &change {
+            match inode {
+                Some(inode) => self.names.insert(path.clone(), *inode),
+                None => self.names.remove(path),
+            };
+        }
+        self.unsynced_names.push(change);
+    }
+
+    fn keep_names(&mut self, change: NameChange) {
+        for (path, inode) in change {
+            match inode {
+                Some(inode) => self.device_names.insert(path, inode),
+                None => self.device_names.remove(&path),
+            };
+        }
+    }
+
+    fn write(&mut self, inode: u64, buf: &[u8], offset: u64) {
+        let page_bytes = self.config.page_bytes;
+        let start = usize::try_from(offset).expect("simulated files fit in memory");
+        let file = self.inodes.get_mut(&inode).expect("a handle means a file");
+        let end = start + buf.len();
+        if file.memory.len() < end {
+            file.memory.resize(end, 0);
+        }
+        file.memory[start..end].copy_from_slice(buf);
+        for page in start / page_bytes..end.div_ceil(page_bytes) {
+            file.dirty.insert(page);
+            file.given_up.remove(&page);
+        }
+    }
+
+    /// The device has part of what was written.
+    fn write_back_in_part(&mut self, inode: u64) {
+        let SimDiskConfig { page_bytes, garbage_pages, .. } = self.config;
+        let mut file = self.inodes.remove(&inode).expect("a handle means a file");
+        if file.device.len() != file.memory.len() && self.below(2) == 0 {
+            file.device.resize(file.memory.len(), 0);
+        }
+        for page in std::mem::take(&mut file.dirty) {
+            file.given_up.insert(page);
+            let start = page * page_bytes;
+            let end = (start + page_bytes).min(file.memory.len());
+            if start >= end {
+                continue;
+            }
+            let cut = start + self.below(end - start + 1);
+            let choice = self.below(if garbage_pages { 5 } else { 4 });
+            let kept = match choice {
+                0 => continue,
+                1 | 4 => start..end,
+                2 => start..cut,
+                _ => cut..end,
+            };
+            if file.device.len() < kept.end {
+                file.device.resize(kept.end, 0);
+            }
+            file.device[kept.clone()].copy_from_slice(&file.memory[kept.clone()]);
+            if choice == 4 {
+                file.device[kept].fill_with(|| self.next_random().to_le_bytes()[0]);
+            }
+        }
+        self.inodes.insert(inode, file);
+    }
+
+    fn crash(&mut self) {
+        for change in std::mem::take(&mut self.unsynced_names) {
+            if self.below(2) == 0 {
+                self.keep_names(change);
+            }
+        }
+        self.names = self.device_names.clone();
+        let inodes: Vec<u64> = self.inodes.keys().copied().collect();
+        for inode in inodes {
+            if self.names.values().any(|named| *named == inode) {
+                self.write_back_in_part(inode);
+                let file = self.inodes.get_mut(&inode).expect("it was put back");
+                file.memory.clone_from(&file.device);
+                file.given_up.clear();
+            } else {
+                self.inodes.remove(&inode);
+            }
+        }
+        self.locks.clear();
+        self.epoch += 1;
+        self.is_off = false;
+        self.faults = SimFaults::default();
+    }
+}
+
+impl Disk for SimDisk {
+    type File = SimFile;
+    type Lock = SimLock;
+
+    fn create_dir_all(&self, _dir: &Path) -> io::Result<()> {
+        if self.state().is_off { Err(off()) } else { Ok(()) }
+    }
+
+    fn lock_dir(&self, dir: &Path, kind: LockKind) -> io::Result<SimLock> {
+        let mut state = self.state();
+        if state.is_off {
+            return Err(off());
+        }
+        let epoch = state.epoch;
+        let (held, count) = state.locks.entry(dir.to_path_buf()).or_insert((kind, 0));
+        if *count > 0 && (*held, kind) != (LockKind::Shared, LockKind::Shared) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        *held = kind;
+        *count += 1;
+        Ok(SimLock { disk: self.clone(), dir: dir.to_path_buf(), epoch })
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        if state.is_off {
+            return Err(off());
+        }
+        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        Ok(inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<SimFile> {
+        let mut state = self.state();
+        if state.names.contains_key(path) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let crashed = state.begin_change()?;
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        state.inodes.insert(inode, Inode::default());
+        state.change_names(vec![(path.to_path_buf(), Some(inode))]);
+        if crashed { Err(off()) } else { Ok(self.file(&state, inode, false)) }
+    }
+
+    fn open(&self, path: &Path) -> io::Result<SimFile> {
+        let mut file = self.open_read_only(path)?;
+        file.read_only = false;
+        Ok(file)
+    }
+
+    fn open_read_only(&self, path: &Path) -> io::Result<SimFile> {
+        let state = self.state();
+        if state.is_off {
+            return Err(off());
+        }
+        let inode = *state.names.get(path).ok_or(ErrorKind::NotFound)?;
+        Ok(self.file(&state, inode, true))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = *state.names.get(from).ok_or(ErrorKind::NotFound)?;
+        let crashed = state.begin_change()?;
+        state.change_names(vec![(from.to_path_buf(), None), (to.to_path_buf(), Some(inode))]);
+        if crashed { Err(off()) } else { Ok(()) }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.names.contains_key(path) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let crashed = state.begin_change()?;
+        state.change_names(vec![(path.to_path_buf(), None)]);
+        if crashed { Err(off()) } else { Ok(()) }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if state.begin_change()? {
+            return Err(off());
+        }
+        let changes = std::mem::take(&mut state.unsynced_names);
+        for change in changes {
+            if change.iter().any(|(path, _)| path.parent() == Some(dir)) {
+                state.keep_names(change);
+            } else {
+                state.unsynced_names.push(change);
+            }
+        }
+        Ok(())
+    }
+
+    fn entropy(&self) -> io::Result<u64> {
+        Ok(self.state().next_random())
+    }
+}
+
+impl SimFile {
+    fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.disk.state();
+        if state.is_off || state.epoch != self.epoch { Err(off()) } else { Ok(state) }
+    }
+
+    fn enter_to_write(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.read_only { Err(ErrorKind::PermissionDenied.into()) } else { self.enter() }
+    }
+}
+
+impl DiskFile for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.enter()?.inodes[&self.inode].memory.len() as u64)
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.enter()?;
+        let len = state.inodes[&self.inode].memory.len();
+        let start = usize::try_from(offset).expect("simulated files fit in memory").min(len);
+        let mut count = buf.len().min(len - start);
+        if state.config.short_reads && count > 0 && state.below(4) == 0 {
+            count = 1 + state.below(count);
+        }
+        buf[..count].copy_from_slice(&state.inodes[&self.inode].memory[start..start + count]);
+        Ok(count)
+    }
+
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        let mut state = self.enter_to_write()?;
+        let crashed = state.begin_change()?;
+        let fails = due(&mut state.faults.write_error_in);
+        let wanted = offset + buf.len() as u64;
+        let end = state.room_for(self.inode, wanted);
+        let mut fits = usize::try_from(end.saturating_sub(offset)).expect("no longer than the buffer").min(buf.len());
+        if fails {
+            fits = state.below(fits + 1);
+        }
+        if fits > 0 {
+            state.write(self.inode, &buf[..fits], offset);
+        }
+        match (crashed, fails, end < wanted) {
+            (true, _, _) => Err(off()),
+            (_, true, _) => Err(input_output()),
+            (_, _, true) => Err(ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let mut state = self.enter_to_write()?;
+        let crashed = state.begin_change()?;
+        if state.room_for(self.inode, len) < len {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        let len = usize::try_from(len).expect("simulated files fit in memory");
+        let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
+        if file.memory.len() < len {
+            file.memory.resize(len, 0);
+        }
+        if crashed { Err(off()) } else { Ok(()) }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.enter_to_write()?;
+        let crashed = state.begin_change()?;
+        let len = usize::try_from(len).expect("simulated files fit in memory");
+        state.inodes.get_mut(&self.inode).expect("a handle means a file").memory.resize(len, 0);
+        if crashed { Err(off()) } else { Ok(()) }
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.enter()?;
+        if state.begin_change()? {
+            return Err(off());
+        }
+        if due(&mut state.faults.sync_error_in) {
+            state.write_back_in_part(self.inode);
+            return Err(input_output());
+        }
+        let page_bytes = state.config.page_bytes;
+        let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
+        file.device.resize(file.memory.len(), 0);
+        for page in std::mem::take(&mut file.dirty) {
+            let end = (page * page_bytes + page_bytes).min(file.memory.len());
+            let start = (page * page_bytes).min(end);
+            file.device[start..end].copy_from_slice(&file.memory[start..end]);
+        }
+        Ok(())
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        let mut state = self.enter()?;
+        let page_bytes = state.config.page_bytes;
+        let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
+        for page in std::mem::take(&mut file.given_up) {
+            let end = (page * page_bytes + page_bytes).min(file.memory.len());
+            let start = (page * page_bytes).min(end);
+            let device_end = end.min(file.device.len()).max(start);
+            file.memory[start..device_end].copy_from_slice(&file.device[start..device_end]);
+            file.memory[device_end..end].fill(0);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        if state.epoch == self.epoch
+            && let Some((_, count)) = state.locks.get_mut(&self.dir)
+        {
+            *count = count.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The one writer of a log.
+
+use crate::disk::{Disk, DiskFile, LockKind};
+use crate::error::{During, LogError};
+use crate::format::{GroupHeader, GroupKind};
+use crate::identity::Identity;
+use crate::maintenance::{Chores, Maintenance, Trim};
+use crate::open;
+use crate::options::LogOptions;
+use crate::pending::Pending;
+use crate::reader::LogReader;
+use crate::report::Recovery;
+use crate::scan::note;
+use crate::segment::{Recipe, Segment, Spare};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use walras_types::LogIndex;
+
+/// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable.
+///
+/// It has no thread of its own; whoever calls decides. After any failed write or sync every call answers [`LogError::Poisoned`].
+/// Dropping it loses what was not synced; [`close`](Self::close) also proves to the next opening that nothing is missing.
+#[derive(Debug)]
+pub struct LogWriter<D: Disk> {
+    pub(crate) disk: D,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: LogOptions,
+    pub(crate) identity: Identity,
+    pub(crate) sealed: VecDeque<Segment<D::File>>,
+    pub(crate) active: Segment<D::File>,
+    pub(crate) spare: Option<Spare<D::File>>,
+    pub(crate) spare_coming: Option<Receiver<Spare<D::File>>>,
+    pub(crate) chores: Chores<D::File>,
+    /// Id of the spare, or of the one that will be prepared next.
+    pub(crate) next_segment_id: u64,
+    pub(crate) pending: Pending,
+    pub(crate) poisoned: bool,
+    pub(crate) _lock: D::Lock,
+}
+
+impl<D: Disk> LogWriter<D> {
+    /// Opens the log in `dir`, or makes one where there is none, and recovers it. What it reports as held is durable when it returns.
+    ///
+    /// A torn tail is cut and reported; damage that a crash does not explain is [`LogError::Corrupt`], and nothing is changed.
+    pub fn open(disk: D, dir: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
+        open::open(disk, dir, options)
+    }
+
+    /// The first entry held; the next to come when there is none.
+    #[must_use]
+    pub fn first_index(&self) -> LogIndex {
+        self.sealed.front().unwrap_or(&self.active).first_index
+    }
+
+    /// Every entry before this one is durable.
+    #[must_use]
+    pub fn durable_end(&self) -> LogIndex {
+        self.active.end_index
+    }
+
+    /// The index that the next entry gets.
+    #[must_use]
+    pub fn next_index(&self) -> LogIndex {
+        self.pending.next_index()
+    }
+
+    /// The last durable entry; `None` when the log holds none.
+    #[must_use]
+    pub fn last_index(&self) -> Option<LogIndex> {
+        (self.first_index() < self.durable_end()).then(|| LogIndex(self.durable_end().0 - 1))
+    }
+
+    /// Bytes that wait for the next [`sync`](Self::sync).
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.bytes()
+    }
+
+    /// Segments that hold entries, and the bytes of their files.
+    #[must_use]
+    pub fn footprint(&self) -> (usize, u64) {
+        let bytes = self.sealed.iter().chain([&self.active]).map(|segment| segment.file_bytes).sum();
+        (self.sealed.len() + 1, bytes)
+    }
+
+    /// Buffers an entry and returns its index. It may be acknowledged once [`sync`](Self::sync) has returned.
+    #[inline]
+    pub fn append(&mut self, payload: &[u8]) -> Result<LogIndex, LogError> {
+        self.append_with(|buffer| buffer.extend_from_slice(payload))
+    }
+
+    /// Buffers an entry whose payload `encode` writes in place: it appends to the buffer it is given and leaves the rest alone.
+    #[inline]
+    pub fn append_with(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<LogIndex, LogError> {
+        self.refuse_if_poisoned()?;
+        self.pending.append_with(encode)
+    }
+
+    /// Makes all buffered entries durable, as one group: one write and one sync, unless the group crosses the end of a segment or
+    /// [`LogOptions::group_bytes_max`]. Every entry before the index returned is durable.
+    pub fn sync(&mut self) -> Result<LogIndex, LogError> {
+        self.guarded(Self::write_pending)?;
+        Ok(self.durable_end())
+    }
+
+    /// Writes an empty group, which proves to every later opening that all entries before it were synced. Worth a call when the log
+    /// falls idle: damage to the last entries can then be told from a torn tail.
+    pub fn seal(&mut self) -> Result<(), LogError> {
+        self.guarded(|log| {
+            log.write_pending()?;
+            if log.active.ends_with_seal { Ok(()) } else { log.write_empty_group(GroupKind::Continue, log.durable_end()) }
+        })
+    }
+
+    /// Syncs, seals and closes.
+    pub fn close(mut self) -> Result<LogIndex, LogError> {
+        self.seal()?;
+        Ok(self.durable_end())
+    }
+
+    /// Reads durable entries from `from` on. The reader sees the log as it is now, and needs the writer no more.
+    pub fn reader(&self, from: LogIndex) -> Result<LogReader<D::File>, LogError> {
+        if from < self.first_index() || from > self.durable_end() {
+            return Err(LogError::OutOfRange { index: from, first: self.first_index(), end: self.durable_end() });
+        }
+        Ok(LogReader::new(self.sealed.iter().chain([&self.active]), from))
+    }
+
+    /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
+    /// one sync, whatever the number of segments; their files are recycled or removed by [`maintenance`](Self::maintenance).
+    pub fn truncate_prefix(&mut self, up_to: LogIndex) -> Result<LogIndex, LogError> {
+        self.refuse_if_poisoned()?;
+        if up_to >= self.durable_end() {
+            return Err(LogError::OutOfRange { index: up_to, first: self.first_index(), end: self.durable_end() });
+        }
+        self.guarded(|log| {
+            let droppable = log.sealed.iter().take_while(|segment| segment.end_index <= up_to.next()).count();
+            if droppable == 0 {
+                return Ok(());
+            }
+            log.write_pending()?;
+            // The new floor is durable before any file goes, so the files may vanish in any order. Rolling may add to `sealed` here,
+            // at its other end.
+            let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
+            log.pending.set_floor(floor_index);
+            log.write_empty_group(GroupKind::Continue, log.durable_end())?;
+            log.chores.spent.extend(log.sealed.drain(..droppable).map(Segment::into_spent));
+            Ok(())
+        })?;
+        Ok(self.first_index())
+    }
+
+    /// Removes entry `from` and all after it, buffered ones too; the next entry gets index `from`. Durable when it returns.
+    pub fn truncate_suffix(&mut self, from: LogIndex) -> Result<(), LogError> {
+        self.refuse_if_poisoned()?;
+        if from < self.first_index() || from > self.next_index() {
+            return Err(LogError::OutOfRange { index: from, first: self.first_index(), end: self.next_index() });
+        }
+        self.guarded(|log| {
+            log.write_pending()?;
+            if from == log.durable_end() { Ok(()) } else { log.cut_at(from) }
+        })
+    }
+
+    /// Removes everything, buffered entries too; the next entry gets index `first_index`. For a follower that was sent a snapshot.
+    /// Durable when it returns.
+    pub fn reset_to(&mut self, first_index: LogIndex) -> Result<(), LogError> {
+        self.guarded(|log| {
+            log.pending.set_floor(first_index);
+            log.cut_at(first_index)?;
+            log.chores.spent.extend(log.sealed.drain(..).map(Segment::into_spent));
+            Ok(())
+        })
+    }
+
+    /// The slow work that is due, if any: hand it to another thread, or run it when there is nothing else to do. Ask after every few
+    /// syncs; it is cheap when nothing is due.
+    pub fn maintenance(&mut self) -> Option<Maintenance<D>> {
+        self.collect_spare();
+        if self.poisoned || self.spare_coming.is_some() {
+            return None;
+        }
+        let recipe = Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options);
+        let mut chores = std::mem::take(&mut self.chores);
+        if self.spare.is_none() {
+            chores.prepare = Some(recipe);
+        } else if let Some(at) = chores.spent.iter().position(|file| file.file_bytes == self.options.segment_bytes) {
+            // One is kept to become the next spare.
+            self.chores.spent.push(chores.spent.swap_remove(at));
+        }
+        if chores.prepare.is_none() && chores.spent.is_empty() && chores.trims.is_empty() {
+            return None;
+        }
+        let (done, coming) = channel();
+        self.spare_coming = Some(coming);
+        Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, done })
+    }
+
+    /// Does the slow work that is due, here and now.
+    pub fn maintain(&mut self) -> Result<(), LogError> {
+        self.maintenance().map_or(Ok(()), Maintenance::run)
+    }
+
+    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens.
+    pub(crate) fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, LogError>) -> Result<T, LogError> {
+        self.refuse_if_poisoned()?;
+        let result = work(self);
+        self.poisoned = result.is_err();
+        result
+    }
+
+    fn refuse_if_poisoned(&self) -> Result<(), LogError> {
+        if self.poisoned { Err(LogError::Poisoned) } else { Ok(()) }
+    }
+
+    fn write_pending(&mut self) -> Result<(), LogError> {
+        for at in 0..self.pending.finish() {
+            let segment_id = self.pending.group(at).0.segment_id;
+            if segment_id != self.active.layout.segment_id {
+                self.roll()?;
+            }
+            let (header, bytes) = self.pending.group(at);
+            write_group(&mut self.active, header, bytes)?;
+        }
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn write_empty_group(&mut self, kind: GroupKind, first_index: LogIndex) -> Result<(), LogError> {
+        self.pending.append_empty_group(kind, first_index);
+        self.write_pending()
+    }
+
+    /// Begins a segment whose first group says that what older ones hold from `from` on does not count.
+    pub(crate) fn cut_at(&mut self, from: LogIndex) -> Result<(), LogError> {
+        self.pending.restart(from, self.next_segment_id);
+        self.write_empty_group(GroupKind::Cut, from)?;
+        let kept = self.sealed.iter().take_while(|segment| segment.first_index < from).count();
+        self.chores.spent.extend(self.sealed.drain(kept..).map(Segment::into_spent));
+        if let Some(last) = self.sealed.back_mut() {
+            last.end_index = last.end_index.min(from);
+            self.chores.trims.extend(slack(last));
+        }
+        Ok(())
+    }
+
+    /// Makes the spare the active segment. Its header is durable already, so the next group needs no more than any other.
+    fn roll(&mut self) -> Result<(), LogError> {
+        let spare = self.take_spare()?;
+        assert_eq!(spare.header.segment_id, self.next_segment_id, "segments are used in the order of their ids");
+        self.next_segment_id += 1;
+        let segment = spare.into_segment(self.active.end_index);
+        self.sealed.push_back(std::mem::replace(&mut self.active, segment));
+        Ok(())
+    }
+
+    fn take_spare(&mut self) -> Result<Spare<D::File>, LogError> {
+        if let Some(coming) = self.spare_coming.take() {
+            // Waits for the maintenance in progress. When that failed or was dropped, the segment is prepared below.
+            self.spare = self.spare.take().or_else(|| coming.recv().ok());
+        }
+        match self.spare.take() {
+            Some(spare) => Ok(spare),
+            None => Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options).create(&self.disk),
+        }
+    }
+
+    fn collect_spare(&mut self) {
+        let Some(coming) = &self.spare_coming else { return };
+        match coming.try_recv() {
+            Ok(spare) => {
+                self.spare = Some(spare);
+                self.spare_coming = None;
+            }
+            Err(TryRecvError::Disconnected) => self.spare_coming = None,
+            Err(TryRecvError::Empty) => {}
+        }
+    }
+}
+
+/// One write, one sync.
+fn write_group<F: DiskFile>(active: &mut Segment<F>, header: &GroupHeader, bytes: &[u8]) -> Result<(), LogError> {
+    assert_eq!(header.offset, active.end_offset, "groups are written at increasing offsets without gaps");
+    active.file.write_all_at(bytes, header.offset).during("write to", &active.path)?;
+    active.file.sync_data().during("sync", &active.path)?;
+    if header.kind == GroupKind::Cut {
+        active.first_index = header.first_index;
+    }
+    note(&mut active.marks, header.first_index, header.offset);
+    active.end_index = header.end_index();
+    active.end_offset = header.offset + bytes.len() as u64;
+    active.ends_with_seal = header.record_count == 0;
+    Ok(())
+}
+
+/// What to cut off a sealed file when it is mostly empty. A small rest stays, so that the file can be recycled.
+pub(crate) fn slack<F>(sealed: &mut Segment<F>) -> Option<Trim<F>> {
+    if sealed.file_bytes.saturating_sub(sealed.end_offset) <= sealed.file_bytes / 4 {
+        return None;
+    }
+    sealed.file_bytes = sealed.end_offset;
+    sealed.layout.end = sealed.end_offset;
+    Some(Trim { file: std::sync::Arc::clone(&sealed.file), path: sealed.path.clone(), len: sealed.end_offset })
+}
+
+/// Takes the lock of a folder, or says who is in the way.
+pub(crate) fn lock<D: Disk>(disk: &D, dir: &Path, kind: LockKind) -> Result<D::Lock, LogError> {
+    disk.lock_dir(dir, kind).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => LogError::Locked { dir: dir.to_path_buf() },
+        std::io::ErrorKind::NotFound => LogError::NotFound { dir: dir.to_path_buf() },
+        _ => LogError::io("lock", dir, error),
+    })
+}
