@@ -191,21 +191,16 @@ impl Art {
                 }
                 return leaf as usize;
             }
-            let shared = match node.kind() {
-                Kind::Leaf => self.leaves.items[node.index()].key,
-                Kind::Four | Kind::Sixteen | Kind::FortyEight | Kind::Full => self.header(node).prefix,
-            };
-            let differs = match node.kind() {
-                Kind::Leaf => shared ^ key,
-                Kind::Four | Kind::Sixteen | Kind::FortyEight | Kind::Full => shared ^ self.header(node).above(key),
-            };
-            if differs != 0 {
-                return self.split(parent, node, shared, key, differs);
-            }
             if node.kind() == Kind::Leaf {
-                return node.index();
+                let known = self.leaves.items[node.index()].key;
+                return if known == key { node.index() } else { self.split(parent, node, known, key, known ^ key) };
             }
-            let byte = self.header(node).byte(key);
+            let header = self.header(node);
+            let above = header.above(key);
+            if above != header.prefix {
+                return self.split(parent, node, header.prefix, key, header.prefix ^ above);
+            }
+            let byte = header.byte(key);
             match self.child(node, key).or_none() {
                 Some(child) => {
                     parent = Parent::Node(node, byte);

@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::hint::select_unpredictable;
 
-use crate::arena::Slot;
 use crate::price_index::{Level, PriceIndex, Rank};
 
 const WINDOW: usize = 4096;
@@ -290,8 +289,8 @@ impl PriceIndex for Ladder {
     }
 
     #[inline]
-    fn guess_tail(&self, rank: Rank) -> Option<Slot> {
-        self.ring[place_of(rank)].tail
+    fn guess_level(&self, rank: Rank) -> Option<&Level> {
+        Some(&self.ring[place_of(rank)])
     }
 
     fn level_count(&self) -> usize {

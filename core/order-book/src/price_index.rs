@@ -110,9 +110,9 @@ pub trait PriceIndex: Default {
     fn prefetch(&self, rank: Rank) {
         let _ = rank;
     }
-    /// The last order of a level, if that is an array access away; anything otherwise.
+    /// The level of a rank or of another one, if that is an array access away.
     #[inline]
-    fn guess_tail(&self, rank: Rank) -> Option<Slot> {
+    fn guess_level(&self, rank: Rank) -> Option<&Level> {
         let _ = rank;
         None
     }

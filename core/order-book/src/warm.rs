@@ -52,7 +52,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     pub fn warm_order(&self, warmth: Warmth) {
         self.arena.prefetch(self.ids.guess(warmth.tag));
-        self.arena.prefetch(self.sides[warmth.side as usize].displayed.guess_tail(warmth.rank));
+        self.arena.prefetch(self.sides[warmth.side as usize].displayed.guess_level(warmth.rank).and_then(|level| level.tail));
     }
 
     /// Third step; some four commands ahead.

@@ -46,12 +46,14 @@ pub(crate) struct View {
 
 impl<I: PriceIndex> Book for OrderBook<I> {
     fn submit(&mut self, entry: &Entry, band: Band, tape: &mut Tape) -> Result<Placed, Refusal> {
+        look_ahead(self, (entry.owner, entry.client_order_id), entry.side, entry.price);
         OrderBook::submit(self, entry, band, tape)
     }
     fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         OrderBook::collect(self, entry)
     }
     fn cancel(&mut self, (owner, client_order_id): Name) -> Option<OpenOrder> {
+        look_ahead(self, (owner, client_order_id), Side::Buy, PriceTicks::MIN);
         let handle = OrderBook::find(self, owner, client_order_id)?;
         Some(OrderBook::cancel(self, handle))
     }
@@ -110,6 +112,13 @@ impl<I: PriceIndex> Book for OrderBook<I> {
     fn check_invariants(&self) {
         OrderBook::check_invariants(self);
     }
+}
+
+/// What a driver of many commands does beforehand; it may change nothing.
+fn look_ahead<I: PriceIndex>(book: &OrderBook<I>, name: Name, side: Side, price: PriceTicks) {
+    let warmth = book.warm(name.0, name.1, side, price);
+    book.warm_order(warmth);
+    book.warm_neighbours(warmth);
 }
 
 impl Book for NaiveBook {
