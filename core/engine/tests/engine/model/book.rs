@@ -67,8 +67,9 @@ impl Market {
     }
 
     pub fn resting(&self, id: OrderId) -> Resting {
-        let Some(order) = self.orders.iter().find(|o| o.id == id && o.trigger.is_none()) else { return Resting::default() };
-        let shown = if order.display == Display::Hidden { 0 } else { order.slice };
+        let Some(order) = self.orders.iter().find(|o| o.id == id) else { return Resting::default() };
+        let is_seen = order.trigger.is_none() && order.display != Display::Hidden;
+        let shown = if is_seen { order.slice } else { 0 };
         Resting { open: SizeLots::new(order.open), shown: SizeLots::new(shown) }
     }
 
