@@ -1,10 +1,10 @@
 //! One instrument: its book, its phase and prices, and every account's exposure in it.
 
 use walras_ledger::Ledger;
-use walras_order_book::{Band, OrderBook, OwnerId, PriceIndex};
+use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex};
 use walras_types::{
-    AccountId, Amount, AssetId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits, Rounding, Side, SizeLots, TradeId,
-    TradingPhase, parts_per_million,
+    AccountId, Amount, AssetId, ClientOrderId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits, Rounding, Side,
+    SizeLots, TradeId, TradingPhase, parts_per_million,
 };
 
 /// Largest net position, long or short: the widest limit there is, and enforced beneath any wider one, so that sums fit.
@@ -31,6 +31,26 @@ pub(crate) struct MarketState {
     /// The collar last asked for, and the price around which it lies.
     collar: Band,
     collar_center: PriceTicks,
+}
+
+/// An order that comes in, as far as accounting for it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Incoming {
+    pub(crate) order_id: OrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) owner: OwnerId,
+    pub(crate) side: Side,
+    pub(crate) limit: PriceTicks,
+    /// How much of it came in.
+    pub(crate) size: SizeLots,
+}
+
+impl Incoming {
+    #[inline]
+    pub(crate) fn of(entry: &Entry) -> Self {
+        let Entry { order_id, client_order_id, owner, side, price: limit, size, .. } = *entry;
+        Self { order_id, client_order_id, owner, side, limit, size }
+    }
 }
 
 /// What an order has at stake: its reserve and its part in its account's open lots follow from it.
@@ -61,6 +81,13 @@ impl Exposure {
     pub(crate) fn opened(&mut self, side: Side, size: SizeLots) {
         self.open_lots[side as usize] += size.get();
         self.open_orders += 1;
+    }
+
+    /// An open order changes from `old` to `new` lots.
+    #[inline]
+    pub(crate) fn resized(&mut self, side: Side, old: SizeLots, new: SizeLots) {
+        let lots = &mut self.open_lots[side as usize];
+        *lots = *lots - old.get() + new.get();
     }
 
     /// An open order shrinks by `by`, and is gone when nothing is `left`.
@@ -131,13 +158,32 @@ impl MarketState {
         TradeId(self.trade_count)
     }
 
+    /// The quote value of `size` at `price`: [`InstrumentSpec::value`], in two multiplications unless it is astronomically large.
+    #[inline]
+    pub(crate) fn value(&self, price: PriceTicks, size: SizeLots) -> Option<Amount> {
+        let ticks = u128::from(price.get().unsigned_abs()) * u128::from(size.get());
+        match u64::try_from(ticks) {
+            Ok(ticks) => Amount::from_wide(u128::from(ticks) * u128::from(self.spec.tick_value_units)),
+            Err(_) => self.spec.value(price, size),
+        }
+    }
+
     /// What an order of `side` has reserved: a buy order its value and the most that it may owe in fees, in quote; a sell order its
     /// size, in base. It depends on the limit and the open size alone, so it is never stored: whoever shrinks an order computes what
     /// it had and what it has. `None` when it does not fit an amount.
     #[inline]
     pub(crate) fn reserve(&self, side: Side, limit: PriceTicks, open: SizeLots) -> Option<Amount> {
         match side {
-            Side::Buy => self.with_fees(self.spec.value(limit, open)?),
+            Side::Buy => self.reserve_at(side, self.value(limit, open)?, open),
+            Side::Sell => self.spec.base_amount(open),
+        }
+    }
+
+    /// [`Self::reserve`] of an order whose `value` is known.
+    #[inline]
+    pub(crate) fn reserve_at(&self, side: Side, value: Amount, open: SizeLots) -> Option<Amount> {
+        match side {
+            Side::Buy => self.with_fees(value),
             Side::Sell => self.spec.base_amount(open),
         }
     }
@@ -186,9 +232,15 @@ impl MarketState {
     pub(crate) fn exposure_mut(&mut self, account: AccountId) -> &mut Exposure {
         let index = account.0 as usize;
         if index >= self.exposures.len() {
-            self.exposures.resize(index + 1, Exposure::NONE);
+            self.grow_exposures(index + 1);
         }
         &mut self.exposures[index]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_exposures(&mut self, len: usize) {
+        self.exposures.resize(len, Exposure::NONE);
     }
 
     /// The exposure of an account that has an open order here.

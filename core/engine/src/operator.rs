@@ -12,6 +12,8 @@ use walras_wire::{
 use crate::engine::Engine;
 
 impl<I: PriceIndex> Engine<I> {
+    #[cold]
+    #[inline(never)]
     pub(crate) fn create_asset(&mut self, spec: &AssetSpec, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         if spec.asset.0 != self.ledger.asset_count() {
             return Err(RejectReason::IdNotNext);
@@ -28,6 +30,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn create_instrument(&mut self, spec: &InstrumentSpec, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let next = self.markets.len();
         if spec.instrument.0 as usize != next || next == INSTRUMENTS_MAX as usize {
@@ -47,6 +51,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn create_account(&mut self, account: AccountId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         if account.0 != self.ledger.account_count() {
             return Err(RejectReason::IdNotNext);
@@ -59,6 +65,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Setting the status that an account has already is no error, and is told of like any other.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn set_account_status(&mut self, set: &SetAccountStatus, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountStatus { account, status } = *set;
         self.status(account)?;
@@ -72,6 +80,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn deposit(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_transfer(transfer)?;
         self.ledger.deposit(transfer.account, transfer.asset, transfer.amount).map_err(transfer_reason)?;
@@ -79,6 +89,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn withdraw(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_transfer(transfer)?;
         self.ledger.withdraw(transfer.account, transfer.asset, transfer.amount).map_err(transfer_reason)?;
@@ -109,6 +121,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// That there was nothing to collect is no error: zero is told of.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn collect_fees(&mut self, collect: &CollectFees, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let CollectFees { asset, account } = *collect;
         let amount = self.ledger.collect_fees(asset, account).map_err(transfer_reason)?;
@@ -117,6 +131,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Open orders stay, even those that the new limits would not let in.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn set_risk_limits(&mut self, set: &SetRiskLimits, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetRiskLimits { account, instrument, limits } = *set;
         self.status(account)?;

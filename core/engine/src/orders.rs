@@ -2,14 +2,14 @@
 
 use walras_ledger::{Ledger, LedgerError};
 use walras_order_book::{Amended, Entry, Fate, OpenOrder, OwnerId, Placed, PriceIndex, Refusal};
-use walras_types::{AccountId, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
+use walras_types::{AccountId, Amendment, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
     Priority, Resting, StopTriggered,
 };
 
 use crate::engine::Engine;
-use crate::market::{Exposure, Market, MarketState, Stake};
+use crate::market::{Exposure, Incoming, Market, MarketState, Stake};
 use crate::settle::Settler;
 use crate::terms;
 
@@ -43,6 +43,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Cancels by instrument, then as the book does. That there was nothing to cancel is no error: then nothing happens.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn mass_cancel(&mut self, cancel: &MassCancel, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.status(cancel.account)?;
         let markets = match cancel.instrument {
@@ -70,12 +72,8 @@ impl<I: PriceIndex> Engine<I> {
 /// Checks an entry against its account's limits, and says what it must reserve.
 #[inline]
 fn check_limits(market: &mut MarketState, entry: &Entry) -> Result<Amount, RejectReason> {
-    let value = market.spec.value(entry.price, entry.size).ok_or(RejectReason::ValueOverflow)?;
-    let reserve = match entry.side {
-        Side::Buy => market.with_fees(value),
-        Side::Sell => market.spec.base_amount(entry.size),
-    };
-    let reserve = reserve.ok_or(RejectReason::ValueOverflow)?;
+    let value = market.value(entry.price, entry.size).ok_or(RejectReason::ValueOverflow)?;
+    let reserve = market.reserve_at(entry.side, value, entry.size).ok_or(RejectReason::ValueOverflow)?;
     let exposure = *market.exposure_mut(AccountId(entry.owner.0));
     check_order_size(market, &exposure, entry.size)?;
     check_order_value(market, &exposure, value)?;
@@ -120,7 +118,7 @@ impl<I: PriceIndex> Market<I> {
         let trades_before = self.state.trade_count;
         match self.give(ledger, entry, events) {
             Ok(placed) => {
-                let resting = self.placed(ledger, entry, &placed, events);
+                let resting = self.placed(ledger, Incoming::of(entry), &placed, events);
                 if let Event::OrderAccepted(accepted) = &mut events[accepted_at] {
                     accepted.price = price_in_force(&placed);
                     accepted.resting = resting;
@@ -144,27 +142,27 @@ impl<I: PriceIndex> Market<I> {
             return self.book.collect(entry);
         }
         let band = self.state.band;
-        self.book.submit(entry, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(entry))
+        self.book.submit(entry, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(Incoming::of(entry)))
     }
 
     /// Accounts for what became of an entry beside its trades, tells of the rest that is cancelled, and says what stands.
     #[inline]
-    fn placed(&mut self, ledger: &mut Ledger, entry: &Entry, placed: &Placed, events: &mut Vec<Event>) -> Resting {
+    fn placed(&mut self, ledger: &mut Ledger, order: Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
         match placed.fate {
             Fate::Filled => Resting::default(),
             // A stop that waits is open, and shows nothing.
-            Fate::Parked => Resting { open: entry.size, shown: SizeLots::ZERO },
+            Fate::Parked => Resting { open: order.size, shown: SizeLots::ZERO },
             Fate::Rested { open, shown } => {
                 // Repriced: post-only orders rest with less at stake than they came with.
-                if placed.price != entry.price {
+                if placed.price != order.limit {
                     let to = Stake { limit: placed.price, open };
-                    self.state.shrink(ledger, entry.owner, entry.side, Stake { limit: entry.price, open }, to);
+                    self.state.shrink(ledger, order.owner, order.side, Stake { limit: order.limit, open }, to);
                 }
                 Resting { open, shown }
             }
-            Fate::Unfilled { open } => self.cancel_rest(ledger, entry, open, CancelReason::Unfilled, events),
-            Fate::SelfTraded { open } => self.cancel_rest(ledger, entry, open, CancelReason::SelfTrade, events),
-            Fate::Banded { open } => self.cancel_rest(ledger, entry, open, CancelReason::PriceBand, events),
+            Fate::Unfilled { open } => self.cancel_rest(ledger, order, open, CancelReason::Unfilled, events),
+            Fate::SelfTraded { open } => self.cancel_rest(ledger, order, open, CancelReason::SelfTrade, events),
+            Fate::Banded { open } => self.cancel_rest(ledger, order, open, CancelReason::PriceBand, events),
         }
     }
 
@@ -173,20 +171,20 @@ impl<I: PriceIndex> Market<I> {
     fn cancel_rest(
         &mut self,
         ledger: &mut Ledger,
-        entry: &Entry,
+        order: Incoming,
         open: SizeLots,
         reason: CancelReason,
         events: &mut Vec<Event>,
     ) -> Resting {
         if !open.is_zero() {
-            let left = Stake { limit: entry.price, open };
-            self.state.shrink(ledger, entry.owner, entry.side, left, Stake { open: SizeLots::ZERO, ..left });
+            let left = Stake { limit: order.limit, open };
+            self.state.shrink(ledger, order.owner, order.side, left, Stake { open: SizeLots::ZERO, ..left });
         }
         events.push(Event::OrderCancelled(OrderCancelled {
             instrument: self.state.spec.instrument,
-            account: AccountId(entry.owner.0),
-            client_order_id: entry.client_order_id,
-            order_id: entry.order_id,
+            account: AccountId(order.owner.0),
+            client_order_id: order.client_order_id,
+            order_id: order.order_id,
             open,
             reason,
         }));
@@ -219,7 +217,7 @@ impl<I: PriceIndex> Market<I> {
             }));
             match self.give(ledger, &entry, events) {
                 Ok(placed) => {
-                    let standing = self.placed(ledger, &entry, &placed, events);
+                    let standing = self.placed(ledger, Incoming::of(&entry), &placed, events);
                     if let Event::StopTriggered(triggered) = &mut events[triggered_at] {
                         triggered.price = placed.price;
                         triggered.resting = standing;
@@ -236,7 +234,7 @@ impl<I: PriceIndex> Market<I> {
     /// A triggered stop that the book does not take (fill-or-kill, minimum size) is cancelled whole.
     #[cold]
     fn refuse_triggered(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
-        self.cancel_rest(ledger, entry, entry.size, CancelReason::TriggerRefused, events);
+        self.cancel_rest(ledger, Incoming::of(entry), entry.size, CancelReason::TriggerRefused, events);
     }
 
     /// Cancels an account's orders here.
@@ -262,15 +260,12 @@ impl<I: PriceIndex> Market<I> {
         let named = self.book.find(OwnerId(account.0), amend.amendment.client_order_id);
         let handle = named.ok_or(RejectReason::UnknownOrder)?;
         let old = self.book.view(handle);
-        let new = amended(&old, amend.amendment.price, amend.amendment.size)?;
-        self.check_amended(&old, &new)?;
+        let new = amended(&old, &amend.amendment)?;
+        let (had, needs) = self.check_amended(&old, new)?;
 
-        let had = self.state.reserved(old.side, old.price, old.open);
-        let needs = self.state.reserve(new.side, new.price, new.size).ok_or(RejectReason::ValueOverflow)?;
         let asset = self.state.reserve_asset(old.side);
         ledger.adjust_reserve(account, asset, had, needs).map_err(insufficient)?;
-        let lots = &mut self.state.exposure_mut(account).open_lots[old.side as usize];
-        *lots = *lots - old.open.get() + new.size.get();
+        self.state.exposure_of(old.owner).resized(old.side, old.open, new.open);
 
         let amended_at = events.len();
         events.push(Event::OrderAmended(OrderAmended {
@@ -284,10 +279,12 @@ impl<I: PriceIndex> Market<I> {
             resting: Resting::default(),
         }));
         let trades_before = self.state.trade_count;
-        let (price, size) = (Some(new.price), Some(new.size));
+        let (price, size) = (Some(new.limit), Some(new.open));
+        let OpenOrder { order_id, client_order_id, owner, side, .. } = old;
+        let order = Incoming { order_id, client_order_id, owner, side, limit: new.limit, size: new.open };
         let outcome = if self.is_continuous() {
             let band = self.state.band;
-            self.book.amend(handle, price, size, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(&new))
+            self.book.amend(handle, price, size, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(order))
         } else {
             self.book.amend_collected(handle, price, size)
         };
@@ -297,14 +294,13 @@ impl<I: PriceIndex> Market<I> {
                 (price, Priority::Kept, resting(&order), None)
             }
             Ok(Amended::Requeued { placed }) => {
-                let resting = self.placed(ledger, &new, &placed, events);
+                let resting = self.placed(ledger, order, &placed, events);
                 (price_in_force(&placed), Priority::Lost, resting, Some(placed))
             }
             Err(refusal) => {
                 events.truncate(amended_at);
                 ledger.adjust_reserve(account, asset, needs, had).expect("what was moved above moves back");
-                let lots = &mut self.state.exposure_mut(account).open_lots[old.side as usize];
-                *lots = *lots - new.size.get() + old.open.get();
+                self.state.exposure_of(old.owner).resized(old.side, new.open, old.open);
                 return Err(reason(refusal));
             }
         };
@@ -317,63 +313,55 @@ impl<I: PriceIndex> Market<I> {
         Ok(())
     }
 
-    /// Checks what an amendment would make of an order: the collar if its price changes, limits for what grows.
-    fn check_amended(&mut self, old: &OpenOrder, new: &Entry) -> Result<(), RejectReason> {
-        if new.price != old.price {
+    /// Checks what an amendment would make of an order (the collar if its price changes, limits for what grows), and says what it has
+    /// reserved and would have to.
+    #[inline]
+    fn check_amended(&mut self, old: &OpenOrder, new: Stake) -> Result<(Amount, Amount), RejectReason> {
+        if new.limit != old.price {
             let collar = match old.trigger {
                 Some(trigger) => self.state.trigger_collar(trigger),
                 None => self.state.collar(self.book.last_price()),
             };
-            terms::within(collar, new.price)?;
+            terms::within(collar, new.limit)?;
         }
         let market = &self.state;
-        let value = market.spec.value(new.price, new.size).ok_or(RejectReason::ValueOverflow)?;
-        let had = market.spec.value(old.price, old.open).expect("an open order's value was checked when it entered");
+        let value = market.value(new.limit, new.open).ok_or(RejectReason::ValueOverflow)?;
+        let had = market.value(old.price, old.open).expect("an open order's value was checked when it entered");
         let exposure = market.exposure(AccountId(old.owner.0));
-        if new.size > old.open {
-            check_order_size(market, &exposure, new.size)?;
+        if new.open > old.open {
+            check_order_size(market, &exposure, new.open)?;
         }
         if value > had {
             check_order_value(market, &exposure, value)?;
         }
-        if new.size > old.open {
-            market.check_position(&exposure, new.side, new.size - old.open)?;
+        if new.open > old.open {
+            market.check_position(&exposure, old.side, new.open - old.open)?;
         }
-        Ok(())
+        let needs = market.reserve_at(old.side, value, new.open).ok_or(RejectReason::ValueOverflow)?;
+        let had = market.reserve_at(old.side, had, old.open).expect("an open order's reserve was checked when it entered");
+        Ok((had, needs))
     }
 }
 
-/// The order that an amendment asks for.
-fn amended(old: &OpenOrder, price: Option<PriceTicks>, size: Option<SizeLots>) -> Result<Entry, RejectReason> {
+/// The limit and size that an amendment asks for.
+#[inline]
+fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason> {
     // A stop of which nothing can rest becomes a market order at its collar's end, or a stop-limit alike: that price stays.
     let price_is_fixed = old.trigger.is_some() && !terms::can_rest(old.time_in_force);
-    if price.is_some() && price_is_fixed {
+    if amendment.price.is_some() && price_is_fixed {
         return Err(RejectReason::AmendInvalid);
     }
-    let (new_price, new_size) = (price.unwrap_or(old.price), size.unwrap_or(old.open));
-    if (new_price, new_size) == (old.price, old.open) {
+    let new = Stake { limit: amendment.price.unwrap_or(old.price), open: amendment.size.unwrap_or(old.open) };
+    if new == (Stake { limit: old.price, open: old.open }) {
         return Err(RejectReason::AmendInvalid);
     }
-    if SizeLots::order_size(new_size.get()).is_none() {
+    if SizeLots::order_size(new.open.get()).is_none() {
         return Err(RejectReason::SizeOutOfRange);
     }
-    if old.min_size.is_some_and(|min_size| min_size > new_size) {
+    if old.min_size.is_some_and(|min_size| min_size > new.open) {
         return Err(RejectReason::MinSizeInvalid);
     }
-    Ok(Entry {
-        order_id: old.order_id,
-        client_order_id: old.client_order_id,
-        owner: old.owner,
-        side: old.side,
-        price: new_price,
-        size: new_size,
-        time_in_force: old.time_in_force,
-        post_only: old.post_only,
-        display: old.display,
-        min_size: old.min_size,
-        self_trade: old.self_trade,
-        trigger: old.trigger,
-    })
+    Ok(new)
 }
 
 /// The limit that an order stands or traded with; a stop that waits has none yet.

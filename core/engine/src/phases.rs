@@ -18,6 +18,8 @@ use crate::market::Market;
 use crate::settle::Settler;
 
 impl<I: PriceIndex> Engine<I> {
+    #[cold]
+    #[inline(never)]
     pub(crate) fn set_trading_phase(&mut self, set: &SetTradingPhase, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let index = self.market_index(set.instrument)?;
         let market = &mut self.markets[index];

@@ -1,11 +1,11 @@
 //! What the book reports, turned into moved funds, changed exposures and events. It borrows everything but the book.
 
 use walras_ledger::{Ledger, Settlement};
-use walras_order_book::{BookEvents, Entry, Fill, OpenOrder, Party, RemovalCause};
+use walras_order_book::{BookEvents, Fill, OpenOrder, Party, RemovalCause};
 use walras_types::{AccountId, Amount, OrderId, PriceTicks, Rounding, Side, SizeLots, parts_per_million};
 use walras_wire::{CancelReason, Event, OrderCancelled, OrderReduced, OrderReplenished, Resting, TradeParty, Traded};
 
-use crate::market::{MarketState, Stake};
+use crate::market::{Incoming, MarketState, Stake};
 
 /// Listens to one book through one operation.
 pub(crate) struct Settler<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct Settler<'a> {
     pub(crate) market: &'a mut MarketState,
     pub(crate) events: &'a mut Vec<Event>,
     /// The order that comes in, reserved for and counted as open already.
-    taker: Option<&'a Entry>,
+    taker: Option<Incoming>,
     /// What many cancels at once are for.
     mass_reason: CancelReason,
 }
@@ -27,8 +27,8 @@ impl<'a> Settler<'a> {
 
     /// For an order that comes in.
     #[inline]
-    pub(crate) fn with_taker(mut self, entry: &'a Entry) -> Self {
-        self.taker = Some(entry);
+    pub(crate) fn with_taker(mut self, order: Incoming) -> Self {
+        self.taker = Some(order);
         self
     }
 
@@ -42,7 +42,7 @@ impl<'a> Settler<'a> {
     #[inline]
     fn settle(&mut self, price: PriceTicks, size: SizeLots, bought: &Party, sold: &Party, fees: [i32; 2]) -> [i64; 2] {
         let fits = "a trade's value is at most that of the buy order, which was checked when it entered";
-        let value = self.market.spec.value(price, size).expect(fits);
+        let value = self.market.value(price, size).expect(fits);
         let base_amount = self.market.spec.base_amount(size).expect("a trade's base is part of what the seller reserved");
         // What the buyer had reserved for this: f(L, a) - f(L, a - q), where f(L, a) = V(L, a) + ceil(w * V(L, a)) with limit L, open
         // lots a, value V and w the higher of both fee rates, or zero. It covers V(p, q) + floor(r * V(p, q)) for every p <= L and
@@ -158,7 +158,7 @@ impl BookEvents for Settler<'_> {
     /// The incoming order's own event says what stands of it in the end, so this only accounts.
     fn taker_reduced(&mut self, by: SizeLots, open: SizeLots) {
         let taker = self.taker.expect("only an order that comes in is a taker");
-        let left = Stake { limit: taker.price, open };
+        let left = Stake { limit: taker.limit, open };
         self.market.shrink(self.ledger, taker.owner, taker.side, Stake { open: open + by, ..left }, left);
     }
 

@@ -130,7 +130,7 @@ fn side(side: Side) -> &'static str {
 }
 
 fn standing(price: Option<PriceTicks>, resting: Resting) -> String {
-    let Some(price) = price else { return "waits".into() };
+    let Some(price) = price else { return format!("waits with {}", resting.open) };
     let shown = if resting.shown == resting.open { String::new() } else { format!(" shows {}", resting.shown) };
     format!("@{price} rests {}{shown}", resting.open)
 }

@@ -68,7 +68,7 @@ impl Market {
 
     pub fn resting(&self, id: OrderId) -> Resting {
         let Some(order) = self.orders.iter().find(|o| o.id == id) else { return Resting::default() };
-        let is_seen = order.display != Display::Hidden && order.trigger.is_none();
+        let is_seen = order.trigger.is_none() && order.display != Display::Hidden;
         let shown = if is_seen { order.slice } else { 0 };
         Resting { open: SizeLots::new(order.open), shown: SizeLots::new(shown) }
     }

@@ -185,7 +185,7 @@ fn mass_cancel_takes_all_or_one_side() {
         A buy 1 @91 #3
             accepted A#3 buy 1 @91 rests 1
         A sell 1 stop=80 #4
-            accepted A#4 sell 1 waits
+            accepted A#4 sell 1 waits with 1
         B buy 1 @90 #1
             accepted B#1 buy 1 @90 rests 1
         A cancel all buys

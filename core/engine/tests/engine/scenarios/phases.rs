@@ -13,7 +13,7 @@ fn a_day_order_ends_with_the_day() {
         A buy 1 @99 #2
             accepted A#2 buy 1 @99 rests 1
         A sell 1 @105 stop=90 day #3
-            accepted A#3 sell 1 waits
+            accepted A#3 sell 1 waits with 1
         A sell 1 @85 stop=90 day #3
             rejected DuplicateClientOrderId
         phase Closed
@@ -63,7 +63,7 @@ fn the_collar_follows_the_market_and_the_band_stays() {
         C sell 1 @90 stop=101 #2
             rejected PriceOutsideCollar
         C sell 1 @91 stop=101 #2
-            accepted C#2 sell 1 waits
+            accepted C#2 sell 1 waits with 1
         ",
     );
 }
@@ -78,7 +78,7 @@ fn a_trade_beyond_the_band_halts_first() {
         A sell 1 @106 #2
             accepted A#2 sell 1 @106 rests 1
         C buy 1 stop=105 #1
-            accepted C#1 buy 1 waits
+            accepted C#1 buy 1 waits with 1
         B buy 3 @106 #1
             accepted B#1 buy 3 @106 rests 0
             trade 1 @105 A#1 left 0, B#1 left 2
@@ -133,9 +133,9 @@ fn stops_wait_through_a_halt() {
         A sell 1 @106 #2
             accepted A#2 sell 1 @106 rests 1
         B buy 1 @106 stop=105 #1
-            accepted B#1 buy 1 waits
+            accepted B#1 buy 1 waits with 1
         B buy 1 @105 stop=105 #2
-            accepted B#2 buy 1 waits
+            accepted B#2 buy 1 waits with 1
         C buy 1 @105 #1
             accepted C#1 buy 1 @105 rests 0
             trade 1 @105 A#1 left 0, C#1 left 0
@@ -177,7 +177,7 @@ fn the_opening_auction_trades_at_one_price() {
         A buy 1 @100 min=1 #2
             rejected PhaseNoImmediate
         D sell 1 stop=105 #2
-            accepted D#2 sell 1 waits
+            accepted D#2 sell 1 waits with 1
         phase OpeningAuction
             phase OpeningAuction by Operator
         B sell 4 @105 #2
@@ -323,7 +323,7 @@ fn stops_enter_after_the_uncross() {
         phase PreOpen
             phase PreOpen by Operator
         A buy 2 @110 stop=104 #1
-            accepted A#1 buy 2 waits
+            accepted A#1 buy 2 waits with 2
         B sell 3 @105 #1
             accepted B#1 sell 3 @105 rests 3
         C buy 1 @105 #1

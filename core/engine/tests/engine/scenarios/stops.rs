@@ -9,9 +9,9 @@ fn a_stop_enters_when_a_trade_touches_its_trigger() {
         plain(),
         "
         A sell 2 stop=95 #1
-            accepted A#1 sell 2 waits
+            accepted A#1 sell 2 waits with 2
         A sell 2 @94 stop=94 #2
-            accepted A#2 sell 2 waits
+            accepted A#2 sell 2 waits with 2
         ? A
             196 BTC and 4 reserved, 10000 USD, net 0
         B buy 3 @96 #1
@@ -50,9 +50,9 @@ fn stops_cascade_in_the_order_in_which_they_are_touched() {
         A buy 1 @97 #4
             accepted A#4 buy 1 @97 rests 1
         B sell 1 stop=99 #1
-            accepted B#1 sell 1 waits
+            accepted B#1 sell 1 waits with 1
         C sell 1 stop=100 #1
-            accepted C#1 sell 1 waits
+            accepted C#1 sell 1 waits with 1
         D sell 1 @100 #1
             accepted D#1 sell 1 @100 rests 0
             trade 1 @100 A#1 left 0, D#1 left 0
@@ -98,7 +98,7 @@ fn a_stop_that_the_book_refuses_is_cancelled() {
         plain(),
         "
         A buy 5 @95 stop=101 fok #1
-            accepted A#1 buy 5 waits
+            accepted A#1 buy 5 waits with 5
         B sell 1 @101 #1
             accepted B#1 sell 1 @101 rests 1
         C buy 1 @101 #1
@@ -122,15 +122,15 @@ fn a_stop_waits_until_cancelled_and_its_price_is_the_collars() {
         A sell 2 stop=95 till=90 #1
             rejected TimeInForceInvalid
         A sell 2 stop=95 #1
-            accepted A#1 sell 2 waits
+            accepted A#1 sell 2 waits with 2
         A amend #1 @90
             rejected AmendInvalid
         A amend #1 size=1
-            amended A#1 waits, priority Kept
+            amended A#1 waits with 1, priority Kept
         A sell 2 @80 stop=95 #2
-            accepted A#2 sell 2 waits
+            accepted A#2 sell 2 waits with 2
         A amend #2 @81
-            amended A#2 waits, priority Kept
+            amended A#2 waits with 2, priority Kept
         A cancel all
             cancelled A#1 1 MassCancelled
             cancelled A#2 2 MassCancelled
