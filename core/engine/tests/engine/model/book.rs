@@ -121,10 +121,9 @@ impl Model {
         Ok(State::Stands)
     }
 
-    /// Matches until nothing can, and says how much traded. What trades after a decrement does not count: to fill-or-kill and minimum
-    /// sizes an order of one's own ends the book, unless it gives way.
+    /// Matches until nothing can, and says how much traded: what a decrement takes does not count.
     fn match_order(&mut self, m: usize, taker: &mut Order, events: &mut Vec<Event>) -> (State, u64) {
-        let (mut traded, mut counts) = (0, true);
+        let mut traded = 0;
         loop {
             if taker.open == 0 {
                 return (State::Filled, traded);
@@ -140,7 +139,6 @@ impl Model {
             }
             if maker.account == taker.account && taker.self_trade != SelfTrade::Allow {
                 if taker.self_trade == SelfTrade::Decrement {
-                    counts = false;
                     self.decrement(m, taker, &maker, events);
                     if taker.open == 0 {
                         return (State::SelfTraded, traded);
@@ -157,7 +155,7 @@ impl Model {
             }
             let size = maker.slice.min(taker.open);
             taker.open -= size;
-            traded += if counts { size } else { 0 };
+            traded += size;
             let fees = self.markets[m].spec.fees;
             let maker = self.consume(m, maker.id, size);
             self.trade(m, maker.price, size, (&maker, fees.maker_ppm), (taker, fees.taker_ppm), events);
