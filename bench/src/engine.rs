@@ -162,3 +162,104 @@ pub fn serial(records: &[Record], rounds: usize) {
     }
     println!("size of Command {} Event {}", size_of::<Command>(), size_of::<Event>());
 }
+
+/// Counts what a client would see.
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    trades: u64,
+    volume: u64,
+    rejects: u64,
+    events: u64,
+}
+
+impl Answer {
+    #[inline]
+    fn see(&mut self, event: &Event) {
+        self.events += 1;
+        match event {
+            Event::Traded(t) => {
+                self.trades += 1;
+                self.volume += t.size.get();
+            }
+            Event::Rejected(_) => self.rejects += 1,
+            _ => {}
+        }
+    }
+}
+
+/// A client core that sends commands and reads events, and an engine core.
+pub fn pipeline(records: &[Record], rounds: usize) {
+    let commands = commands(records, SelfTrade::CancelNewest);
+    let users = 1 + records.iter().map(|r| r.user).max().unwrap_or(0);
+    let mut times = Vec::new();
+    let mut answer = Answer::default();
+    for _ in 0..rounds {
+        let mut engine: Engine = Engine::new();
+        let mut index = LogIndex(venue(&mut engine, users));
+        let (mut command_in, mut command_out) = rtrb::RingBuffer::<Command>::new(1024);
+        let (mut event_in, mut event_out) = rtrb::RingBuffer::<Event>::new(4096);
+        let count = commands.len();
+        let worker = std::thread::spawn(move || {
+            let mut events: Vec<Event> = Vec::with_capacity(4096);
+            let mut done = 0;
+            while done < count {
+                let ready = command_out.slots().min(64);
+                if ready == 0 {
+                    std::hint::spin_loop();
+                    continue;
+                }
+                let chunk = command_out.read_chunk(ready).expect("ready");
+                let (first, second) = chunk.as_slices();
+                for part in [first, second] {
+                    for (at, command) in part.iter().enumerate() {
+                        if let Some(ahead) = part.get(at + 4) {
+                            let lines: &[[u8; 64]; 2] = unsafe { std::mem::transmute(ahead) };
+                            walras_types::prefetch(&lines[0]);
+                            walras_types::prefetch(&lines[1]);
+                        }
+                        index = index.next();
+                        engine.apply(index, TimeNs(2), command, &mut events);
+                    }
+                }
+                chunk.commit_all();
+                done += ready;
+                let mut sent = 0;
+                while sent < events.len() {
+                    let room = event_in.slots().min(events.len() - sent);
+                    if room == 0 {
+                        std::hint::spin_loop();
+                        continue;
+                    }
+                    let chunk = event_in.write_chunk_uninit(room).expect("room");
+                    chunk.fill_from_iter(events[sent..sent + room].iter().copied());
+                    sent += room;
+                }
+                events.clear();
+            }
+        });
+        answer = Answer::default();
+        let start = Instant::now();
+        let mut sent = 0;
+        loop {
+            let room = command_in.slots().min(count - sent).min(64);
+            if room > 0 {
+                let chunk = command_in.write_chunk_uninit(room).expect("room");
+                chunk.fill_from_iter(commands[sent..sent + room].iter().copied());
+                sent += room;
+            }
+            let ready = event_out.slots();
+            if ready > 0 {
+                let chunk = event_out.read_chunk(ready).expect("ready");
+                let (first, second) = chunk.as_slices();
+                first.iter().chain(second).for_each(|event| answer.see(event));
+                chunk.commit_all();
+            } else if sent == count && worker.is_finished() && event_out.slots() == 0 {
+                break;
+            }
+        }
+        times.push(count as f64 / start.elapsed().as_secs_f64() / 1e6);
+        worker.join().expect("the engine thread ends");
+    }
+    times.sort_by(f64::total_cmp);
+    println!("pipeline: median {:.2} best {:.2} M/s  {answer:?}", times[times.len() / 2], times[times.len() - 1]);
+}
