@@ -116,9 +116,10 @@ impl<I: PriceIndex> Market<I> {
             resting: Resting::default(),
         }));
         let trades_before = self.state.trade_count;
-        match self.give(ledger, entry, events) {
+        let order = Incoming::of(entry);
+        match self.give(ledger, entry, &order, events) {
             Ok(placed) => {
-                let resting = self.placed(ledger, Incoming::of(entry), &placed, events);
+                let resting = self.placed(ledger, &order, &placed, events);
                 if let Event::OrderAccepted(accepted) = &mut events[accepted_at] {
                     accepted.price = price_in_force(&placed);
                     accepted.resting = resting;
@@ -137,26 +138,24 @@ impl<I: PriceIndex> Market<I> {
 
     /// Gives an entry that is reserved for to the book, to match or to collect.
     #[inline]
-    fn give(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) -> Result<Placed, Refusal> {
+    fn give(&mut self, ledger: &mut Ledger, entry: &Entry, order: &Incoming, events: &mut Vec<Event>) -> Result<Placed, Refusal> {
         if !self.is_continuous() {
             return self.book.collect(entry);
         }
         let band = self.state.band;
-        self.book.submit(entry, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(Incoming::of(entry)))
+        self.book.submit(entry, band, &mut Settler::taking(order, ledger, &mut self.state, events))
     }
 
-    /// Accounts for what became of an entry beside its trades, tells of the rest that is cancelled, and says what stands.
+    /// Accounts for what became of an order beside its trades, tells of the rest that is cancelled, and says what is left of it.
     #[inline]
-    fn placed(&mut self, ledger: &mut Ledger, order: Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
+    fn placed(&mut self, ledger: &mut Ledger, order: &Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
         match placed.fate {
             Fate::Filled => Resting::default(),
             // A stop that waits is open, and shows nothing.
             Fate::Parked => Resting { open: order.size, shown: SizeLots::ZERO },
             Fate::Rested { open, shown } => {
-                // Repriced: post-only orders rest with less at stake than they came with.
                 if placed.price != order.limit {
-                    let to = Stake { limit: placed.price, open };
-                    self.state.shrink(ledger, order.owner, order.side, Stake { limit: order.limit, open }, to);
+                    self.repriced(ledger, order, placed.price, open);
                 }
                 Resting { open, shown }
             }
@@ -166,12 +165,21 @@ impl<I: PriceIndex> Market<I> {
         }
     }
 
+    /// Accounts for a post-only order that rests at a better price, hence with less at stake, than it came with.
+    #[cold]
+    #[inline(never)]
+    fn repriced(&mut self, ledger: &mut Ledger, order: &Incoming, price: PriceTicks, open: SizeLots) {
+        let from = Stake { limit: order.limit, open };
+        self.state.shrink(ledger, order.owner, order.side, from, Stake { limit: price, open });
+    }
+
     /// Accounts for and tells of an incoming order of which `open` is left, none of it in the book. `open` is zero for an order that
     /// self-trade prevention shrank to nothing, and which is gone from its account's open orders already.
+    #[inline(never)]
     fn cancel_rest(
         &mut self,
         ledger: &mut Ledger,
-        order: Incoming,
+        order: &Incoming,
         open: SizeLots,
         reason: CancelReason,
         events: &mut Vec<Event>,
@@ -215,9 +223,10 @@ impl<I: PriceIndex> Market<I> {
                 price: entry.price,
                 resting: Resting::default(),
             }));
-            match self.give(ledger, &entry, events) {
+            let order = Incoming::of(&entry);
+            match self.give(ledger, &entry, &order, events) {
                 Ok(placed) => {
-                    let standing = self.placed(ledger, Incoming::of(&entry), &placed, events);
+                    let standing = self.placed(ledger, &order, &placed, events);
                     if let Event::StopTriggered(triggered) = &mut events[triggered_at] {
                         triggered.price = placed.price;
                         triggered.resting = standing;
@@ -234,7 +243,7 @@ impl<I: PriceIndex> Market<I> {
     /// A triggered stop that the book does not take (fill-or-kill, minimum size) is cancelled whole.
     #[cold]
     fn refuse_triggered(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
-        self.cancel_rest(ledger, Incoming::of(entry), entry.size, CancelReason::TriggerRefused, events);
+        self.cancel_rest(ledger, &Incoming::of(entry), entry.size, CancelReason::TriggerRefused, events);
     }
 
     /// Cancels an account's orders here.
@@ -247,7 +256,7 @@ impl<I: PriceIndex> Market<I> {
         events: &mut Vec<Event>,
     ) {
         if self.state.exposure(account).open_orders > 0 {
-            let mut settler = Settler::new(ledger, &mut self.state, events).cancelling(reason);
+            let mut settler = Settler::cancelling(reason, ledger, &mut self.state, events);
             self.book.cancel_all(OwnerId(account.0), side, &mut settler);
         }
     }
@@ -284,7 +293,7 @@ impl<I: PriceIndex> Market<I> {
         let order = Incoming { order_id, client_order_id, owner, side, limit: new.limit, size: new.open };
         let outcome = if self.is_continuous() {
             let band = self.state.band;
-            self.book.amend(handle, price, size, band, &mut Settler::new(ledger, &mut self.state, events).with_taker(order))
+            self.book.amend(handle, price, size, band, &mut Settler::taking(&order, ledger, &mut self.state, events))
         } else {
             self.book.amend_collected(handle, price, size)
         };
@@ -294,7 +303,7 @@ impl<I: PriceIndex> Market<I> {
                 (price, Priority::Kept, resting(&order), None)
             }
             Ok(Amended::Requeued { placed }) => {
-                let resting = self.placed(ledger, order, &placed, events);
+                let resting = self.placed(ledger, &order, &placed, events);
                 (price_in_force(&placed), Priority::Lost, resting, Some(placed))
             }
             Err(refusal) => {

@@ -13,7 +13,7 @@ pub(crate) struct Settler<'a> {
     pub(crate) market: &'a mut MarketState,
     pub(crate) events: &'a mut Vec<Event>,
     /// The order that comes in, reserved for and counted as open already.
-    taker: Option<Incoming>,
+    taker: Option<&'a Incoming>,
     /// What many cancels at once are for.
     mass_reason: CancelReason,
 }
@@ -22,20 +22,29 @@ impl<'a> Settler<'a> {
     /// For operations without an incoming order.
     #[inline]
     pub(crate) fn new(ledger: &'a mut Ledger, market: &'a mut MarketState, events: &'a mut Vec<Event>) -> Self {
-        Self { ledger, market, events, taker: None, mass_reason: CancelReason::MassCancelled }
+        Self::cancelling(CancelReason::MassCancelled, ledger, market, events)
+    }
+
+    /// For cancelling many orders for `mass_reason`.
+    #[inline]
+    pub(crate) fn cancelling(
+        mass_reason: CancelReason,
+        ledger: &'a mut Ledger,
+        market: &'a mut MarketState,
+        events: &'a mut Vec<Event>,
+    ) -> Self {
+        Self { ledger, market, events, taker: None, mass_reason }
     }
 
     /// For an order that comes in.
     #[inline]
-    pub(crate) fn with_taker(mut self, order: Incoming) -> Self {
-        self.taker = Some(order);
-        self
-    }
-
-    /// For cancelling many orders for `reason`.
-    pub(crate) fn cancelling(mut self, reason: CancelReason) -> Self {
-        self.mass_reason = reason;
-        self
+    pub(crate) fn taking(
+        taker: &'a Incoming,
+        ledger: &'a mut Ledger,
+        market: &'a mut MarketState,
+        events: &'a mut Vec<Event>,
+    ) -> Self {
+        Self { ledger, market, events, taker: Some(taker), mass_reason: CancelReason::MassCancelled }
     }
 
     /// Moves the funds of one trade. `bought` and `sold` are the orders with what is left of each after it.

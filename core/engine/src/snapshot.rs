@@ -21,16 +21,13 @@ const SNAPSHOT_VERSION: u16 = 1;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreError {
     /// The hash at the end is not that of the bytes.
-    #[error("the snapshot is damaged or cut: its hash does not match; use an older one and replay more of the log")]
     Damaged,
     /// Intact bytes of something else.
-    #[error("this is no snapshot of an engine: check the file's name")]
     NotASnapshot,
     /// A snapshot of another version.
-    #[error("the snapshot is of version {snapshot}.{wire}: restore it with the program that wrote it, or replay the log")]
     Version {
         /// Its snapshot version.
         snapshot: u16,
@@ -38,17 +35,56 @@ pub enum RestoreError {
         wire: u16,
     },
     /// The bytes end early or hold a value out of range.
-    #[error("the snapshot does not decode ({0}); the program that wrote it is at fault: replay the log instead")]
-    Decode(#[from] DecodeError),
+    Decode(DecodeError),
     /// The ledger's part is wrong.
-    #[error("the snapshot's ledger is wrong ({0}); the program that wrote it is at fault: replay the log instead")]
-    Ledger(#[from] walras_ledger::RestoreError),
+    Ledger(walras_ledger::RestoreError),
     /// A book's part is wrong.
-    #[error("the snapshot's book is wrong ({0}); the program that wrote it is at fault: replay the log instead")]
     Book(walras_order_book::RestoreError),
     /// The parts contradict each other.
-    #[error("the snapshot contradicts itself ({0}); the program that wrote it is at fault: replay the log instead")]
     Contradiction(&'static str),
+}
+
+impl std::fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Damaged => {
+                f.write_str("the snapshot is damaged or cut: its hash does not match; use an older one and replay more of the log")
+            }
+            Self::NotASnapshot => f.write_str("this is no snapshot of an engine: check the file's name"),
+            Self::Version { snapshot, wire } => write!(
+                f,
+                "the snapshot is of version {snapshot}.{wire}: restore it with the program that wrote it, or replay the log"
+            ),
+            Self::Decode(source) => {
+                write!(f, "the snapshot does not decode ({source}); the program that wrote it is at fault: replay the log instead")
+            }
+            Self::Ledger(source) => write!(
+                f,
+                "the snapshot's ledger is wrong ({source}); the program that wrote it is at fault: replay the log instead"
+            ),
+            Self::Book(source) => {
+                write!(f, "the snapshot's book is wrong ({source}); the program that wrote it is at fault: replay the log instead")
+            }
+            Self::Contradiction(source) => write!(
+                f,
+                "the snapshot contradicts itself ({source}); the program that wrote it is at fault: replay the log instead"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+impl From<DecodeError> for RestoreError {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
+}
+
+impl From<walras_ledger::RestoreError> for RestoreError {
+    fn from(error: walras_ledger::RestoreError) -> Self {
+        Self::Ledger(error)
+    }
 }
 
 impl Engine {

@@ -13,30 +13,43 @@ pub struct Balance {
 }
 
 /// Why the ledger refused. Nothing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerError {
     /// The account was never created.
-    #[error("there is no such account: create it first")]
     UnknownAccount,
     /// The asset was never created.
-    #[error("there is no such asset: create it first")]
     UnknownAsset,
     /// As many accounts or assets as the limits allow.
-    #[error("the ledger holds as many accounts or assets as it can: see the limits in walras-types")]
     Full,
     /// Less is available than asked.
-    #[error("the available balance does not cover the amount: ask for less, or deposit")]
     InsufficientAvailable,
     /// Less is reserved than asked.
-    #[error("less is reserved than the amount: the caller's reserves and the ledger's disagree")]
     InsufficientReserved,
     /// The supply would exceed an amount's range.
-    #[error("the asset's supply would exceed the largest amount: deposit less")]
     SupplyOverflow,
     /// What a trade moves does not add up: see [`Settlement`].
-    #[error("the trade's value and fees do not fit what it reserved, or its assets are the same: compute them anew")]
     SettlementInvalid,
 }
+
+impl std::fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::UnknownAccount => f.write_str("there is no such account: create it first"),
+            Self::UnknownAsset => f.write_str("there is no such asset: create it first"),
+            Self::Full => f.write_str("the ledger holds as many accounts or assets as it can: see the limits in walras-types"),
+            Self::InsufficientAvailable => f.write_str("the available balance does not cover the amount: ask for less, or deposit"),
+            Self::InsufficientReserved => {
+                f.write_str("less is reserved than the amount: the caller's reserves and the ledger's disagree")
+            }
+            Self::SupplyOverflow => f.write_str("the asset's supply would exceed the largest amount: deposit less"),
+            Self::SettlementInvalid => {
+                f.write_str("the trade's value and fees do not fit what it reserved, or its assets are the same: compute them anew")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LedgerError {}
 
 /// One trade: `base_amount` of `base` goes from the seller to the buyer, `value` of `quote` the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

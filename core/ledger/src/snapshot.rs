@@ -9,18 +9,27 @@ use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
 use crate::ledger::{Balance, Column, Ledger};
 
 /// Why bytes are not a ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreError {
     /// Too few or too many bytes for the counts they announce.
-    #[error("the ledger's bytes are cut, or longer than they say: use another snapshot")]
     Length,
     /// A count or amount beyond its limit.
-    #[error("the ledger's bytes hold a number beyond its limit: use another snapshot")]
     OutOfRange,
     /// The balances and fees of an asset are not its supply.
-    #[error("the ledger's balances do not add up to the supply: use another snapshot")]
     Unbalanced,
 }
+
+impl std::fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Length => f.write_str("the ledger's bytes are cut, or longer than they say: use another snapshot"),
+            Self::OutOfRange => f.write_str("the ledger's bytes hold a number beyond its limit: use another snapshot"),
+            Self::Unbalanced => f.write_str("the ledger's balances do not add up to the supply: use another snapshot"),
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
 
 impl Ledger {
     /// How many bytes [`Self::snapshot`] gives.
