@@ -168,6 +168,9 @@ fn main() {
             let mut warm = [Warmth::default(); 16];
             for n in fill..records.len() {
                 let r = &records[n];
+                if let Some(f) = records.get(n + 48) {
+                    prefetch(f);
+                }
                 if look && book.wants_warming() {
                     if let Some(f) = records.get(n + 12) {
                         let owner = OwnerId(f.user);

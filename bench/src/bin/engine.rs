@@ -10,5 +10,7 @@ fn main() {
     let rounds: usize = std::env::args().nth(2).map_or(5, |s| s.parse().unwrap());
     let records = records::read(path.as_ref()).unwrap();
     engine::serial(&records, rounds);
-    engine::pipeline(&records, rounds);
+    if std::env::args().nth(3).is_none() {
+        engine::pipeline(&records, rounds);
+    }
 }
