@@ -3,8 +3,8 @@
 use walras_ledger::Ledger;
 use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex};
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits, Rounding, Side,
-    SizeLots, TradeId, TradingPhase, parts_per_million,
+    AccountId, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
+    Rounding, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
 };
 
 /// Largest net position, long or short: the widest limit there is, and enforced beneath any wider one, so that sums fit.
@@ -25,12 +25,22 @@ pub(crate) struct MarketState {
     /// Prices at which the market may trade, around the reference price.
     pub(crate) band: Band,
     pub(crate) trade_count: u64,
+    /// By side.
+    reserve_rules: [ReserveRule; 2],
     /// Limits of accounts that have their own, in no order; [`Exposure::limits_index`] points here.
     pub(crate) own_limits: Vec<RiskLimits>,
     exposures: Vec<Exposure>,
     /// The collar last asked for, and the price around which it lies.
     collar: Band,
     collar_center: PriceTicks,
+}
+
+/// What orders of one side reserve.
+#[derive(Clone, Copy, Debug)]
+struct ReserveRule {
+    asset: AssetId,
+    /// The most that an order may owe in fees beside what it exchanges. A seller's fee comes out of its proceeds.
+    fee_ppm: u32,
 }
 
 /// An order that comes in, as far as accounting for it goes.
@@ -123,6 +133,10 @@ impl MarketState {
             reference_price: center,
             band: around(center, spec.band_ppm),
             trade_count: 0,
+            reserve_rules: [
+                ReserveRule { asset: spec.quote, fee_ppm: worst_ppm(spec.fees) },
+                ReserveRule { asset: spec.base, fee_ppm: 0 },
+            ],
             own_limits: Vec::new(),
             exposures: Vec::new(),
             collar: around(center, spec.collar_ppm),
@@ -170,28 +184,19 @@ impl MarketState {
 
     /// What an order of `side` has reserved: a buy order its value and the most that it may owe in fees, in quote; a sell order its
     /// size, in base. It depends on the limit and the open size alone, so it is never stored: whoever shrinks an order computes what
-    /// it had and what it has. `None` when it does not fit an amount.
+    /// it had and what it has. `None` when that, the value or the base does not fit an amount.
     #[inline]
     pub(crate) fn reserve(&self, side: Side, limit: PriceTicks, open: SizeLots) -> Option<Amount> {
-        match side {
-            Side::Buy => self.reserve_at(side, self.value(limit, open)?, open),
-            Side::Sell => self.spec.base_amount(open),
-        }
+        self.reserve_at(side, self.value(limit, open)?, open)
     }
 
     /// [`Self::reserve`] of an order whose `value` is known.
     #[inline]
     pub(crate) fn reserve_at(&self, side: Side, value: Amount, open: SizeLots) -> Option<Amount> {
-        match side {
-            Side::Buy => self.with_fees(value),
-            Side::Sell => self.spec.base_amount(open),
-        }
-    }
-
-    /// A buy order's `value` and the most that it may owe in fees on it.
-    #[inline]
-    pub(crate) fn with_fees(&self, value: Amount) -> Option<Amount> {
-        value.checked_add(self.spec.fees.reserve_on(value))
+        // Whether the next command buys or sells is a coin toss, so nothing here branches on it.
+        let base = self.spec.base_amount(open)?;
+        let amount = std::hint::select_unpredictable(side == Side::Buy, value, base);
+        amount.checked_add(parts_per_million(amount, self.reserve_rules[side as usize].fee_ppm, Rounding::Up))
     }
 
     /// [`Self::reserve`] of an order that is open, or was a moment ago: it fitted when the order entered, and grows with both.
@@ -215,10 +220,7 @@ impl MarketState {
     /// The asset in which an order of `side` reserves.
     #[inline]
     pub(crate) fn reserve_asset(&self, side: Side) -> AssetId {
-        match side {
-            Side::Buy => self.spec.quote,
-            Side::Sell => self.spec.base,
-        }
+        self.reserve_rules[side as usize].asset
     }
 
     /// An account's exposure; nothing when it never traded here.
@@ -287,6 +289,11 @@ impl MarketState {
         let limit = self.limits(exposure).position_lots_max.get().min(POSITION_LOTS_MAX as u64);
         if exposure.worst(side, more.get()) > limit as i64 { Err(RejectReason::PositionLimit) } else { Ok(()) }
     }
+}
+
+/// The higher rate, or zero: what [`FeeSchedule::reserve_on`] reserves.
+fn worst_ppm(fees: FeeSchedule) -> u32 {
+    fees.maker_ppm.max(fees.taker_ppm).max(0).unsigned_abs()
 }
 
 /// The prices within `ppm` of `center`. The distance is rounded down: a price on the edge is within.

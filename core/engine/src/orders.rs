@@ -9,7 +9,7 @@ use walras_wire::{
 };
 
 use crate::engine::Engine;
-use crate::market::{Exposure, Incoming, Market, MarketState, Stake};
+use crate::market::{Incoming, Market, MarketState, Stake};
 use crate::settle::Settler;
 use crate::terms;
 
@@ -75,25 +75,20 @@ fn check_limits(market: &mut MarketState, entry: &Entry) -> Result<Amount, Rejec
     let value = market.value(entry.price, entry.size).ok_or(RejectReason::ValueOverflow)?;
     let reserve = market.reserve_at(entry.side, value, entry.size).ok_or(RejectReason::ValueOverflow)?;
     let exposure = *market.exposure_mut(AccountId(entry.owner.0));
-    check_order_size(market, &exposure, entry.size)?;
-    check_order_value(market, &exposure, value)?;
+    let limits = market.limits(&exposure);
+    if entry.size > limits.order_lots_max {
+        return Err(RejectReason::OrderTooLarge);
+    }
+    if value > limits.order_value_max {
+        return Err(RejectReason::OrderValueTooLarge);
+    }
     // An order that can not stay, now or ever, takes no place among the open ones.
     let may_stay = entry.trigger.is_some() || terms::can_rest(entry.time_in_force);
-    if may_stay && exposure.open_orders >= market.limits(&exposure).open_orders_max {
+    if may_stay && exposure.open_orders >= limits.open_orders_max {
         return Err(RejectReason::TooManyOpenOrders);
     }
     market.check_position(&exposure, entry.side, entry.size)?;
     Ok(reserve)
-}
-
-#[inline]
-fn check_order_size(market: &MarketState, exposure: &Exposure, size: SizeLots) -> Result<(), RejectReason> {
-    if size > market.limits(exposure).order_lots_max { Err(RejectReason::OrderTooLarge) } else { Ok(()) }
-}
-
-#[inline]
-fn check_order_value(market: &MarketState, exposure: &Exposure, value: Amount) -> Result<(), RejectReason> {
-    if value > market.limits(exposure).order_value_max { Err(RejectReason::OrderValueTooLarge) } else { Ok(()) }
 }
 
 impl<I: PriceIndex> Market<I> {
@@ -337,11 +332,12 @@ impl<I: PriceIndex> Market<I> {
         let value = market.value(new.limit, new.open).ok_or(RejectReason::ValueOverflow)?;
         let had = market.value(old.price, old.open).expect("an open order's value was checked when it entered");
         let exposure = market.exposure(AccountId(old.owner.0));
-        if new.open > old.open {
-            check_order_size(market, &exposure, new.open)?;
+        let limits = market.limits(&exposure);
+        if new.open > limits.order_lots_max.max(old.open) {
+            return Err(RejectReason::OrderTooLarge);
         }
-        if value > had {
-            check_order_value(market, &exposure, value)?;
+        if value > limits.order_value_max.max(had) {
+            return Err(RejectReason::OrderValueTooLarge);
         }
         if new.open > old.open {
             market.check_position(&exposure, old.side, new.open - old.open)?;

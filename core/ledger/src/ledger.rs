@@ -188,10 +188,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// Replaces a reserve of `from` by one of `to`.
+    /// Replaces a reserve of `from`, which the account has, by one of `to`.
     #[inline]
     pub fn adjust_reserve(&mut self, account: AccountId, asset: AssetId, from: Amount, to: Amount) -> Result<(), LedgerError> {
-        if to >= from { self.reserve(account, asset, minus(to, from)) } else { self.release(account, asset, minus(from, to)) }
+        // Whether a reserve grows or shrinks is a coin toss to the processor, so both go the same way.
+        let balance = self.balance_mut(account, asset)?;
+        let others = balance.reserved.checked_sub(from).ok_or(LedgerError::InsufficientReserved)?;
+        let released = plus(balance.available, from);
+        balance.available = released.checked_sub(to).ok_or(LedgerError::InsufficientAvailable)?;
+        balance.reserved = plus(others, to);
+        Ok(())
     }
 
     /// Moves what a trade moves, out of what its two orders had reserved.

@@ -75,13 +75,13 @@ impl Model {
             Call::Adjust(account, asset, from, into) => {
                 self.exists(account, asset)?;
                 let by = i128::from(into) - i128::from(from);
+                if self.reserved.get(&(account, asset)).copied().unwrap_or(0) < i128::from(from) {
+                    return Err(LedgerError::InsufficientReserved);
+                }
                 to(&mut self.available, (account, asset), -by);
                 to(&mut self.reserved, (account, asset), by);
                 if self.available[&(account, asset)] < 0 {
                     return Err(LedgerError::InsufficientAvailable);
-                }
-                if self.reserved[&(account, asset)] < 0 {
-                    return Err(LedgerError::InsufficientReserved);
                 }
             }
             Call::Settle { pair: (base, quote), parties: (buyer, seller), base_amount, value, buyer_reserved, fees } => {

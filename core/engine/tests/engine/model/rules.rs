@@ -59,13 +59,17 @@ impl Market {
         i128::from(price) * i128::from(size) * i128::from(self.spec.tick_value_units)
     }
 
+    fn base(&self, size: u64) -> i128 {
+        i128::from(size) * i128::from(self.spec.lot_units)
+    }
+
     pub fn reserve_asset(&self, side: Side) -> AssetId {
         if side == Side::Buy { self.spec.quote } else { self.spec.base }
     }
 
     pub fn reserve(&self, side: Side, price: i64, open: u64) -> i128 {
         if side == Side::Sell {
-            return i128::from(open) * i128::from(self.spec.lot_units);
+            return self.base(open);
         }
         let worst = i128::from(self.spec.fees.maker_ppm.max(self.spec.fees.taker_ppm).max(0));
         let value = self.value(price, open);
@@ -108,7 +112,7 @@ impl Model {
         let value = market.value(order.price, size);
         market.check_amount(value)?;
         let reserve = market.reserve(side, order.price, size);
-        market.check_amount(reserve)?;
+        market.check_amount(reserve.max(market.base(size)))?;
         let limits = market.limits(c.account);
         ensure(size <= limits.order_lots_max.get(), RejectReason::OrderTooLarge)?;
         ensure(value <= limits.order_value_max.get().into(), RejectReason::OrderValueTooLarge)?;
@@ -176,7 +180,7 @@ impl Model {
             market.check_position(c.account, new.side, new.open - old.open)?;
         }
         let needs = market.reserve(new.side, new.price, new.open);
-        market.check_amount(needs)?;
+        market.check_amount(needs.max(market.base(new.open)))?;
         let more = needs - market.reserve(old.side, old.price, old.open);
         ensure(more <= 0 || self.available(c.account, market.reserve_asset(new.side)) >= more, RejectReason::InsufficientFunds)?;
         let (at, trades) = (events.len(), market.trades);
