@@ -3,6 +3,7 @@
 
 mod against_model;
 mod generate;
+mod golden;
 mod model;
 mod scenarios;
 mod script;
