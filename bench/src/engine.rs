@@ -4,12 +4,10 @@ use std::time::Instant;
 
 use walras_engine::Engine;
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
-    PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
+    OrderTerms, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::{
-    AmendOrder, AssetSpec, CancelOrder, Command, Event, NewOrder, SetTradingPhase, Transfer,
-};
+use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, Event, NewOrder, SetTradingPhase, Transfer};
 
 use crate::records::{Op, Record};
 
@@ -94,7 +92,11 @@ pub fn commands(records: &[Record], self_trade: SelfTrade) -> Vec<Command> {
                         Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
                     } else {
                         let size = Some(SizeLots::new(left));
-                        Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price: None, size } })
+                        Command::AmendOrder(AmendOrder {
+                            account,
+                            instrument,
+                            amendment: Amendment { client_order_id, price: None, size },
+                        })
                     }
                 }
             };

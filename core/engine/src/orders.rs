@@ -1,7 +1,7 @@
 //! What an order goes through: checks, reserve, match, settle; and how it is changed and cancelled.
 
 use walras_ledger::{Ledger, LedgerError};
-use walras_order_book::{Amended, Entry, Fate, OpenOrder, OwnerId, Placed, PriceIndex, Refusal};
+use walras_order_book::{Amended, Band, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal};
 use walras_types::{AccountId, Amendment, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
@@ -256,16 +256,76 @@ impl<I: PriceIndex> Market<I> {
         }
     }
 
+    #[inline]
     fn amend(&mut self, ledger: &mut Ledger, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         if !self.state.phase.takes_orders() {
             return Err(RejectReason::PhaseTakesNoOrders);
         }
-        let account = amend.account;
-        let named = self.book.find(OwnerId(account.0), amend.amendment.client_order_id);
+        let named = self.book.find(OwnerId(amend.account.0), amend.amendment.client_order_id);
         let handle = named.ok_or(RejectReason::UnknownOrder)?;
+        if self.is_continuous()
+            && let Some(old) = self.book.plain(handle)
+        {
+            let new = asked(Stake { limit: old.price, open: old.open }, &amend.amendment);
+            let leaves = new.limit != old.price || new.open > old.open;
+            if leaves && !self.book.would_trade(old.side, new.limit) {
+                return self.requeue(ledger, handle, &old, new, amend, events);
+            }
+        }
+        self.amend_any(ledger, handle, amend, events)
+    }
+
+    /// The amendment that most are: a plain order leaves its queue for the back of another, and nothing trades. Does what
+    /// [`Self::amend_any`] would, and touches each thing once.
+    #[inline]
+    fn requeue(
+        &mut self,
+        ledger: &mut Ledger,
+        handle: Handle,
+        old: &PlainOrder,
+        new: Stake,
+        amend: &AmendOrder,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        check_size(new.open)?;
+        let owner = OwnerId(amend.account.0);
+        let stood = Stake { limit: old.price, open: old.open };
+        let collar = self.state.collar(self.book.last_price());
+        let (had, needs) = self.check_amended(owner, old.side, stood, new, collar)?;
+        let asset = self.state.reserve_asset(old.side);
+        ledger.adjust_reserve(amend.account, asset, had, needs).map_err(insufficient)?;
+        self.state.exposure_of(owner).resized(old.side, old.open, new.open);
+        self.book.requeue_plain(handle, old.side, new.limit, new.open);
+        events.push(Event::OrderAmended(OrderAmended {
+            instrument: amend.instrument,
+            account: amend.account,
+            client_order_id: amend.amendment.client_order_id,
+            order_id: old.order_id,
+            side: old.side,
+            price: Some(new.limit),
+            priority: Priority::Lost,
+            resting: Resting { open: new.open, shown: new.open },
+        }));
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn amend_any(
+        &mut self,
+        ledger: &mut Ledger,
+        handle: Handle,
+        amend: &AmendOrder,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        let account = amend.account;
         let old = self.book.view(handle);
         let new = amended(&old, &amend.amendment)?;
-        let (had, needs) = self.check_amended(&old, new)?;
+        let collar = match old.trigger {
+            Some(trigger) => self.state.trigger_collar(trigger),
+            None => self.state.collar(self.book.last_price()),
+        };
+        let stood = Stake { limit: old.price, open: old.open };
+        let (had, needs) = self.check_amended(old.owner, old.side, stood, new, collar)?;
 
         let asset = self.state.reserve_asset(old.side);
         ledger.adjust_reserve(account, asset, had, needs).map_err(insufficient)?;
@@ -320,18 +380,21 @@ impl<I: PriceIndex> Market<I> {
     /// Checks what an amendment would make of an order (the collar if its price changes, limits for what grows), and says what it has
     /// reserved and would have to.
     #[inline]
-    fn check_amended(&mut self, old: &OpenOrder, new: Stake) -> Result<(Amount, Amount), RejectReason> {
-        if new.limit != old.price {
-            let collar = match old.trigger {
-                Some(trigger) => self.state.trigger_collar(trigger),
-                None => self.state.collar(self.book.last_price()),
-            };
+    fn check_amended(
+        &mut self,
+        owner: OwnerId,
+        side: Side,
+        old: Stake,
+        new: Stake,
+        collar: Band,
+    ) -> Result<(Amount, Amount), RejectReason> {
+        if new.limit != old.limit {
             terms::within(collar, new.limit)?;
         }
         let market = &self.state;
         let value = market.value(new.limit, new.open).ok_or(RejectReason::ValueOverflow)?;
-        let had = market.value(old.price, old.open).expect("an open order's value was checked when it entered");
-        let exposure = market.exposure(AccountId(old.owner.0));
+        let had = market.value(old.limit, old.open).expect("an open order's value was checked when it entered");
+        let exposure = market.exposure(AccountId(owner.0));
         let limits = market.limits(&exposure);
         if new.open > limits.order_lots_max.max(old.open) {
             return Err(RejectReason::OrderTooLarge);
@@ -340,15 +403,26 @@ impl<I: PriceIndex> Market<I> {
             return Err(RejectReason::OrderValueTooLarge);
         }
         if new.open > old.open {
-            market.check_position(&exposure, old.side, new.open - old.open)?;
+            market.check_position(&exposure, side, new.open - old.open)?;
         }
-        let needs = market.reserve_at(old.side, value, new.open).ok_or(RejectReason::ValueOverflow)?;
-        let had = market.reserve_at(old.side, had, old.open).expect("an open order's reserve was checked when it entered");
+        let needs = market.reserve_at(side, value, new.open).ok_or(RejectReason::ValueOverflow)?;
+        let had = market.reserve_at(side, had, old.open).expect("an open order's reserve was checked when it entered");
         Ok((had, needs))
     }
 }
 
-/// The limit and size that an amendment asks for.
+/// What an amendment of an order that has `old` at stake asks for.
+#[inline]
+fn asked(old: Stake, amendment: &Amendment) -> Stake {
+    Stake { limit: amendment.price.unwrap_or(old.limit), open: amendment.size.unwrap_or(old.open) }
+}
+
+#[inline]
+fn check_size(size: SizeLots) -> Result<(), RejectReason> {
+    SizeLots::order_size(size.get()).map(|_| ()).ok_or(RejectReason::SizeOutOfRange)
+}
+
+/// The limit and size that an amendment of any open order asks for, if it may.
 #[inline]
 fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason> {
     // A stop of which nothing can rest becomes a market order at its collar's end, or a stop-limit alike: that price stays.
@@ -356,13 +430,12 @@ fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason
     if amendment.price.is_some() && price_is_fixed {
         return Err(RejectReason::AmendInvalid);
     }
-    let new = Stake { limit: amendment.price.unwrap_or(old.price), open: amendment.size.unwrap_or(old.open) };
-    if new == (Stake { limit: old.price, open: old.open }) {
+    let stood = Stake { limit: old.price, open: old.open };
+    let new = asked(stood, amendment);
+    if new == stood {
         return Err(RejectReason::AmendInvalid);
     }
-    if SizeLots::order_size(new.open.get()).is_none() {
-        return Err(RejectReason::SizeOutOfRange);
-    }
+    check_size(new.open)?;
     if old.min_size.is_some_and(|min_size| min_size > new.open) {
         return Err(RejectReason::MinSizeInvalid);
     }

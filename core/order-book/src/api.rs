@@ -143,6 +143,19 @@ pub struct OpenOrder {
     pub seniority: Seniority,
 }
 
+/// A plain open order, as far as moving it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainOrder {
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// Its limit.
+    pub price: PriceTicks,
+    /// What is left of it, all of it shown.
+    pub open: SizeLots,
+}
+
 /// Whether an order was the first at a price better than that of any displayed order of its side.
 /// [`walras_types::Allocation::TopProRata`] favours it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
-use crate::api::{Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, Refusal, RemovalCause, Seniority};
+use crate::api::{
+    Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause, Seniority,
+};
 use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
 use crate::id_index::IdIndex;
@@ -391,6 +393,34 @@ impl<I: PriceIndex> OrderBook<I> {
             return Ok(Amended::Requeued { placed: Placed { price, fate: Fate::Rested { open, shown: open } } });
         }
         self.amend_unusual(slot, rank, open, band, events)
+    }
+
+    /// An open order as far as moving it needs, if it is plain: displayed, whole, and not waiting or expiring.
+    #[inline]
+    #[must_use]
+    pub fn plain(&self, handle: Handle) -> Option<PlainOrder> {
+        let order = &self.arena[handle.0];
+        let is_plain = order.place == Place::Displayed && order.plain == Plain::Yes;
+        is_plain.then(|| PlainOrder {
+            order_id: order.order_id,
+            side: order.side,
+            price: order.rank.price(order.side),
+            open: order.open,
+        })
+    }
+
+    /// Whether an order of `side` with limit `price` would trade if it entered now.
+    #[inline]
+    #[must_use]
+    pub fn would_trade(&self, side: Side, price: PriceTicks) -> bool {
+        self.sides[side.opposite() as usize].best() >= Rank::of(side, price).mirrored()
+    }
+
+    /// Puts a plain order at the back of the queue of `price`, with `open` lots. It would not trade there.
+    #[inline(always)]
+    pub fn requeue_plain(&mut self, handle: Handle, side: Side, price: PriceTicks, open: SizeLots) {
+        debug_assert!(self.plain(handle).is_some() && !self.would_trade(side, price), "the caller has looked");
+        self.requeue_usual(handle.0, Rank::of(side, price), open);
     }
 
     /// As [`OrderBook::amend`], of an order that keeps its place, could trade, or is not plain.
