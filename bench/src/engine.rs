@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use walras_engine::Engine;
+use walras_log_store::{LogOptions, LogWriter, RealDisk};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    OrderTerms, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId, prefetch,
 };
-use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, Event, NewOrder, SetTradingPhase, Transfer};
+use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, Event, NewOrder, SetTradingPhase, Transfer, encode_command};
 
 use crate::records::{Op, Record};
 
@@ -189,79 +190,187 @@ impl Answer {
     }
 }
 
-/// A client core that sends commands and reads events, and an engine core.
-pub fn pipeline(records: &[Record], rounds: usize) {
-    let commands = commands(records, SelfTrade::CancelNewest);
-    let users = 1 + records.iter().map(|r| r.user).max().unwrap_or(0);
-    let mut times = Vec::new();
-    let mut answer = Answer::default();
-    for _ in 0..rounds {
-        let mut engine: Engine = Engine::new();
-        let mut index = LogIndex(venue(&mut engine, users));
-        let (mut command_in, mut command_out) = rtrb::RingBuffer::<Command>::new(1024);
-        let (mut event_in, mut event_out) = rtrb::RingBuffer::<Event>::new(4096);
-        let count = commands.len();
-        let worker = std::thread::spawn(move || {
-            let mut events: Vec<Event> = Vec::with_capacity(4096);
-            let mut done = 0;
-            while done < count {
-                let ready = command_out.slots().min(64);
-                if ready == 0 {
-                    std::hint::spin_loop();
-                    continue;
+/// How the stream is driven through a pipeline of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// Events are released as they come.
+    None,
+    /// Commands are appended to a log on disk; events are released once their command is synced.
+    Durable,
+}
+
+const COMMANDS_IN_RING: usize = 8_192;
+const EVENTS_IN_RING: usize = 8_192;
+/// Commands handed over at a time.
+const BATCH: usize = 64;
+/// Commands per group at most; a sync costs the same for one as for all of them.
+const GROUP: usize = 4_096;
+
+/// An event, and how many commands were applied up to and with its own.
+#[derive(Clone, Copy)]
+struct Told {
+    applied: u64,
+    event: Event,
+}
+
+/// The engine's thread: takes commands from one ring, tells events into another.
+fn engine_thread(
+    mut engine: Engine,
+    mut index: LogIndex,
+    mut commands: rtrb::Consumer<Command>,
+    mut told: rtrb::Producer<Told>,
+    count: usize,
+) -> Engine {
+    let mut events: Vec<Event> = Vec::with_capacity(EVENTS_IN_RING);
+    let mut applied: u64 = 0;
+    while (applied as usize) < count {
+        let ready = commands.slots().min(BATCH);
+        if ready == 0 {
+            std::hint::spin_loop();
+            continue;
+        }
+        let chunk = commands.read_chunk(ready).expect("as many are ready");
+        let (first, second) = chunk.as_slices();
+        for part in [first, second] {
+            for (at, command) in part.iter().enumerate() {
+                if let Some(ahead) = part.get(at + 4) {
+                    prefetch(ahead);
                 }
-                let chunk = command_out.read_chunk(ready).expect("ready");
-                let (first, second) = chunk.as_slices();
-                for part in [first, second] {
-                    for (at, command) in part.iter().enumerate() {
-                        if let Some(ahead) = part.get(at + 4) {
-                            let lines: &[[u8; 64]; 2] = unsafe { std::mem::transmute(ahead) };
-                            walras_types::prefetch(&lines[0]);
-                            walras_types::prefetch(&lines[1]);
-                        }
-                        index = index.next();
-                        engine.apply(index, TimeNs(2), command, &mut events);
-                    }
+                index = index.next();
+                engine.apply(index, TimeNs(2), command, &mut events);
+                applied += 1;
+                if events.len() >= BATCH || at + 1 == part.len() {
+                    tell(&mut told, &mut events, applied);
                 }
-                chunk.commit_all();
-                done += ready;
-                let mut sent = 0;
-                while sent < events.len() {
-                    let room = event_in.slots().min(events.len() - sent);
-                    if room == 0 {
-                        std::hint::spin_loop();
-                        continue;
-                    }
-                    let chunk = event_in.write_chunk_uninit(room).expect("room");
-                    chunk.fill_from_iter(events[sent..sent + room].iter().copied());
-                    sent += room;
-                }
-                events.clear();
-            }
-        });
-        answer = Answer::default();
-        let start = Instant::now();
-        let mut sent = 0;
-        loop {
-            let room = command_in.slots().min(count - sent).min(64);
-            if room > 0 {
-                let chunk = command_in.write_chunk_uninit(room).expect("room");
-                chunk.fill_from_iter(commands[sent..sent + room].iter().copied());
-                sent += room;
-            }
-            let ready = event_out.slots();
-            if ready > 0 {
-                let chunk = event_out.read_chunk(ready).expect("ready");
-                let (first, second) = chunk.as_slices();
-                first.iter().chain(second).for_each(|event| answer.see(event));
-                chunk.commit_all();
-            } else if sent == count && worker.is_finished() && event_out.slots() == 0 {
-                break;
             }
         }
-        times.push(count as f64 / start.elapsed().as_secs_f64() / 1e6);
-        worker.join().expect("the engine thread ends");
+        chunk.commit_all();
     }
-    times.sort_by(f64::total_cmp);
-    println!("pipeline: median {:.2} best {:.2} M/s  {answer:?}", times[times.len() / 2], times[times.len() - 1]);
+    engine
+}
+
+#[inline]
+fn tell(told: &mut rtrb::Producer<Told>, events: &mut Vec<Event>, applied: u64) {
+    let mut sent = 0;
+    while sent < events.len() {
+        let room = told.slots().min(events.len() - sent);
+        if room == 0 {
+            std::hint::spin_loop();
+            continue;
+        }
+        let chunk = told.write_chunk_uninit(room).expect("there is room");
+        chunk.fill_from_iter(events[sent..sent + room].iter().map(|&event| Told { applied, event }));
+        sent += room;
+    }
+    events.clear();
+}
+
+/// A client core that sends commands, journals them, and reads events; and an engine core. Millions of commands a second.
+pub fn pipeline(commands: &[Command], users: u32, journal: Journal, directory: &std::path::Path) -> anyhow::Result<(f64, Answer)> {
+    let mut engine: Engine = Engine::new();
+    let index = LogIndex(venue(&mut engine, users));
+    let (mut command_in, command_out) = rtrb::RingBuffer::<Command>::new(COMMANDS_IN_RING);
+    let (told_in, mut told_out) = rtrb::RingBuffer::<Told>::new(EVENTS_IN_RING);
+    let count = commands.len();
+    let mut log = match journal {
+        Journal::None => None,
+        Journal::Durable => {
+            let options = LogOptions { segment_bytes: 256 << 20, ..LogOptions::default() };
+            let (mut log, _) = LogWriter::open(RealDisk, directory, options)?;
+            log.maintain()?;
+            Some(log)
+        }
+    };
+    let worker = std::thread::spawn(move || engine_thread(engine, index, command_out, told_in, count));
+    let mut answer = Answer::default();
+    // Events of commands beyond this are not released.
+    let mut durable = if log.is_some() { 0 } else { u64::MAX };
+    let (mut sent, mut logged) = (0, 0);
+    let start = Instant::now();
+    loop {
+        let room = command_in.slots().min(count - sent).min(BATCH);
+        if room > 0 {
+            let batch = &commands[sent..sent + room];
+            if let Some(log) = &mut log {
+                for command in batch {
+                    log.append_with(|buffer| encode_command(command, buffer))?;
+                }
+            }
+            command_in.write_chunk_uninit(room).expect("there is room").fill_from_iter(batch.iter().copied());
+            sent += room;
+        }
+        let pending = sent - logged;
+        if let Some(log) = &mut log
+            && (pending >= GROUP || (pending > 0 && room == 0))
+        {
+            log.sync()?;
+            log.maintain()?;
+            logged = sent;
+            durable = logged as u64;
+        }
+        let mut released = 0;
+        let chunk = told_out.read_chunk(told_out.slots()).expect("as many are ready");
+        let (first, second) = chunk.as_slices();
+        for told in first.iter().chain(second).take_while(|told| told.applied <= durable) {
+            answer.see(&told.event);
+            released += 1;
+        }
+        chunk.commit(released);
+        if released == 0 && sent == count && logged_all(&log, logged, sent) && worker.is_finished() && told_out.is_empty() {
+            break;
+        }
+    }
+    let rate = count as f64 / start.elapsed().as_secs_f64() / 1e6;
+    worker.join().expect("the engine thread ends");
+    if let Some(log) = log {
+        log.close()?;
+    }
+    Ok((rate, answer))
+}
+
+fn logged_all<T>(log: &Option<T>, logged: usize, sent: usize) -> bool {
+    log.is_none() || logged == sent
+}
+
+/// Percentiles, in microseconds, of the time from when a command should have been sent to when its client has read its last event,
+/// at `rate` commands a second, whatever the engine does meanwhile (open loop, so that no omission is coordinated).
+pub fn latency(commands: &[Command], users: u32, rate: u64) -> [f64; 5] {
+    let mut engine: Engine = Engine::new();
+    let mut index = LogIndex(venue(&mut engine, users));
+    let (mut command_in, mut command_out) = rtrb::RingBuffer::<Command>::new(COMMANDS_IN_RING);
+    let (mut told_in, mut told_out) = rtrb::RingBuffer::<Told>::new(EVENTS_IN_RING);
+    let count = commands.len();
+    let worker = std::thread::spawn(move || {
+        let mut events: Vec<Event> = Vec::with_capacity(64);
+        let mut applied: u64 = 0;
+        while (applied as usize) < count {
+            let Ok(command) = command_out.pop() else {
+                std::hint::spin_loop();
+                continue;
+            };
+            index = index.next();
+            applied += 1;
+            engine.apply(index, TimeNs(2), &command, &mut events);
+            tell(&mut told_in, &mut events, applied);
+        }
+    });
+    let interval_ns = 1_000_000_000 / rate;
+    let mut latencies = vec![0u32; count];
+    let (mut sent, mut seen) = (0usize, 0u64);
+    let start = Instant::now();
+    while (seen as usize) < count {
+        let now = start.elapsed().as_nanos() as u64;
+        while sent < count && sent as u64 * interval_ns <= now && command_in.push(commands[sent]).is_ok() {
+            sent += 1;
+        }
+        while let Ok(told) = told_out.pop() {
+            let at = (told.applied - 1) as usize;
+            let now = start.elapsed().as_nanos() as u64;
+            latencies[at] = (now - at as u64 * interval_ns).min(u64::from(u32::MAX)) as u32;
+            seen = told.applied;
+        }
+    }
+    worker.join().expect("the engine thread ends");
+    latencies.sort_unstable();
+    [0.5, 0.9, 0.99, 0.999, 0.9999].map(|p| f64::from(latencies[((count - 1) as f64 * p) as usize]) / 1_000.0)
 }
