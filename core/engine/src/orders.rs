@@ -439,6 +439,9 @@ fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason
     if old.min_size.is_some_and(|min_size| min_size > new.open) {
         return Err(RejectReason::MinSizeInvalid);
     }
+    if new.open > old.open && terms::has_too_many_slices(old.display, new.open) {
+        return Err(RejectReason::DisplayInvalid);
+    }
     Ok(new)
 }
 

@@ -1,6 +1,7 @@
 //! An order's terms, checked and turned into what the book takes. Nothing here depends on funds or on the book's orders.
 
 use walras_order_book::{Band, Entry, OwnerId};
+use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
     Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, SizeLots, TimeInForce, TimeNs, TradingPhase,
 };
@@ -61,6 +62,14 @@ fn once_triggered(terms: &OrderTerms) -> TimeInForce {
     }
 }
 
+/// Whether an iceberg would replenish so often that a single order against it made the venue wait.
+pub(crate) fn has_too_many_slices(display: Display, size: SizeLots) -> bool {
+    match display {
+        Display::Iceberg { peak } => size.get().div_ceil(peak.get().max(1)) > ICEBERG_SLICES_MAX,
+        Display::Full | Display::Hidden => false,
+    }
+}
+
 #[inline]
 fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
     if SizeLots::order_size(terms.size.get()).is_none() {
@@ -69,7 +78,9 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
     let rests = can_rest(terms.time_in_force);
     match terms.display {
         Display::Full => {}
-        Display::Iceberg { peak } if peak.is_zero() || peak >= terms.size => return Err(RejectReason::DisplayInvalid),
+        Display::Iceberg { peak } if peak.is_zero() || peak >= terms.size || has_too_many_slices(terms.display, terms.size) => {
+            return Err(RejectReason::DisplayInvalid);
+        }
         Display::Iceberg { .. } | Display::Hidden => match terms.order_type {
             OrderType::Limit { .. } | OrderType::StopLimit { .. } if rests => {}
             _ => return Err(RejectReason::DisplayInvalid),

@@ -9,6 +9,9 @@ pub const SIZE_LOTS_MAX: u64 = (1 << 36) - 1;
 /// Open orders in one book.
 pub const ORDERS_PER_BOOK_MAX: usize = 1 << 26;
 
+/// Slices an iceberg may have: each is a trade that one incoming order may cause.
+pub const ICEBERG_SLICES_MAX: u64 = 1_000;
+
 /// Largest balance or transfer, in an asset's smallest unit; half of `u64` so that two always add.
 pub const AMOUNT_MAX: u64 = (1 << 63) - 1;
 

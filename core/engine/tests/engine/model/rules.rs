@@ -20,6 +20,7 @@ fn check_terms(terms: &OrderTerms, now: TimeNs) -> Outcomes {
         Display::Hidden => ensure(limit && rests, RejectReason::DisplayInvalid)?,
         Display::Iceberg { peak } => {
             ensure((1..size).contains(&peak.get()) && limit && rests, RejectReason::DisplayInvalid)?;
+            ensure(size <= peak.get() * 1_000, RejectReason::DisplayInvalid)?;
         }
     }
     let post_only = matches!(terms.order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
@@ -168,6 +169,9 @@ impl Model {
         ensure((new.price, new.open) != (old.price, old.open), RejectReason::AmendInvalid)?;
         ensure((1..=SIZE_LOTS_MAX).contains(&new.open), RejectReason::SizeOutOfRange)?;
         ensure(old.min_size.is_none_or(|min| min.get() <= new.open), RejectReason::MinSizeInvalid)?;
+        if let Display::Iceberg { peak } = old.display {
+            ensure(new.open <= old.open.max(peak.get() * 1_000), RejectReason::DisplayInvalid)?;
+        }
         if new.price != old.price {
             market.check_collar(old.trigger, new.price)?;
         }
