@@ -8,6 +8,7 @@ use walras_types::{
 use walras_wire::{AccountStatus, AssetSpec, Command, Event, Rejected};
 
 use crate::market::{Market, MarketState};
+use crate::names::Names;
 use crate::settle::Settler;
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
@@ -134,7 +135,7 @@ impl<I: PriceIndex> Engine<I> {
 
     pub(crate) fn add_market(&mut self, spec: InstrumentSpec) {
         let book = walras_order_book::OrderBook::with_hash_seed(spec.allocation, self.hash_seed);
-        self.markets.push(Market { book, state: MarketState::new(spec) });
+        self.markets.push(Market { book, names: Names::default(), state: MarketState::new(spec) });
     }
 
     /// The market of an instrument.

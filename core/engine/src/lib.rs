@@ -21,6 +21,7 @@
 
 mod engine;
 mod market;
+mod names;
 mod operator;
 mod orders;
 mod phases;

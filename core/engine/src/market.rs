@@ -7,12 +7,15 @@ use walras_types::{
     Rounding, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
 };
 
+use crate::names::Names;
+
 /// Largest net position, long or short: the widest limit there is, and enforced beneath any wider one, so that sums fit.
 pub(crate) const POSITION_LOTS_MAX: i64 = 1 << 62;
 
 /// An instrument's book, and beside it everything that changes while the book is matching.
 pub(crate) struct Market<I: PriceIndex> {
     pub(crate) book: OrderBook<I>,
+    pub(crate) names: Names,
     pub(crate) state: MarketState,
 }
 

@@ -35,7 +35,7 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn cancel_order(&mut self, cancel: &CancelOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.status(cancel.account)?;
         let index = self.market_index(cancel.instrument)?;
-        let Market { book, state } = &mut self.markets[index];
+        let Market { book, state, .. } = &mut self.markets[index];
         let handle = book.find(OwnerId(cancel.account.0), cancel.client_order_id).ok_or(RejectReason::UnknownOrder)?;
         let order = book.cancel(handle);
         Settler::new(&mut self.ledger, state, events).gone(&order, CancelReason::Requested);
@@ -118,6 +118,9 @@ impl<I: PriceIndex> Market<I> {
                 if let Event::OrderAccepted(accepted) = &mut events[accepted_at] {
                     accepted.price = price_in_force(&placed);
                     accepted.resting = resting;
+                }
+                if !resting.open.is_zero() {
+                    self.names.add(&self.book, account, entry.client_order_id);
                 }
                 self.after_matching(ledger, trades_before, &placed, events);
                 Ok(())
@@ -241,7 +244,7 @@ impl<I: PriceIndex> Market<I> {
         self.cancel_rest(ledger, &Incoming::of(entry), entry.size, CancelReason::TriggerRefused, events);
     }
 
-    /// Cancels an account's orders here.
+    /// Cancels an account's orders here, in the order in which they were entered.
     pub(crate) fn cancel_all(
         &mut self,
         ledger: &mut Ledger,
@@ -250,9 +253,15 @@ impl<I: PriceIndex> Market<I> {
         reason: CancelReason,
         events: &mut Vec<Event>,
     ) {
-        if self.state.exposure(account).open_orders > 0 {
-            let mut settler = Settler::cancelling(reason, ledger, &mut self.state, events);
-            self.book.cancel_all(OwnerId(account.0), side, &mut settler);
+        if self.state.exposure(account).open_orders == 0 {
+            return;
+        }
+        for order in self.names.open_orders(&self.book, account) {
+            if side.is_none_or(|side| side == order.side) {
+                let handle = self.book.find(order.owner, order.client_order_id).expect("it was open a moment ago");
+                self.book.cancel(handle);
+                Settler::new(ledger, &mut self.state, events).gone(&order, reason);
+            }
         }
     }
 

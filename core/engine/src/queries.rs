@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{DepthLevel, OwnerId, PriceIndex};
+use walras_order_book::{DepthLevel, PriceIndex};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase,
@@ -127,17 +127,13 @@ impl<I: PriceIndex> Engine<I> {
         }
     }
 
-    /// Appends an account's open orders in an instrument, in the book's order: bids, asks, buy stops, sell stops. Walks the book.
+    /// Appends an account's open orders in an instrument, in the order in which they were entered.
     pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
         let Some(market) = self.markets.get(instrument.0 as usize) else { return };
         if market.state.exposure(account).open_orders == 0 {
             return;
         }
-        market.book.for_each_order(|order| {
-            if order.owner == OwnerId(account.0) {
-                orders.push(open_order(order));
-            }
-        });
+        orders.extend(market.names.open_orders(&market.book, account).iter().map(open_order));
     }
 
     /// Checks the whole state.

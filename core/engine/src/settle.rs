@@ -14,26 +14,13 @@ pub(crate) struct Settler<'a> {
     pub(crate) events: &'a mut Vec<Event>,
     /// The order that comes in, reserved for and counted as open already.
     taker: Option<&'a Incoming>,
-    /// What many cancels at once are for.
-    mass_reason: CancelReason,
 }
 
 impl<'a> Settler<'a> {
     /// For operations without an incoming order.
     #[inline]
     pub(crate) fn new(ledger: &'a mut Ledger, market: &'a mut MarketState, events: &'a mut Vec<Event>) -> Self {
-        Self::cancelling(CancelReason::MassCancelled, ledger, market, events)
-    }
-
-    /// For cancelling many orders for `mass_reason`.
-    #[inline]
-    pub(crate) fn cancelling(
-        mass_reason: CancelReason,
-        ledger: &'a mut Ledger,
-        market: &'a mut MarketState,
-        events: &'a mut Vec<Event>,
-    ) -> Self {
-        Self { ledger, market, events, taker: None, mass_reason }
+        Self { ledger, market, events, taker: None }
     }
 
     /// For an order that comes in.
@@ -44,7 +31,7 @@ impl<'a> Settler<'a> {
         market: &'a mut MarketState,
         events: &'a mut Vec<Event>,
     ) -> Self {
-        Self { ledger, market, events, taker: Some(taker), mass_reason: CancelReason::MassCancelled }
+        Self { ledger, market, events, taker: Some(taker) }
     }
 
     /// Moves the funds of one trade. `bought` and `sold` are the orders with what is left of each after it.
@@ -146,7 +133,8 @@ impl BookEvents for Settler<'_> {
             RemovalCause::SelfTrade => CancelReason::SelfTrade,
             RemovalCause::Expired => CancelReason::Expired,
             RemovalCause::DayEnded => CancelReason::DayEnded,
-            RemovalCause::MassCancelled => self.mass_reason,
+            // The engine finds an account's orders by their names, see `names`.
+            RemovalCause::MassCancelled => CancelReason::MassCancelled,
         };
         self.gone(order, reason);
     }

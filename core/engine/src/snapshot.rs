@@ -14,6 +14,7 @@ use walras_wire::{AccountStatus, AssetSpec, WIRE_VERSION};
 
 use crate::engine::{Engine, NEVER};
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
+use crate::names::Names;
 use crate::operator::is_consistent;
 
 const MAGIC: [u8; 8] = *b"walras-s";
@@ -206,6 +207,7 @@ impl<I: PriceIndex> Engine<I> {
             }
         }
         let orders = list(r, order)?;
+        let named: Vec<_> = orders.iter().map(|order| (AccountId(order.owner.0), order.client_order_id)).collect();
         for order in &orders {
             let account = AccountId(order.owner.0);
             let sized = SizeLots::order_size(order.open.get()).is_some();
@@ -217,7 +219,11 @@ impl<I: PriceIndex> Engine<I> {
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
         self.next_expiry = self.next_expiry.min(book.next_expiry().unwrap_or(NEVER));
-        self.markets.push(Market { book, state });
+        let mut names = Names::default();
+        for (account, name) in named {
+            names.add(&book, account, name);
+        }
+        self.markets.push(Market { book, names, state });
         Ok(())
     }
 
@@ -233,7 +239,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         let mut reserved = vec![vec![0_u64; accounts]; self.assets.len()];
         let mut fits = true;
-        for Market { book, state } in &self.markets {
+        for Market { book, state, .. } in &self.markets {
             book.for_each_order(|order| {
                 let asset = state.reserve_asset(order.side).0 as usize;
                 let sum = &mut reserved[asset][order.owner.0 as usize];
