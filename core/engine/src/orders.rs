@@ -2,7 +2,7 @@
 
 use walras_ledger::{Ledger, LedgerError};
 use walras_order_book::{Amended, Entry, Fate, OpenOrder, OwnerId, Placed, PriceIndex, Refusal};
-use walras_types::{AccountId, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
+use walras_types::{AccountId, Amount, Display, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
     Priority, Resting, StopTriggered,
@@ -319,6 +319,9 @@ impl<I: PriceIndex> Market<I> {
 
     /// Checks what an amendment would make of an order: the collar if its price changes, limits for what grows.
     fn check_amended(&mut self, old: &OpenOrder, new: &Entry) -> Result<(), RejectReason> {
+        if matches!(new.display, Display::Iceberg { peak } if terms::is_too_thin(peak, new.size)) {
+            return Err(RejectReason::DisplayInvalid);
+        }
         if new.price != old.price {
             let collar = match old.trigger {
                 Some(trigger) => self.state.trigger_collar(trigger),

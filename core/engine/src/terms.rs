@@ -1,6 +1,7 @@
 //! An order's terms, checked and turned into what the book takes. Nothing here depends on funds or on the book's orders.
 
 use walras_order_book::{Band, Entry, OwnerId};
+use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
     Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, SizeLots, TimeInForce, TimeNs, TradingPhase,
 };
@@ -52,6 +53,12 @@ pub(crate) fn can_rest(time_in_force: TimeInForce) -> bool {
     }
 }
 
+/// Whether an iceberg of this size has more slices than it may have, or slices of nothing.
+#[inline]
+pub(crate) fn is_too_thin(peak: SizeLots, size: SizeLots) -> bool {
+    peak.is_zero() || size.get().div_ceil(peak.get()) > ICEBERG_SLICES_MAX
+}
+
 /// A stop waits until cancelled, and what it becomes is a market order: its remainder never rests.
 #[inline]
 fn once_triggered(terms: &OrderTerms) -> TimeInForce {
@@ -69,7 +76,9 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
     let rests = can_rest(terms.time_in_force);
     match terms.display {
         Display::Full => {}
-        Display::Iceberg { peak } if peak.is_zero() || peak >= terms.size => return Err(RejectReason::DisplayInvalid),
+        Display::Iceberg { peak } if peak >= terms.size || is_too_thin(peak, terms.size) => {
+            return Err(RejectReason::DisplayInvalid);
+        }
         Display::Iceberg { .. } | Display::Hidden => match terms.order_type {
             OrderType::Limit { .. } | OrderType::StopLimit { .. } if rests => {}
             _ => return Err(RejectReason::DisplayInvalid),

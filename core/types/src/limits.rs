@@ -9,6 +9,10 @@ pub const SIZE_LOTS_MAX: u64 = (1 << 36) - 1;
 /// Open orders in one book.
 pub const ORDERS_PER_BOOK_MAX: usize = 1 << 26;
 
+/// Most slices of an iceberg. Each is a trade and an event of the one command that takes them all: with a peak of one lot two orders
+/// could otherwise make a command of 2^36 trades, on every replica.
+pub const ICEBERG_SLICES_MAX: u64 = 1_000;
+
 /// Largest balance or transfer, in an asset's smallest unit; half of `u64` so that two always add.
 pub const AMOUNT_MAX: u64 = (1 << 63) - 1;
 

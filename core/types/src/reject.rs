@@ -52,7 +52,7 @@ reject_reasons! {
     PriceOutOfRange = 20, "The price is not within 1 and PRICE_TICKS_MAX ticks.";
     SizeOutOfRange = 21, "The size is not within 1 and SIZE_LOTS_MAX lots.";
     ValueOverflow = 22, "Price times size exceeds what an amount can hold: send a smaller order.";
-    DisplayInvalid = 23, "An iceberg's peak must be at least one lot and below its size, and only orders that can rest may be iceberg or hidden.";
+    DisplayInvalid = 23, "An iceberg's peak must be below its size and at least a thousandth of it, and only orders that can rest may be iceberg or hidden.";
     MinSizeInvalid = 24, "The minimum size must be at least one lot and at most the size, and does not go with post-only or fill-or-kill.";
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: not with immediate-or-cancel or fill-or-kill.";
     TimeInForceInvalid = 26, "A market order must be immediate-or-cancel or fill-or-kill.";

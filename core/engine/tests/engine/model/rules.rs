@@ -20,6 +20,7 @@ fn check_terms(terms: &OrderTerms, now: TimeNs) -> Outcomes {
         Display::Hidden => ensure(limit && rests, RejectReason::DisplayInvalid)?,
         Display::Iceberg { peak } => {
             ensure((1..size).contains(&peak.get()) && limit && rests, RejectReason::DisplayInvalid)?;
+            ensure(size <= peak.get() * ICEBERG_SLICES_MAX, RejectReason::DisplayInvalid)?;
         }
     }
     let post_only = matches!(terms.order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
@@ -164,6 +165,8 @@ impl Model {
         ensure((new.price, new.open) != (old.price, old.open), RejectReason::AmendInvalid)?;
         ensure((1..=SIZE_LOTS_MAX).contains(&new.open), RejectReason::SizeOutOfRange)?;
         ensure(old.min_size.is_none_or(|min| min.get() <= new.open), RejectReason::MinSizeInvalid)?;
+        let thin = matches!(old.display, Display::Iceberg { peak } if new.open > peak.get() * ICEBERG_SLICES_MAX);
+        ensure(!thin, RejectReason::DisplayInvalid)?;
         if new.price != old.price {
             market.check_collar(old.trigger, new.price)?;
         }
