@@ -143,6 +143,10 @@ impl<I: PriceIndex> Engine<I> {
         }
         engine.ledger = Ledger::restore(&content[r.position()..])?;
         engine.check_restored()?;
+        // Orders or positions in another order than a snapshot has them would restore to a state of another hash.
+        if engine.state_hash() != *hash {
+            return Err(RestoreError::Contradiction("the order of its parts"));
+        }
         Ok(engine)
     }
 

@@ -107,7 +107,7 @@ pub enum Display {
     Full,
     /// At most `peak` at a time; each replenishment goes to the back of its price level.
     Iceberg {
-        /// Lots shown at a time.
+        /// Lots shown at a time: below the order's size, and such that it has at most [`crate::limits::ICEBERG_SLICES_MAX`] slices.
         peak: SizeLots,
     },
     /// Nothing; it trades after all displayed orders of its price.

@@ -186,11 +186,11 @@ impl PublicBook {
         self.next_place
     }
 
-    /// Puts back an order of a snapshot. `false` when its id is there already.
-    pub(crate) fn restore(&mut self, order_id: OrderId, standing: Standing) -> bool {
+    /// Puts back an order of a snapshot. The caller sees to it that each id comes once.
+    pub(crate) fn restore(&mut self, order_id: OrderId, standing: Standing) {
         self.next_place = self.next_place.max(standing.place + 1);
         self.show(standing.side, standing.price, SizeLots::ZERO, standing.shown);
-        self.orders.insert(order_id, standing).is_none()
+        self.orders.insert(order_id, standing);
     }
 
     /// All orders of a snapshot are back: readers need a snapshot too, so nothing counts as changed.

@@ -3,7 +3,7 @@
 //! Taken between two log entries, with the engine's snapshot of the same entry; one encoding per state (orders by id). What changed since
 //! the last take is not kept: after a restore every reader needs a snapshot of its book.
 
-use walras_types::{AccountId, LogIndex, OrderId, Side, SizeLots, TimeNs, TradingPhase};
+use walras_types::{AccountId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{DecodeError, Uncrossed};
 
@@ -91,10 +91,12 @@ impl MarketData {
 fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
     let mut feed = InstrumentFeed::new(Wire::get(r)?);
     feed.revision = LogIndex(r.u64()?);
+    let mut last_id = None;
     for _ in 0..r.u32()? {
         let (order_id, standing) = get_standing(r)?;
-        let is_new = feed.book.restore(order_id, standing);
-        r.checked(is_new.then_some(()), "each order once")?;
+        r.checked((last_id < Some(order_id)).then_some(()), "orders by id, each once")?;
+        last_id = Some(order_id);
+        feed.book.restore(order_id, standing);
     }
     let next_place = r.u64()?;
     r.checked((next_place >= feed.book.next_place()).then_some(()), "a place behind all orders")?;
@@ -112,7 +114,9 @@ fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
         }
     }
     feed.ticker.phase = TradingPhase::get(r)?;
-    feed.ticker.last = Wire::get(r)?;
+    let last: Option<PriceTicks> = Wire::get(r)?;
+    let on_tape = feed.tape.last().map(|trade| trade.price);
+    feed.ticker.last = r.checked((last == on_tape).then_some(last), "the last trade's price")?;
     feed.ticker.latest_day = match r.u8()? {
         0 => None,
         1 => Some(get_day(r)?),

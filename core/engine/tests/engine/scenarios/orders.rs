@@ -205,24 +205,6 @@ fn an_iceberg_shows_a_slice_and_queues_anew_for_the_next() {
     );
 }
 
-/// An order against an iceberg of a million slices would be a million trades in one command: an outage that anyone could cause.
-#[test]
-fn an_iceberg_has_at_most_a_thousand_slices() {
-    check(
-        plain(),
-        "
-        A sell 1001 @100 peak=1 #1
-            rejected DisplayInvalid
-        A sell 1000 @100 peak=1 #1
-            rejected InsufficientFunds
-        A sell 150 @100 peak=1 #1
-            accepted A#1 sell 150 @100 rests 150 shows 1
-        A amend #1 size=1001
-            rejected DisplayInvalid
-        ",
-    );
-}
-
 #[test]
 fn a_hidden_order_trades_after_all_that_is_shown() {
     check(
