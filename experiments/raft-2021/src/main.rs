@@ -1,0 +1,96 @@
+//! Runs an experiment of section 4.2 and rewrites its folder; `--small` runs it small and writes nothing.
+
+use std::path::Path;
+
+use anyhow::bail;
+use walras_experiments_raft_2021::SEED;
+use walras_huge_pages::HugePages;
+
+/// As in the venue. Every book profits: the baseline's heaps are large allocations too.
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
+use walras_experiments_raft_2021::large_sell::{self, Outcome, SIZE_DETAIL, SIZES_FULL, SIZES_SMALL};
+use walras_experiments_raft_2021::matching_pair::{self, Setup};
+use walras_experiments_raft_2021::measure::Stopwatch;
+use walras_experiments_raft_2021::peer;
+use walras_experiments_raft_2021::record::{self, Origin, Record};
+
+const USAGE: &str = "usage: raft-2021 fig-4.2|fig-4.3|fig-4.5|fig-4.6|all [--small]";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Full,
+    Small,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (figure, scale) = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [figure] | ["--", figure] => (figure, Scale::Full),
+        [figure, "--small"] | ["--small", figure] => (figure, Scale::Small),
+        _ => bail!(USAGE),
+    };
+    let stopwatch = Stopwatch::calibrated();
+    let origin = Origin::look(&stopwatch, SEED)?;
+    println!("timer overhead {:.1} ns, subtracted", stopwatch.overhead_ns);
+    // exchange-core comes last: where Java is missing, the others are done by then.
+    let figures = match figure {
+        "all" => &["fig-4.2", "fig-4.5", "fig-4.6", "fig-4.3"][..],
+        _ => &[figure],
+    };
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for figure in figures {
+        let record = match *figure {
+            "fig-4.2" => pair(scale, &stopwatch)?,
+            "fig-4.3" => peer(scale, &stopwatch)?,
+            "fig-4.5" => record::sizes(&sizes(scale, &stopwatch)?)?,
+            "fig-4.6" => detail(scale, &stopwatch)?,
+            other => bail!("there is no experiment {other}; {USAGE}"),
+        };
+        println!("{figure}: {:#}", record.result);
+        if scale == Scale::Full {
+            record.write(&origin, experiments)?;
+            println!("{figure}: wrote result.json, iterations.csv and plot.svg");
+        }
+    }
+    Ok(())
+}
+
+fn pair(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
+    let setup = match scale {
+        Scale::Full => Setup::FULL,
+        Scale::Small => Setup::SMALL,
+    };
+    record::matching_pair(&setup, &matching_pair::run(&setup, SEED, stopwatch)?)
+}
+
+fn peer(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
+    let setup = match scale {
+        Scale::Full => peer::FULL,
+        Scale::Small => peer::SMALL,
+    };
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    println!("exchange-core beside ours, {} pairs", setup.pairs_per_iteration);
+    record::peer(&setup, &peer::run(&setup, SEED, stopwatch, &repository, &repository.join("target/raft-2021"))?)
+}
+
+fn sizes(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Vec<Outcome>> {
+    let (sizes, iterations) = match scale {
+        Scale::Full => (&SIZES_FULL[..], large_sell::ITERATIONS),
+        Scale::Small => (&SIZES_SMALL[..], large_sell::ITERATIONS_SMALL),
+    };
+    sizes.iter().map(|size| sell(*size, iterations, stopwatch)).collect()
+}
+
+fn detail(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
+    let (size, iterations) = match scale {
+        Scale::Full => (SIZE_DETAIL, large_sell::ITERATIONS),
+        Scale::Small => (SIZES_SMALL[0], large_sell::ITERATIONS_SMALL),
+    };
+    record::detail(&sell(size, iterations, stopwatch)?)
+}
+
+fn sell(orders_per_side: u64, iterations: u64, stopwatch: &Stopwatch) -> anyhow::Result<Outcome> {
+    println!("a sell into {orders_per_side} orders a side, {iterations} times");
+    large_sell::run(orders_per_side, iterations, SEED, stopwatch)
+}
