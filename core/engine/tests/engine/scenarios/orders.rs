@@ -206,6 +206,25 @@ fn an_iceberg_shows_a_slice_and_queues_anew_for_the_next() {
 }
 
 #[test]
+fn an_iceberg_has_at_most_a_thousand_slices_for_each_is_a_trade_of_one_command() {
+    check(
+        plain(),
+        "
+        A buy 2001 @1 peak=2 #1
+            rejected DisplayInvalid
+        A buy 2000 @1 peak=2 #1
+            accepted A#1 buy 2000 @1 rests 2000 shows 2
+        A amend #1 size=2001
+            rejected DisplayInvalid
+        A amend #1 size=1999
+            amended A#1 @1 rests 1999 shows 2, priority Kept
+        A amend #1 size=2000
+            amended A#1 @1 rests 2000 shows 2, priority Lost
+        ",
+    );
+}
+
+#[test]
 fn a_hidden_order_trades_after_all_that_is_shown() {
     check(
         plain(),
