@@ -146,8 +146,14 @@ impl IdIndex {
     #[inline]
     pub(crate) fn prefetch(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
         let tag = self.tag_of(owner, client_order_id);
-        prefetch(&self.entries[self.home(tag)]);
+        self.prefetch_tag(tag);
         tag
+    }
+
+    /// As [`IdIndex::prefetch`], of a hash.
+    #[inline]
+    pub(crate) fn prefetch_tag(&self, tag: u32) {
+        prefetch(&self.entries[self.home(tag) & self.mask()]);
     }
 
     /// The order at the first place where a name of that hash is looked for; most often the one meant.
