@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs a bench: bench/run.sh order-book|engine|replay|instructions|all [options of walras-bench]; `make bench NAME=...` calls it.
+# Builds and runs a bench: bench/run.sh NAME|all [options], as `make bench NAME=...` does; `target/release/walras-bench --help` lists
+# both.
 # Prints a table and writes bench/results/NAME.json. Everything else on the machine takes time away from what is measured: run nothing
 # beside it. docs/performance.md says how to read the figures.
 set -euo pipefail
@@ -7,7 +8,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 names=${1:-all}
 shift || true
-[ "$names" = all ] && names="order-book engine replay"
 
 fail() {
     echo "bench: $1" >&2
@@ -34,6 +34,7 @@ in_own_session() {
 }
 
 cargo build --release -p walras-bench
+[ "$names" = all ] && names=$(target/release/walras-bench list)
 for name in $names; do
     echo "== $name" >&2
     in_own_session target/release/walras-bench "$name" "$@"

@@ -11,7 +11,9 @@ use walras_market_history::workload_file::level_hash;
 use walras_order_book::{
     Amended, Band, BookEvents, Entry, Fate, Fill, OpenOrder, OrderBook, OwnerId, Party, Placed, PriceIndex, RemovalCause, Warmth,
 };
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
+use walras_types::{
+    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, prefetch,
+};
 
 use crate::records::{Op, Record};
 

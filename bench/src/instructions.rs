@@ -16,18 +16,16 @@ use crate::streams::{self, Scale, Stream};
 const COUNTED: [(&str, &str, &str); 3] =
     [("w1", "ladder", "w1_instructions"), ("w1", "art", "w1_art_instructions"), ("w2", "ladder", "w2_instructions")];
 
-fn stream(label: &str, folder: &Path) -> anyhow::Result<Stream> {
-    // Under valgrind everything takes fifty times as long: a hundredth of the commands is enough.
-    let mut stream = match label {
-        "w1" => streams::churn(Scale::Full, folder)?,
-        "w2" => streams::sweeps(Scale::Full, folder)?,
-        _ => bail!("there is no counted stream '{label}'; take w1 or w2"),
-    };
-    stream.records.truncate(stream.fill + COMMANDS);
-    Ok(stream)
-}
+/// Under valgrind everything takes fifty times as long.
+const COMMANDS: u64 = 100_000;
 
-const COMMANDS: usize = 100_000;
+fn stream(label: &str, folder: &Path) -> anyhow::Result<Stream> {
+    match label {
+        "w1" => streams::churn(Scale::Commands(COMMANDS), folder),
+        "w2" => streams::sweeps(Scale::Commands(COMMANDS), folder),
+        _ => bail!("there is no counted stream '{label}'; take w1 or w2"),
+    }
+}
 
 /// The program that is counted: fills the book, then runs the commands.
 pub fn counted(label: &str, index: &str, folder: &Path) -> anyhow::Result<()> {
@@ -76,6 +74,7 @@ pub fn run(folder: &Path, report: &mut Report) -> anyhow::Result<()> {
             .arg(format!("--callgrind-out-file={}", counts.display()))
             .arg(std::env::current_exe().context("finding this program")?)
             .args(["counted", label, index])
+            .arg(folder)
             .output()
             .context("starting valgrind")?;
         ensure!(

@@ -13,20 +13,37 @@ use walras_bench::{instructions, order_book};
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
 
-const USAGE: &str = "\
+/// A bench by its name.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Options, &mut Report) -> anyhow::Result<()>,
+}
+
+/// In the order in which `all` runs them.
+const BENCHES: [Bench; 2] = [
+    Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
+    Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
+];
+
+fn usage() -> String {
+    let benches: String = BENCHES.iter().map(|bench| format!("  {:<15} {}\n", bench.name, bench.about)).collect();
+    format!(
+        "\
 usage: walras-bench NAME [options]     (in the root of the repository; bench/run.sh builds it and calls it)
 
 NAME
-  order-book      the book alone, beside exchange-core
-  instructions    machine instructions per command, counted by valgrind
+{benches}  list            print these names
 
 options
-  --rounds N      rounds, of which figures are medians [7], at least 5
+  --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
   --no-peer       without exchange-core
-  --small         a thousandth of the commands, one round, nothing written: does it run?
+  --small         a thousandth of the commands, two rounds, nothing written: does it run?
   --streams DIR   where the streams are put [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
-";
+"
+    )
+}
 
 /// Fewer rounds than this are no measurement.
 const ROUNDS_MIN: usize = 5;
@@ -42,7 +59,7 @@ struct Options {
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
-        let Some(name) = arguments.next() else { bail!("a name is needed\n{USAGE}") };
+        let Some(name) = arguments.next() else { bail!("a name is needed\n{}", usage()) };
         let mut options = Self {
             name,
             rounds: 7,
@@ -52,14 +69,14 @@ impl Options {
             results: "bench/results".into(),
         };
         while let Some(option) = arguments.next() {
-            let mut value = || arguments.next().with_context(|| format!("{option} needs a value after it\n{USAGE}"));
+            let mut value = || arguments.next().with_context(|| format!("{option} needs a value after it\n{}", usage()));
             match option.as_str() {
-                "--rounds" => options.rounds = value()?.parse().with_context(|| format!("--rounds takes a number\n{USAGE}"))?,
+                "--rounds" => options.rounds = value()?.parse().with_context(|| format!("--rounds takes a number\n{}", usage()))?,
                 "--no-peer" => options.peer = false,
                 "--small" => options.small = true,
                 "--streams" => options.streams = value()?.into(),
                 "--results" => options.results = value()?.into(),
-                _ => bail!("there is no option '{option}'\n{USAGE}"),
+                _ => bail!("there is no option '{option}'\n{}", usage()),
             }
         }
         ensure!(options.rounds >= ROUNDS_MIN, "--rounds must be at least {ROUNDS_MIN}: fewer are no measurement");
@@ -75,11 +92,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments[..] {
         [help] if ["--help", "-h"].contains(&help.as_str()) => {
-            print!("{USAGE}");
+            print!("{}", usage());
+            Ok(())
+        }
+        [list] if list == "list" => {
+            BENCHES.iter().for_each(|bench| println!("{}", bench.name));
             Ok(())
         }
         // What `instructions` has valgrind count.
-        [counted, stream, index] if counted == "counted" => instructions::counted(stream, index, Path::new("target/bench-data")),
+        [counted, stream, index, folder] if counted == "counted" => instructions::counted(stream, index, Path::new(folder)),
         _ => Options::parse(arguments.into_iter()).and_then(|options| run(&options)),
     };
     match done {
@@ -92,27 +113,25 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    match options.name.as_str() {
-        "order-book" => run_order_book(options),
-        "instructions" => {
-            let mut report = Report::begin("instructions");
-            instructions::run(&options.streams, &mut report)?;
-            report.finish(options.results()).map(drop)
-        }
-        name => bail!("there is no bench '{name}'\n{USAGE}"),
-    }
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == options.name) else {
+        bail!("there is no bench '{}'\n{}", options.name, usage());
+    };
+    let mut report = Report::begin(bench.name);
+    (bench.run)(options, &mut report)?;
+    report.finish(options.results()).map(drop)
 }
 
-fn run_order_book(options: &Options) -> anyhow::Result<()> {
+fn run_order_book(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     if options.small {
-        return order_book::run_small(&options.streams)?.finish(None).map(drop);
+        return order_book::run(&Config::small(&options.streams), report);
     }
-    // Built before the watch on the machine begins.
     let peer = if options.peer { ExchangeCore::build(Path::new("bench/peers")) } else { Err("--no-peer was given".to_owned()) };
-    let mut report = Report::begin("order-book");
-    let peer = peer.map_err(|why| report.note(format!("exchange-core was NOT RUN, so figures stand alone: {why}"))).ok();
+    let peer = peer.map_err(|why| report.note(format!("exchange-core was NOT RUN, so our figures stand alone: {why}"))).ok();
     let config =
         Config { rounds: options.rounds, scale: Scale::Full, streams: options.streams.clone(), data: Some(data_folder()), peer };
-    order_book::run(&config, &mut report)?;
-    report.finish(options.results()).map(drop)
+    order_book::run(&config, report)
+}
+
+fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    instructions::run(&options.streams.join("counted"), report)
 }

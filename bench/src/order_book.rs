@@ -33,6 +33,14 @@ pub struct Config {
     pub peer: Option<ExchangeCore>,
 }
 
+impl Config {
+    /// Small, without a peer: to see that it runs and answers right.
+    #[must_use]
+    pub fn small(streams: &Path) -> Self {
+        Self { rounds: 2, scale: Scale::Small, streams: streams.to_owned(), data: None, peer: None }
+    }
+}
+
 /// Production's rule: what is timed prevents self-trades.
 const SELF_TRADE: SelfTrade = SelfTrade::CancelNewest;
 
@@ -304,14 +312,6 @@ fn published_pro_rata() -> PeerFigure {
     PeerFigure::new("trpleo/matching-engine", 1_200.0, Unit::Ns, how)
 }
 
-/// Runs small, without a peer, into a folder of the caller's.
-pub fn run_small(folder: &Path) -> anyhow::Result<Report> {
-    let mut report = Report::begin("order-book");
-    let config = Config { rounds: 2, scale: Scale::Small, streams: folder.to_owned(), data: None, peer: None };
-    run(&config, &mut report)?;
-    Ok(report)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,7 +320,8 @@ mod tests {
     #[test]
     fn a_small_run_has_every_figure_and_right_answers() {
         let folder = tempfile::tempdir().unwrap();
-        let report = run_small(folder.path()).unwrap();
+        let mut report = Report::begin("order-book");
+        run(&Config::small(folder.path()), &mut report).unwrap();
         let metrics: Vec<&str> = report.figures().iter().map(|figure| figure.metric.as_str()).collect();
         for metric in ["w1_ns", "w1_p99_ns", "w1_p999_ns", "sweep_ns_per_fill", "w3_ns", "w4_ns", "pro_rata_16_ns"] {
             assert!(metrics.contains(&metric), "{metric} is missing from {metrics:?}");

@@ -88,6 +88,8 @@ pub enum Scale {
     Full,
     /// A thousandth of the commands: for tests.
     Small,
+    /// That many, behind those that fill the book.
+    Commands(u64),
 }
 
 impl Scale {
@@ -95,6 +97,7 @@ impl Scale {
         match self {
             Self::Full => full,
             Self::Small => full / 1_000,
+            Self::Commands(count) => count,
         }
     }
 }
@@ -111,8 +114,8 @@ pub fn churn(scale: Scale, folder: &Path) -> anyhow::Result<Stream> {
 /// W2.
 pub fn sweeps(scale: Scale, folder: &Path) -> anyhow::Result<Stream> {
     let standard = ChurnConfig::sweeps(SEED);
-    // A thousandth would hold six sweeps.
-    let commands = if scale == Scale::Full { standard.commands } else { standard.commands / 100 };
+    // Sweeps are rare: a thousandth would hold six.
+    let commands = scale.commands(standard.commands) * if scale == Scale::Small { 10 } else { 1 };
     made_churn("w2", ChurnConfig { commands, ..standard }, folder)
 }
 
