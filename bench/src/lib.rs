@@ -1,4 +1,4 @@
-//! Measurements of Walras beside its peers, each with a checked answer: `make bench NAME=order-book|instructions|all`.
+//! Measurements of Walras beside its peers, each with a checked answer: `make bench NAME=order-book|...|all`.
 //!
 //! *Deliberately absent*: assertions on timings. A figure is printed and recorded with the machine, the load and the commit it was
 //! measured on; whether it is good is for a person (`docs/performance.md` says what to compare it with).
@@ -15,7 +15,9 @@
 //! *Sources*: the streams follow exchange-core's own test generator, see [`walras_market_history::workload`].
 
 pub mod clock;
+pub mod document;
 pub mod driver;
+pub mod engine;
 pub mod instructions;
 pub mod latency;
 pub mod machine;

@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{instructions, order_book};
+use walras_bench::{document, instructions, order_book};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -45,6 +45,9 @@ options
     )
 }
 
+/// Where results are committed.
+const RESULTS: &str = "bench/results";
+
 /// Fewer rounds than this are no measurement.
 const ROUNDS_MIN: usize = 5;
 
@@ -60,14 +63,8 @@ struct Options {
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let Some(name) = arguments.next() else { bail!("a name is needed\n{}", usage()) };
-        let mut options = Self {
-            name,
-            rounds: 7,
-            peer: true,
-            small: false,
-            streams: "target/bench-data".into(),
-            results: "bench/results".into(),
-        };
+        let mut options =
+            Self { name, rounds: 7, peer: true, small: false, streams: "target/bench-data".into(), results: RESULTS.into() };
         while let Some(option) = arguments.next() {
             let mut value = || arguments.next().with_context(|| format!("{option} needs a value after it\n{}", usage()));
             match option.as_str() {
@@ -118,7 +115,12 @@ fn run(options: &Options) -> anyhow::Result<()> {
     };
     let mut report = Report::begin(bench.name);
     (bench.run)(options, &mut report)?;
-    report.finish(options.results()).map(drop)
+    report.finish(options.results())?;
+    // Results elsewhere are a trial.
+    match options.results() {
+        Some(results) if results == Path::new(RESULTS) => document::update(Path::new("docs/performance.md"), results),
+        _ => Ok(()),
+    }
 }
 
 fn run_order_book(options: &Options, report: &mut Report) -> anyhow::Result<()> {

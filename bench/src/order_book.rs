@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::ensure;
-use walras_order_book::{Art, Ladder, PriceIndex};
+use walras_order_book::{Art, Ladder, OrderBook, PriceIndex};
 use walras_types::SelfTrade;
 
 use crate::clock::Clock;
-use crate::driver::{Answer, answer_of, digest, drive, filled};
+use crate::driver::{Answer, Ring, answer_of, digest, drive, drive_blind, filled};
 use crate::latency::Lowest;
 use crate::peer::{ExchangeCore, PeerRun};
-use crate::records::Op;
+use crate::records::{Op, Record};
 use crate::report::{Figure, PeerFigure, Report, Unit};
 use crate::sharing;
 use crate::statistics::{Percentiles, median};
@@ -124,6 +124,7 @@ fn growing(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Result<()
     let times = throughput(config, &stream, stream.fill, false, report)?;
     times.figure("w3_ns", 30.0, report);
     times.art_figure("w3_art_ns", report);
+    times.blind_figure("w3_blind_ns", report);
     Ok(())
 }
 
@@ -133,6 +134,7 @@ fn million(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Result<()
     let times = throughput(config, &stream, stream.fill, false, report)?;
     times.figure("w4_ns", 75.0, report);
     times.art_figure("w4_art_ns", report);
+    times.blind_figure("w4_blind_ns", report);
     Ok(())
 }
 
@@ -140,6 +142,8 @@ fn million(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Result<()
 struct Times {
     ladder_ns: Vec<f64>,
     art_ns: Vec<f64>,
+    /// The ladder's, told of nothing ahead.
+    blind_ns: Vec<f64>,
     peer_ns: Vec<f64>,
     peer_name: String,
     lowest: Lowest,
@@ -162,12 +166,19 @@ impl Times {
     }
 
     fn figure_without_bar(&self, metric: &str, report: &mut Report) {
-        let value = report.samples(metric, self.ladder_ns.clone());
-        report.figure(Figure::new(metric, value, Unit::Ns).against_any(self.peer()));
+        self.other_figure(metric, &self.ladder_ns, report);
     }
 
     fn art_figure(&self, metric: &str, report: &mut Report) {
-        let value = report.samples(metric, self.art_ns.clone());
+        self.other_figure(metric, &self.art_ns, report);
+    }
+
+    fn blind_figure(&self, metric: &str, report: &mut Report) {
+        self.other_figure(metric, &self.blind_ns, report);
+    }
+
+    fn other_figure(&self, metric: &str, samples: &[f64], report: &mut Report) {
+        let value = report.samples(metric, samples.to_vec());
         report.figure(Figure::new(metric, value, Unit::Ns).against_any(self.peer()));
     }
 }
@@ -187,6 +198,7 @@ fn throughput(config: &Config, stream: &Stream, untimed: usize, alone: bool, rep
     let mut times = Times {
         ladder_ns: Vec::new(),
         art_ns: Vec::new(),
+        blind_ns: Vec::new(),
         peer_ns: Vec::new(),
         peer_name: String::new(),
         lowest: Lowest::new(if alone { stream.records.len() } else { 0 }),
@@ -194,15 +206,18 @@ fn throughput(config: &Config, stream: &Stream, untimed: usize, alone: bool, rep
     };
     let right = solved.cancel_newest.0;
     for round in 1..=config.rounds {
-        let ladder_ns = timed::<Ladder>(stream, untimed, right)?;
-        let art_ns = timed::<Art>(stream, untimed, right)?;
+        let ladder_ns = timed::<Ladder>(stream, untimed, right, drive)?;
+        let art_ns = timed::<Art>(stream, untimed, right, drive)?;
+        let blind_ns = timed::<Ladder>(stream, untimed, right, drive_blind)?;
         times.ladder_ns.push(ladder_ns);
         times.art_ns.push(art_ns);
+        times.blind_ns.push(blind_ns);
         if alone {
             let answer = times.lowest.pass::<Ladder>(&stream.records, SELF_TRADE);
             ensure_right(stream, "ladder, timed alone", answer, right)?;
         }
-        let mut line = format!("  round {round}: ladder {ladder_ns:.1} ns, radix tree {art_ns:.1} ns");
+        let mut line =
+            format!("  round {round}: ladder {ladder_ns:.1} ns, radix tree {art_ns:.1} ns, ladder blind {blind_ns:.1} ns");
         if let Some(peer) = &config.peer {
             let options = [("--warmup", PEER_WARMUP), ("--rounds", 1), ("--untimed", untimed)];
             let run = peer.run("book-direct", &stream.file, &options)?;
@@ -235,8 +250,11 @@ fn ensure_right(stream: &Stream, index: &str, answer: Answer, right: Answer) -> 
     Ok(())
 }
 
+/// A loop that carries out commands.
+type Drive<I> = fn(&mut OrderBook<I>, &mut Ring, &[Record], usize, SelfTrade) -> u64;
+
 /// Nanoseconds per command of one run.
-fn timed<I: PriceIndex>(stream: &Stream, untimed: usize, right: Answer) -> anyhow::Result<f64> {
+fn timed<I: PriceIndex>(stream: &Stream, untimed: usize, right: Answer, drive: Drive<I>) -> anyhow::Result<f64> {
     let (mut book, mut ring, mut refused) = filled::<I>(&stream.records, untimed, SELF_TRADE);
     let started = Instant::now();
     refused += drive(&mut book, &mut ring, &stream.records, untimed, SELF_TRADE);
@@ -315,7 +333,6 @@ fn published_pro_rata() -> PeerFigure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::Record;
 
     #[test]
     fn a_small_run_has_every_figure_and_right_answers() {
@@ -336,13 +353,13 @@ mod tests {
         let solved = stream.solve().unwrap();
         check::<Ladder>("ladder", &stream, &solved).unwrap();
         let right = solved.cancel_newest.0;
-        timed::<Ladder>(&stream, 0, right).unwrap();
+        timed::<Ladder>(&stream, 0, right, drive).unwrap();
         // One lot more in the last order, which rests.
         let at = stream.records.iter().rposition(|record| record.op == Op::Gtc).unwrap();
         stream.records[at] = Record { size: stream.records[at].size + 1, ..stream.records[at] };
         assert!(stream.solve().unwrap_err().to_string().contains("no figure of it counts"));
         assert!(check::<Ladder>("ladder", &stream, &solved).unwrap_err().to_string().contains("a wrong answer"));
-        assert!(timed::<Ladder>(&stream, 0, right).is_err());
+        assert!(timed::<Ladder>(&stream, 0, right, drive).is_err());
     }
 
     #[test]
