@@ -1,202 +1,139 @@
-//! wip
+//! `walras-bench`: see the library, and `bench/run.sh`, which builds and calls it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use walras_bench::order_book::Config;
+use walras_bench::peer::ExchangeCore;
+use walras_bench::report::Report;
+use walras_bench::streams::{Scale, data_folder};
+use walras_bench::{document, instructions, order_book};
+
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
-mod records;
-use records::*;
-use std::time::Instant;
-use walras_order_book::*;
-use walras_types::*;
 
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Evt {
-    kind: u32,
-    owner: u32,
-    a: u64,
-    b: u64,
-    price: i64,
-    size: u64,
-    open: u64,
+/// A bench by its name.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Options, &mut Report) -> anyhow::Result<()>,
 }
 
-struct Ring {
-    buf: Vec<Evt>,
-    at: usize,
-    trades: u64,
-    volume: u64,
-}
-impl Ring {
-    #[inline(always)]
-    fn put(&mut self, e: Evt) {
-        let to = &mut self.buf[self.at & 0xfff];
-        to.kind = e.kind;
-        to.owner = e.owner;
-        to.a = e.a;
-        to.b = e.b;
-        to.price = e.price;
-        to.size = e.size;
-        to.open = e.open;
-        self.at += 1;
-    }
-}
-impl BookEvents for Ring {
-    #[inline]
-    fn traded(&mut self, f: &Fill) {
-        self.trades += 1;
-        self.volume += f.size.get();
-        self.put(Evt {
-            kind: 1,
-            owner: f.maker.owner.0,
-            a: f.maker.order_id.0,
-            b: f.taker.order_id.0,
-            price: f.price.get(),
-            size: f.size.get(),
-            open: f.maker.open.get(),
-        });
-    }
-    fn uncrossed(&mut self, _: PriceTicks, _: SizeLots, _: &Party, _: &Party) {}
-    fn removed(&mut self, o: &OpenOrder, _: RemovalCause) {
-        self.put(Evt { kind: 2, owner: o.owner.0, a: o.order_id.0, b: 0, price: o.price.get(), size: 0, open: o.open.get() });
-    }
-    fn reduced(&mut self, _: &OpenOrder, _: SizeLots) {}
-    fn taker_reduced(&mut self, _: SizeLots, _: SizeLots) {}
-    fn replenished(&mut self, _: OrderId, _: SizeLots) {}
+/// In the order in which `all` runs them.
+const BENCHES: [Bench; 2] = [
+    Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
+    Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
+];
+
+fn usage() -> String {
+    let benches: String = BENCHES.iter().map(|bench| format!("  {:<15} {}\n", bench.name, bench.about)).collect();
+    format!(
+        "\
+usage: walras-bench NAME [options]     (in the root of the repository; bench/run.sh builds it and calls it)
+
+NAME
+{benches}  list            print these names
+
+options
+  --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
+  --no-peer       without exchange-core
+  --small         a thousandth of the commands, two rounds, nothing written: does it run?
+  --streams DIR   where the streams are put [target/bench-data]
+  --results DIR   where NAME.json is put [bench/results]
+"
+    )
 }
 
-#[inline(always)]
-fn step(book: &mut OrderBook, ring: &mut Ring, n: u64, r: &Record, stp: SelfTrade) -> u64 {
-    let owner = OwnerId(r.user);
-    let cl = ClientOrderId(r.id as u64);
-    match r.op {
-        Op::Gtc | Op::Ioc => {
-            let (Some(price), Some(size)) = (PriceTicks::new(r.price), SizeLots::order_size(r.size as u64)) else { return 1 };
-            let e = Entry {
-                order_id: OrderId(n),
-                client_order_id: cl,
-                owner,
-                side: if r.side == 1 { Side::Buy } else { Side::Sell },
-                price,
-                size,
-                time_in_force: if r.op == Op::Gtc { TimeInForce::GoodTillCancel } else { TimeInForce::ImmediateOrCancel },
-                post_only: PostOnly::Off,
-                display: Display::Full,
-                min_size: None,
-                self_trade: stp,
-                trigger: None,
-            };
-            let out = book.submit(&e, Band::OPEN, ring);
-            let (kind, open) = match out {
-                Ok(p) => match p.fate {
-                    Fate::Rested { open, .. } => (3, open.get()),
-                    Fate::Unfilled { open } => (4, open.get()),
-                    _ => (5, 0),
-                },
-                Err(_) => (6, 0),
-            };
-            ring.put(Evt { kind, owner: r.user, a: n, b: cl.0, price: r.price, size: r.size as u64, open });
-        }
-        Op::Cancel => {
-            let Some(h) = book.find(owner, cl) else { return 1 };
-            let o = book.cancel(h);
-            ring.put(Evt { kind: 7, owner: r.user, a: o.order_id.0, b: cl.0, price: 0, size: 0, open: o.open.get() });
-        }
-        Op::Move => {
-            let Some(price) = PriceTicks::new(r.price) else { return 1 };
-            let Some(h) = book.find(owner, cl) else { return 1 };
-            let a = book.amend(h, Some(price), None, Band::OPEN, ring);
-            let open = match a {
-                Ok(Amended::Requeued { placed: Placed { fate: Fate::Rested { open, .. }, .. } }) => open.get(),
-                _ => 0,
-            };
-            ring.put(Evt { kind: 8, owner: r.user, a: 0, b: cl.0, price: r.price, size: 0, open });
-        }
-        Op::Reduce => {
-            let Some(h) = book.find(owner, cl) else { return 1 };
-            let open = book.view(h).open;
-            let left = open.saturating_sub(SizeLots::new(r.size as u64));
-            if left.is_zero() {
-                book.cancel(h);
-            } else {
-                let _ = book.amend(h, None, Some(left), Band::OPEN, ring);
+/// Where results are committed.
+const RESULTS: &str = "bench/results";
+
+/// Fewer rounds than this are no measurement.
+const ROUNDS_MIN: usize = 5;
+
+struct Options {
+    name: String,
+    rounds: usize,
+    peer: bool,
+    small: bool,
+    streams: PathBuf,
+    results: PathBuf,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+        let Some(name) = arguments.next() else { bail!("a name is needed\n{}", usage()) };
+        let mut options =
+            Self { name, rounds: 7, peer: true, small: false, streams: "target/bench-data".into(), results: RESULTS.into() };
+        while let Some(option) = arguments.next() {
+            let mut value = || arguments.next().with_context(|| format!("{option} needs a value after it\n{}", usage()));
+            match option.as_str() {
+                "--rounds" => options.rounds = value()?.parse().with_context(|| format!("--rounds takes a number\n{}", usage()))?,
+                "--no-peer" => options.peer = false,
+                "--small" => options.small = true,
+                "--streams" => options.streams = value()?.into(),
+                "--results" => options.results = value()?.into(),
+                _ => bail!("there is no option '{option}'\n{}", usage()),
             }
-            ring.put(Evt { kind: 9, owner: r.user, a: 0, b: cl.0, price: 0, size: r.size as u64, open: left.get() });
         }
+        ensure!(options.rounds >= ROUNDS_MIN, "--rounds must be at least {ROUNDS_MIN}: fewer are no measurement");
+        Ok(options)
     }
-    0
+
+    fn results(&self) -> Option<&Path> {
+        (!self.small).then_some(self.results.as_path())
+    }
 }
 
-fn hash(book: &OrderBook) -> u64 {
-    let mut h: u64 = 1469598103934665603;
-    let mut word = |w: u64| {
-        h = (h ^ w).wrapping_mul(0x100000001b3);
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [help] if ["--help", "-h"].contains(&help.as_str()) => {
+            print!("{}", usage());
+            Ok(())
+        }
+        [list] if list == "list" => {
+            BENCHES.iter().for_each(|bench| println!("{}", bench.name));
+            Ok(())
+        }
+        // What `instructions` has valgrind count.
+        [counted, stream, index, folder] if counted == "counted" => instructions::counted(stream, index, Path::new(folder)),
+        _ => Options::parse(arguments.into_iter()).and_then(|options| run(&options)),
     };
-    for side in [Side::Sell, Side::Buy] {
-        let mut d = Vec::new();
-        book.depth(side, usize::MAX, &mut d);
-        for l in d {
-            word(l.price.get() as u64);
-            word(l.shown.get());
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("walras-bench: {error:#}");
+            ExitCode::FAILURE
         }
     }
-    h
 }
 
-fn main() {
-    let path = std::env::args().nth(1).unwrap();
-    let rounds: usize = std::env::args().nth(2).map_or(7, |s| s.parse().unwrap());
-    let fill: usize = std::env::args().nth(3).map_or(0, |s| s.parse().unwrap());
-    let look = std::env::args().nth(4).is_some();
-    let records = read(path.as_ref()).unwrap();
-    for stp in [SelfTrade::Allow, SelfTrade::CancelNewest] {
-        let mut best = f64::MAX;
-        let mut all = vec![];
-        let mut out = String::new();
-        for _ in 0..rounds {
-            let mut book = OrderBook::new(Allocation::PriceTime);
-            let mut ring = Ring {
-                buf: vec![Evt { kind: 0, owner: 0, a: 0, b: 0, price: 0, size: 0, open: 0 }; 1 << 12],
-                at: 0,
-                trades: 0,
-                volume: 0,
-            };
-            let mut missing = 0;
-            book.reserve(fill + fill / 8);
-            for (n, r) in records[..fill].iter().enumerate() {
-                missing += step(&mut book, &mut ring, n as u64 + 1, r, stp);
-            }
-            let t = Instant::now();
-            let mut warm = [Warmth::default(); 16];
-            for n in fill..records.len() {
-                let r = &records[n];
-                if let Some(f) = records.get(n + 48) {
-                    prefetch(f);
-                }
-                if look && book.wants_warming() {
-                    if let Some(f) = records.get(n + 12) {
-                        let owner = OwnerId(f.user);
-                        let cl = ClientOrderId(f.id as u64);
-                        let side = if f.side == 1 { Side::Buy } else { Side::Sell };
-                        warm[(n + 12) & 15] = book.warm(owner, cl, side, PriceTicks::saturating(f.price));
-                    }
-                    book.warm_order(warm[(n + 8) & 15]);
-                    book.warm_neighbours(warm[(n + 4) & 15]);
-                }
-
-                missing += step(&mut book, &mut ring, n as u64 + 1, r, stp);
-            }
-            let ns = t.elapsed().as_nanos() as f64 / (records.len() - fill) as f64;
-            best = best.min(ns);
-            all.push(ns);
-            out = format!(
-                "trades {} volume {} missing {} hash {} orders {}",
-                ring.trades,
-                ring.volume,
-                missing,
-                hash(&book),
-                book.order_count()
-            );
-        }
-        all.sort_by(f64::total_cmp);
-        println!("{stp:?}: best {best:.1} median {:.1} ns  {out}", all[all.len() / 2]);
+fn run(options: &Options) -> anyhow::Result<()> {
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == options.name) else {
+        bail!("there is no bench '{}'\n{}", options.name, usage());
+    };
+    let mut report = Report::begin(bench.name);
+    (bench.run)(options, &mut report)?;
+    report.finish(options.results())?;
+    // Results elsewhere are a trial.
+    match options.results() {
+        Some(results) if results == Path::new(RESULTS) => document::update(Path::new("docs/performance.md"), results),
+        _ => Ok(()),
     }
+}
+
+fn run_order_book(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    if options.small {
+        return order_book::run(&Config::small(&options.streams), report);
+    }
+    let peer = if options.peer { ExchangeCore::build(Path::new("bench/peers")) } else { Err("--no-peer was given".to_owned()) };
+    let peer = peer.map_err(|why| report.note(format!("exchange-core was NOT RUN, so our figures stand alone: {why}"))).ok();
+    let config =
+        Config { rounds: options.rounds, scale: Scale::Full, streams: options.streams.clone(), data: Some(data_folder()), peer };
+    order_book::run(&config, report)
+}
+
+fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    instructions::run(&options.streams.join("counted"), report)
 }

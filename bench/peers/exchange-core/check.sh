@@ -55,6 +55,7 @@ equal='"check":"equal","checked_against":"expect-file"'
 mkdir "$work/journal"
 expect 0 "$equal" book-direct "$small" --rounds 2
 expect 0 "$equal" book-direct "$small" --rounds 2 --events drop
+expect 0 "$equal" book-direct "$small" --rounds 2 --untimed 3
 expect 0 "$equal" book-naive "$small" --rounds 2
 expect 0 "$equal" book-latency "$small" --rounds 2
 expect 0 "$equal" pipeline "$small" --rounds 2
@@ -95,6 +96,8 @@ expect 2 "--wait must be one of [blocking, busy-spin, yielding]" pipeline "$smal
 expect 2 "must be a power of two" pipeline "$small" --ring 1000
 expect 2 "at most a quarter of --ring" pipeline "$small" --ring 1024
 expect 2 "at least --maker-fee" pipeline "$small" --maker-fee 1
+expect 2 "leaves nothing to be timed" book-direct "$small" --untimed 11
+expect 2 "--untimed is of book-direct" pipeline "$small" --untimed 1
 expect 2 "--journal-dir DIR" pipeline-journal "$small"
 expect 2 "is not a folder" pipeline-journal "$small" --journal-dir "$work/missing"
 

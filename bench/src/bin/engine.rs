@@ -1,8 +1,6 @@
 //! wip
-#[path = "../engine.rs"]
-mod engine;
-#[path = "../records.rs"]
-mod records;
+use walras_bench::{engine, records};
+
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
 fn main() {

@@ -22,9 +22,15 @@ final class BookModes {
 
     private BookModes() {}
 
-    /** Wall time per command over the whole stream, once per round. */
-    static Report throughput(Options options, Workload workload, Outcome expected) throws RunFailed {
+    /** Wall time per command over the stream behind what only fills the book, once per round. */
+    static Report throughput(Options options, Workload workload, Outcome expected) throws RunFailed, BadInput {
         List<OrderCommand> commands = workload.orderCommands();
+        if (options.untimedCount() >= commands.size()) {
+            throw new BadInput("--untimed leaves nothing to be timed of " + commands.size() + " commands; take fewer.");
+        }
+        // Lists of one class, so that the compiler knows what the loop runs over.
+        List<OrderCommand> fill = new ArrayList<>(commands.subList(0, options.untimedCount()));
+        List<OrderCommand> timed = new ArrayList<>(commands.subList(options.untimedCount(), commands.size()));
         // Dropped events cannot be counted: what the rounds trade is then known from this run, and that they trade it from their books.
         Tally uncounted = options.readEvents() ? null : counted(options, commands);
         Report report = new Report("ns_per_op");
@@ -32,9 +38,10 @@ final class BookModes {
             System.gc();
             IOrderBook book = newBook(options.naive());
             Tally tally = uncounted == null ? new Tally() : uncounted;
+            requireNoneRefused(uncounted == null ? drive(book, fill, tally) : driveDroppingEvents(book, fill));
             long startNs = System.nanoTime();
-            int refused = uncounted == null ? drive(book, commands, tally) : driveDroppingEvents(book, commands);
-            double nsPerOp = (double) (System.nanoTime() - startNs) / commands.size();
+            int refused = uncounted == null ? drive(book, timed, tally) : driveDroppingEvents(book, timed);
+            double nsPerOp = (double) (System.nanoTime() - startNs) / timed.size();
             requireNoneRefused(refused);
             Outcome outcome = outcomeOf(book, tally);
             requireEqual(expected, outcome);

@@ -226,6 +226,11 @@ final class Exchange implements AutoCloseable {
             histogram = latencies;
         }
 
+        /** What comes after the stream, such as the request of the book left, carries no stamp to take a latency from. */
+        void stopTiming() {
+            histogram = null;
+        }
+
         void accept(OrderCommand command, long sequence) {
             if (histogram != null) {
                 histogram.recordValue(Math.max(0, System.nanoTime() - command.timestamp));

@@ -44,6 +44,7 @@ final class Options {
               --rounds N        measured rounds [8]
               --warmup N        rounds before them, not reported [5; 2 in pipeline modes]
               --commands N      only the first N commands [all; 1000000 in pipeline-journal]
+              --untimed N       book-direct and book-naive: the first N commands only fill the book and are not timed [0]
               --expect FILE     another file of expected results [FILE.expect]
               --events E        read or drop: whether book-direct and book-naive read every command's events [read]
               --wait W          yielding, blocking or busy-spin [yielding]
@@ -79,6 +80,7 @@ final class Options {
     private int rounds = 8;
     private int warmupRounds;
     private long commandCountMax = Long.MAX_VALUE;
+    private int untimedCount;
     private Path expect;
     private String wait = "yielding";
     private String risk = "margin";
@@ -150,6 +152,7 @@ final class Options {
             case "--rounds" -> rounds = (int) number(name, value, 1, 1000);
             case "--warmup" -> warmupRounds = (int) number(name, value, 0, 1000);
             case "--commands" -> commandCountMax = number(name, value, 1, Integer.MAX_VALUE);
+            case "--untimed" -> untimedCount = (int) number(name, value, 0, Integer.MAX_VALUE);
             case "--expect" -> expect = Path.of(value);
             case "--events" -> events = oneOf(name, value, EVENTS);
             case "--wait" -> wait = oneOf(name, value, WAITS);
@@ -175,6 +178,9 @@ final class Options {
         }
         if (takerFee < makerFee) {
             throw new BadInput("--taker-fee must be at least --maker-fee, because the peer reserves only the taker fee; raise the one or lower the other.");
+        }
+        if (untimedCount > 0 && mode != Mode.BOOK_DIRECT && mode != Mode.BOOK_NAIVE) {
+            throw new BadInput("--untimed is of book-direct and book-naive only; leave it out.");
         }
         if (mode == Mode.PIPELINE_JOURNAL && journalDir == null) {
             throw new BadInput("pipeline-journal writes to disk; name an existing folder on the disk to be measured with --journal-dir DIR.");
@@ -227,6 +233,11 @@ final class Options {
         return commandCountMax;
     }
 
+    /** How many commands fill the book before the clock starts. */
+    int untimedCount() {
+        return untimedCount;
+    }
+
     /** The file named by --expect, or null. */
     Path expect() {
         return expect;
@@ -277,7 +288,7 @@ final class Options {
     Json json() {
         Json json = new Json().put("warmup", warmupRounds);
         if (mode == Mode.BOOK_DIRECT || mode == Mode.BOOK_NAIVE) {
-            json.put("events", events);
+            json.put("events", events).put("untimed", untimedCount);
         }
         if (pipeline()) {
             json.put("wait", wait).put("risk", risk).put("maker_fee", makerFee).put("taker_fee", takerFee);

@@ -76,6 +76,7 @@ final class PipelineModes {
                 histogram.reset();
                 exchange.results.clear(histogram);
                 double achievedMops = sendAtRate(exchange, commands, options);
+                exchange.results.stopTiming();
                 Percentiles latency = Percentiles.ofHistogramUs(histogram);
                 Outcome outcome = exchange.outcome(commands.size());
                 BookModes.requireEqual(expected, outcome);

@@ -1,0 +1,354 @@
+//! What a bench found out: a table for people, and `bench/results/NAME.json` for everything else.
+//!
+//! ```
+//! use walras_bench::report::{Figure, PeerFigure, Report, Unit};
+//!
+//! let mut report = Report::begin("example");
+//! let peer = PeerFigure::new("another book", 80.0, Unit::Ns, "same stream, same call, median of 5 rounds");
+//! report.figure(Figure::new("book_ns", 20.0, Unit::Ns).against(peer).bar(30.0));
+//! assert_eq!(report.figures()[0].ratio, Some(4.0));
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::machine::{Commit, Load, LoadWatch, Machine, now_utc};
+use crate::statistics::median;
+
+/// What a figure counts in, and so which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// Nanoseconds: less is better.
+    #[serde(rename = "ns")]
+    Ns,
+    /// Microseconds: less is better.
+    #[serde(rename = "us")]
+    Us,
+    /// Million operations per second: more is better.
+    #[serde(rename = "mops")]
+    Mops,
+    /// Per cent of what there is to get right: more is better.
+    #[serde(rename = "percent")]
+    Percent,
+    /// How many were got right: more is better.
+    #[serde(rename = "count")]
+    Count,
+    /// Machine instructions: fewer are better.
+    #[serde(rename = "instructions")]
+    Instructions,
+}
+
+impl Unit {
+    /// Its name in tables and files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Us => "us",
+            Self::Mops => "mops",
+            Self::Percent => "percent",
+            Self::Count => "count",
+            Self::Instructions => "instructions",
+        }
+    }
+
+    const fn less_is_better(self) -> bool {
+        match self {
+            Self::Ns | Self::Us | Self::Instructions => true,
+            Self::Mops | Self::Percent | Self::Count => false,
+        }
+    }
+
+    /// How many times better `ours` is than `theirs`.
+    fn ratio(self, ours: f64, theirs: f64) -> f64 {
+        if self.less_is_better() { theirs / ours } else { ours / theirs }
+    }
+}
+
+/// The same measured of somebody else's work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PeerFigure {
+    /// Who.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what; the same as ours.
+    pub unit: Unit,
+    /// Measured how, by whom, where.
+    pub how: String,
+}
+
+impl PeerFigure {
+    /// A peer's figure.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: f64, unit: Unit, how: impl Into<String>) -> Self {
+        Self { name: name.into(), value: rounded(value), unit, how: how.into() }
+    }
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// Its name, unit last.
+    pub metric: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: Unit,
+    /// The best peer measured beside it, else published; `None` where there is none.
+    pub peer: Option<PeerFigure>,
+    /// How many times better than the peer: above 1 is better, whatever the unit.
+    pub ratio: Option<f64>,
+    #[serde(skip)]
+    bar: Option<f64>,
+}
+
+impl Figure {
+    /// A figure without a peer.
+    #[must_use]
+    pub fn new(metric: impl Into<String>, value: f64, unit: Unit) -> Self {
+        Self { metric: metric.into(), value: rounded(value), unit, peer: None, ratio: None, bar: None }
+    }
+
+    /// Sets it beside a peer's, which counts in the same unit.
+    #[must_use]
+    pub fn against(mut self, peer: PeerFigure) -> Self {
+        assert_eq!(self.unit, peer.unit, "{}: a peer's figure is compared in the same unit", self.metric);
+        self.ratio = Some(rounded(self.unit.ratio(self.value, peer.value)));
+        self.peer = Some(peer);
+        self
+    }
+
+    /// As [`Figure::against`] if there is a peer.
+    #[must_use]
+    pub fn against_any(self, peer: Option<PeerFigure>) -> Self {
+        match peer {
+            Some(peer) => self.against(peer),
+            None => self,
+        }
+    }
+
+    /// Sets what it has to reach: at most `bar` where less is better, at least `bar` where more is.
+    #[must_use]
+    pub fn bar(mut self, bar: f64) -> Self {
+        self.bar = Some(bar);
+        self
+    }
+}
+
+/// Three decimals are more than any clock here is good for.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// What a figure has to reach, and whether it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Bar {
+    metric: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
+    met: bool,
+}
+
+/// What is written, field by field in this order.
+#[derive(Serialize)]
+struct File<'a> {
+    name: &'a str,
+    date: &'a str,
+    commit: &'a Commit,
+    machine: &'a Machine,
+    load: &'a Load,
+    rounds: usize,
+    checks: &'a [String],
+    notes: &'a [String],
+    ratio_means: &'static str,
+    figures: &'a [Figure],
+    bars: Vec<Bar>,
+    samples: &'a BTreeMap<String, Vec<f64>>,
+}
+
+const RATIO_MEANS: &str = "how many times better than the peer: above 1 is better, whatever the unit";
+
+/// Others' share of the processors from which on a run is not worth publishing.
+const QUIET_PERCENT_MAX: f64 = 5.0;
+
+/// Collects figures. Begin it before measuring: it watches what else the machine does meanwhile.
+#[derive(Debug)]
+pub struct Report {
+    name: String,
+    date: String,
+    watch: LoadWatch,
+    rounds: usize,
+    checks: Vec<String>,
+    notes: Vec<String>,
+    figures: Vec<Figure>,
+    samples: BTreeMap<String, Vec<f64>>,
+}
+
+impl Report {
+    /// A report named after its bench.
+    #[must_use]
+    pub fn begin(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            date: now_utc(),
+            watch: LoadWatch::begin(),
+            rounds: 0,
+            checks: Vec::new(),
+            notes: Vec::new(),
+            figures: Vec::new(),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    /// Says how many rounds the figures are medians of.
+    pub fn rounds(&mut self, rounds: usize) {
+        self.rounds = rounds;
+    }
+
+    /// Adds a figure.
+    pub fn figure(&mut self, figure: Figure) {
+        self.figures.push(figure);
+    }
+
+    /// Adds what was measured in each round, and gives its median.
+    pub fn samples(&mut self, metric: impl Into<String>, samples: Vec<f64>) -> f64 {
+        let median = median(&samples);
+        self.samples.insert(metric.into(), samples.into_iter().map(rounded).collect());
+        median
+    }
+
+    /// Adds an answer that was found right. A wrong one is an error: then there is nothing to report.
+    pub fn check(&mut self, check: impl Into<String>) {
+        let check = check.into();
+        eprintln!("  checked: {check}");
+        self.checks.push(check);
+    }
+
+    /// Adds what a reader of the figures must know, and says it aloud now.
+    pub fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        eprintln!("  NOTE: {note}");
+        self.notes.push(note);
+    }
+
+    /// The figures so far.
+    #[must_use]
+    pub fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+
+    /// Prints the table and, where a folder is given, writes NAME.json into it.
+    pub fn finish(mut self, folder: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+        let load = self.watch.end();
+        if load.others_cpu_percent > QUIET_PERCENT_MAX {
+            let busy = format!(
+                "the machine was busy: others took {:.1} % of its processors; measure again on a quiet one before publishing",
+                load.others_cpu_percent
+            );
+            self.note(busy);
+        }
+        print!("{}", self.table());
+        let Some(folder) = folder else { return Ok(None) };
+        let bars = self.figures.iter().filter_map(bar_of).collect();
+        let file = File {
+            name: &self.name,
+            date: &self.date,
+            commit: &Commit::current(),
+            machine: &Machine::current(),
+            load: &load,
+            rounds: self.rounds,
+            checks: &self.checks,
+            notes: &self.notes,
+            ratio_means: RATIO_MEANS,
+            figures: &self.figures,
+            bars,
+            samples: &self.samples,
+        };
+        let path = folder.join(format!("{}.json", self.name));
+        let text = serde_json::to_string_pretty(&file)? + "\n";
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, text))
+            .with_context(|| format!("writing {}; check that the folder is yours and its disk has space", path.display()))?;
+        println!("\nwritten to {}", path.display());
+        Ok(Some(path))
+    }
+
+    fn table(&self) -> String {
+        use std::fmt::Write;
+        let mut table = format!("\n{} (median of {} rounds)\n\n", self.name, self.rounds);
+        let width = self.figures.iter().map(|figure| figure.metric.len()).max().unwrap_or(0).max(6);
+        let mut line = |columns: [&str; 6]| {
+            let [metric, value, unit, bar, ratio, peer] = columns;
+            let line = format!("{metric:width$}  {value:>10} {unit:<12} {bar:>9}  {ratio:>8}  {peer}");
+            writeln!(table, "{}", line.trim_end()).expect("a string takes all");
+        };
+        line(["metric", "value", "unit", "bar", "ratio", "peer"]);
+        for figure in &self.figures {
+            let bar = figure.bar.map_or(String::new(), |bar| {
+                let sign = if figure.unit.less_is_better() { "<=" } else { ">=" };
+                format!("{sign}{bar} {}", if meets(figure, bar) { "y" } else { "N" })
+            });
+            let peer = figure.peer.as_ref().map_or(String::new(), |peer| format!("{} {}", peer.value, peer.name));
+            let ratio = figure.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}x"));
+            line([&figure.metric, &format!("{:.2}", figure.value), figure.unit.name(), &bar, &ratio, &peer]);
+        }
+        table
+    }
+}
+
+fn meets(figure: &Figure, bar: f64) -> bool {
+    if figure.unit.less_is_better() { figure.value <= bar } else { figure.value >= bar }
+}
+
+fn bar_of(figure: &Figure) -> Option<Bar> {
+    let bar = figure.bar?;
+    let less = figure.unit.less_is_better();
+    Some(Bar {
+        metric: figure.metric.clone(),
+        at_most: less.then_some(bar),
+        at_least: (!less).then_some(bar),
+        met: meets(figure, bar),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_is_above_one_whatever_the_unit() {
+        let quick = Figure::new("a_ns", 20.0, Unit::Ns).against(PeerFigure::new("p", 50.0, Unit::Ns, "h"));
+        let busy = Figure::new("a_mops", 20.0, Unit::Mops).against(PeerFigure::new("p", 50.0, Unit::Mops, "h"));
+        assert_eq!((quick.ratio, busy.ratio), (Some(2.5), Some(0.4)));
+        assert_eq!(bar_of(&quick.bar(30.0)).map(|bar| (bar.at_most, bar.at_least, bar.met)), Some((Some(30.0), None, true)));
+        assert_eq!(bar_of(&busy.bar(30.0)).map(|bar| (bar.at_most, bar.at_least, bar.met)), Some((None, Some(30.0), false)));
+    }
+
+    #[test]
+    fn what_is_written_has_the_documented_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut report = Report::begin("small");
+        report.rounds(3);
+        assert_eq!(report.samples("x_ns", vec![3.0, 1.0, 2.0]), 2.0);
+        report.figure(Figure::new("x_ns", 2.0, Unit::Ns).bar(3.0));
+        report.figure(Figure::new("y_us", 2.0, Unit::Us).against(PeerFigure::new("peer", 4.0, Unit::Us, "published")));
+        let path = report.finish(Some(folder.path())).unwrap().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let [x, y] = &json["figures"].as_array().unwrap()[..] else { panic!("two figures: {json}") };
+        let keys = |figure: &serde_json::Value| figure.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(x), ["metric", "peer", "ratio", "unit", "value"]);
+        assert_eq!(keys(y), keys(x));
+        assert!(x["peer"].is_null() && x["ratio"].is_null());
+        assert_eq!((&y["ratio"], &y["peer"]["name"]), (&2.0.into(), &"peer".into()));
+        assert_eq!((&json["rounds"], &json["bars"][0]["met"]), (&3.into(), &true.into()));
+        for key in ["date", "commit", "machine", "load", "checks", "notes", "samples"] {
+            assert!(!json[key].is_null(), "{key} is missing: {json}");
+        }
+    }
+}
