@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{document, instructions, order_book};
+use walras_bench::{document, engine, instructions, order_book};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -21,8 +21,9 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 2] = [
+const BENCHES: [Bench; 3] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
+    Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
 ];
 
@@ -124,14 +125,20 @@ fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn run_order_book(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    order_book::run(&config(options, report), report)
+}
+
+fn run_engine(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    engine::run(&config(options, report), report)
+}
+
+fn config(options: &Options, report: &mut Report) -> Config {
     if options.small {
-        return order_book::run(&Config::small(&options.streams), report);
+        return Config::small(&options.streams);
     }
     let peer = if options.peer { ExchangeCore::build(Path::new("bench/peers")) } else { Err("--no-peer was given".to_owned()) };
     let peer = peer.map_err(|why| report.note(format!("exchange-core was NOT RUN, so our figures stand alone: {why}"))).ok();
-    let config =
-        Config { rounds: options.rounds, scale: Scale::Full, streams: options.streams.clone(), data: Some(data_folder()), peer };
-    order_book::run(&config, report)
+    Config { rounds: options.rounds, scale: Scale::Full, streams: options.streams.clone(), data: Some(data_folder()), peer }
 }
 
 fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()> {

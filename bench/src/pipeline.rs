@@ -1,0 +1,218 @@
+//! The engine across two cores: a client core that sends commands (and journals them) and reads events, and an engine core.
+//!
+//! The cores share three rings: commands to the engine, events back, and marks that say up to which command the events told so far
+//! reach. A mark is what durability needs: events are released to the client once the journal has synced the commands they are of.
+
+use std::path::Path;
+use std::time::Instant;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use walras_engine::Engine;
+use walras_log_store::{LogOptions, LogWriter, RealDisk};
+use walras_types::prefetch;
+use walras_wire::{Command, Event, encode_command};
+
+use crate::venue::{Outcome, STREAM_TIME, Session, open};
+
+const COMMANDS_IN_RING: usize = 8_192;
+const EVENTS_IN_RING: usize = 16_384;
+const MARKS_IN_RING: usize = 16_384;
+/// Commands handed over at a time.
+const BATCH: usize = 64;
+/// Commands that one sync makes durable, at most: a sync costs nearly the same for one.
+const GROUP: usize = 4_096;
+/// How far ahead commands are fetched from the other core's cache.
+const AHEAD: usize = 4;
+
+/// The events of the first `commands` commands are the first `events` told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    commands: u64,
+    events: u64,
+}
+
+/// The engine's side of the rings.
+struct EngineCore {
+    engine: Engine,
+    commands: Consumer<Command>,
+    events: Producer<Event>,
+    marks: Producer<Mark>,
+    told: Mark,
+    batch: Vec<Event>,
+}
+
+/// The client's side.
+struct ClientCore {
+    commands: Producer<Command>,
+    events: Consumer<Event>,
+    marks: Consumer<Mark>,
+    /// The last mark read.
+    told: Mark,
+    /// Events taken so far.
+    taken: u64,
+}
+
+fn cores(users: u32) -> (ClientCore, EngineCore) {
+    let (commands_in, commands) = RingBuffer::new(COMMANDS_IN_RING);
+    let (events, events_out) = RingBuffer::new(EVENTS_IN_RING);
+    let (marks, marks_out) = RingBuffer::new(MARKS_IN_RING);
+    let (told, taken) = (Mark::default(), 0);
+    let client = ClientCore { commands: commands_in, events: events_out, marks: marks_out, told, taken };
+    (client, EngineCore { engine: open(users), commands, events, marks, told, batch: Vec::with_capacity(4 * BATCH) })
+}
+
+impl EngineCore {
+    /// Applies commands until `count` have come, telling at most `batch_max` of them at a time.
+    fn run(mut self, count: u64, batch_max: usize) {
+        while self.told.commands < count {
+            let ready = self.commands.slots().min(batch_max);
+            if ready == 0 {
+                std::hint::spin_loop();
+                continue;
+            }
+            let chunk = self.commands.read_chunk(ready).expect("as many are ready");
+            let (first, second) = chunk.as_slices();
+            for part in [first, second] {
+                for (at, command) in part.iter().enumerate() {
+                    if let Some(ahead) = part.get(at + AHEAD) {
+                        prefetch(ahead);
+                    }
+                    let index = self.engine.last_applied().next();
+                    self.engine.apply(index, STREAM_TIME, command, &mut self.batch);
+                }
+            }
+            chunk.commit_all();
+            self.told.commands += ready as u64;
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let mut sent = 0;
+        while sent < self.batch.len() {
+            let room = self.events.slots().min(self.batch.len() - sent);
+            if room == 0 {
+                std::hint::spin_loop();
+                continue;
+            }
+            let chunk = self.events.write_chunk_uninit(room).expect("there is room");
+            chunk.fill_from_iter(self.batch[sent..sent + room].iter().copied());
+            sent += room;
+        }
+        self.told.events += self.batch.len() as u64;
+        self.batch.clear();
+        while self.marks.push(self.told).is_err() {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl ClientCore {
+    /// Sends as many commands as there is room for, up to a batch, and says how many.
+    fn send(&mut self, commands: &[Command]) -> usize {
+        let room = self.commands.slots().min(commands.len()).min(BATCH);
+        if room > 0 {
+            let chunk = self.commands.write_chunk_uninit(room).expect("there is room");
+            chunk.fill_from_iter(commands[..room].iter().copied());
+        }
+        room
+    }
+
+    /// Takes the events of commands that are `durable`.
+    fn take(&mut self, durable: u64, mut see: impl FnMut(&Event)) {
+        while let Ok(mark) = self.marks.peek() {
+            if mark.commands > durable {
+                break;
+            }
+            self.told = *mark;
+            self.marks.pop().expect("it was there a moment ago");
+        }
+        let released = usize::try_from(self.told.events - self.taken).expect("a ring holds them");
+        let ready = self.events.slots().min(released);
+        let chunk = self.events.read_chunk(ready).expect("as many are ready");
+        let (first, second) = chunk.as_slices();
+        first.iter().chain(second).for_each(&mut see);
+        chunk.commit_all();
+        self.taken += ready as u64;
+    }
+}
+
+/// Million commands a second from client to client, without a journal.
+#[must_use]
+pub fn in_memory(session: &Session) -> (f64, Outcome) {
+    let (mut client, engine) = cores(session.users);
+    let count = session.commands.len() as u64;
+    let worker = std::thread::spawn(move || engine.run(count, BATCH));
+    let mut outcome = Outcome::default();
+    let mut sent = 0;
+    let begun = Instant::now();
+    while client.told.commands < count || client.taken < client.told.events {
+        sent += client.send(&session.commands[sent..]);
+        client.take(u64::MAX, |event| outcome.see(event));
+    }
+    let rate = rate(count, begun);
+    worker.join().expect("the engine's thread ends");
+    (rate, outcome)
+}
+
+/// Million commands a second when every command is synced to disk before its events are released.
+pub fn durable(session: &Session, directory: &Path) -> anyhow::Result<(f64, Outcome)> {
+    let (mut client, engine) = cores(session.users);
+    let (mut log, _) = LogWriter::open(RealDisk, directory, LogOptions { segment_bytes: 512 << 20, ..LogOptions::default() })?;
+    log.maintain()?;
+    let count = session.commands.len() as u64;
+    let worker = std::thread::spawn(move || engine.run(count, BATCH));
+    let mut outcome = Outcome::default();
+    let (mut sent, mut synced) = (0, 0);
+    let begun = Instant::now();
+    while client.told.commands < count || client.taken < client.told.events {
+        let batch = client.send(&session.commands[sent..]);
+        for command in &session.commands[sent..sent + batch] {
+            log.append_with(|buffer| encode_command(command, buffer))?;
+        }
+        sent += batch;
+        let is_group = sent - synced >= GROUP || (sent > synced && batch == 0);
+        if is_group {
+            log.sync()?;
+            synced = sent;
+        }
+        client.take(synced as u64, |event| outcome.see(event));
+    }
+    let rate = rate(count, begun);
+    worker.join().expect("the engine's thread ends");
+    log.close()?;
+    Ok((rate, outcome))
+}
+
+fn rate(count: u64, begun: Instant) -> f64 {
+    count as f64 / begun.elapsed().as_secs_f64() / 1e6
+}
+
+/// Microseconds, each command's, from when it should have been sent to when its client had its last event, at `rate` commands a second
+/// whatever the engine does meanwhile: an open loop, so that no omission is coordinated.
+#[must_use]
+pub fn latencies_us(session: &Session, rate: u64) -> (Vec<f64>, Outcome) {
+    let (mut client, engine) = cores(session.users);
+    let count = session.commands.len();
+    let worker = std::thread::spawn(move || engine.run(count as u64, 1));
+    let due_ns = |command: usize| command as u64 * 1_000_000_000 / rate;
+    let mut latencies = Vec::with_capacity(count);
+    let mut outcome = Outcome::default();
+    let mut sent = 0;
+    let begun = Instant::now();
+    while latencies.len() < count {
+        let now_ns = begun.elapsed().as_nanos() as u64;
+        while sent < count && due_ns(sent) <= now_ns && client.commands.push(session.commands[sent]).is_ok() {
+            sent += 1;
+        }
+        client.take(u64::MAX, |event| outcome.see(event));
+        if client.taken == client.told.events && latencies.len() < client.told.commands as usize {
+            let now_ns = begun.elapsed().as_nanos() as u64;
+            while latencies.len() < client.told.commands as usize {
+                latencies.push((now_ns - due_ns(latencies.len())) as f64 / 1_000.0);
+            }
+        }
+    }
+    worker.join().expect("the engine's thread ends");
+    (latencies, outcome)
+}
