@@ -159,7 +159,8 @@ impl<O> Sequencer<O> {
 
     /// Applies the entries that are durable, in order.
     pub fn apply_durable(&mut self, mut emit: impl FnMut(&Engine, Applied<'_, O>)) {
-        while let Some(Waiting { entry, origin }) = self.waiting.pop_front_if(|w| w.entry.log_index < self.durable_end) {
+        while self.waiting.front().is_some_and(|w| w.entry.log_index < self.durable_end) {
+            let Some(Waiting { entry, origin }) = self.waiting.pop_front() else { return };
             self.events.clear();
             self.engine.apply(entry.log_index, entry.time, &entry.command, &mut self.events);
             emit(&self.engine, Applied { entry: &entry, origin, events: &self.events });
@@ -169,7 +170,8 @@ impl<O> Sequencer<O> {
     /// The log could not take the batch and holds none of it. Every command that is not durable is handed back, and its index is free
     /// for another.
     pub fn on_log_failed(&mut self, mut hand_back: impl FnMut(O)) {
-        while let Some(waiting) = self.waiting.pop_back_if(|w| w.entry.log_index >= self.durable_end) {
+        let durable_count = self.waiting.partition_point(|w| w.entry.log_index < self.durable_end);
+        for waiting in self.waiting.drain(durable_count..) {
             hand_back(waiting.origin);
         }
         self.next = self.durable_end;

@@ -1,0 +1,309 @@
+//! API keys: the file that keeps them and the gate that checks requests against them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use walras_gateway::{
+    Algorithm, AuthFields, ClientKey, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions,
+    Principal, Rate, Request, SourceId,
+};
+use walras_types::{AccountId, RejectReason, TimeNs};
+
+use crate::config::Throttle;
+use crate::json::Refusal;
+use crate::runtime::now;
+
+/// Why the keys could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The operating system failed.
+    #[error("could not {action} {path}: {source}; check the folder's permissions and the disk")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not one of keys.
+    #[error("{path}: {detail}; restore the file from a backup")]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Whom the key acts for.
+    pub account: Option<AccountId>,
+    /// What it may do.
+    pub permissions: Permissions,
+    principal: Principal,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    version: u32,
+    keys: Vec<KeyEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyEntry {
+    key_id: String,
+    account_id: Option<u32>,
+    permissions: Vec<String>,
+    /// Public key (Ed25519) or secret (HMAC): the file is readable by its owner alone.
+    material: String,
+}
+
+/// Keys and the gate.
+#[derive(Debug)]
+pub struct Access {
+    gateway: RwLock<Gateway>,
+    path: PathBuf,
+    /// Held while the file is written, so that two changes do not cross.
+    writing: Mutex<()>,
+}
+
+impl Access {
+    /// Name of the key file in a data folder.
+    pub const FILE: &str = "keys.json";
+
+    /// Reads the keys of a data folder; a folder without has none.
+    pub fn open(data: &Path, throttle: &Throttle, started: TimeNs) -> Result<Self, AccessError> {
+        let path = data.join(Self::FILE);
+        let rate = |per_second, burst| Rate::new(per_second, burst).expect("the configuration was checked: neither is zero");
+        let mut gateway = Gateway::new(GatewayConfig {
+            key_rate: rate(throttle.requests_per_second, throttle.burst),
+            source_rate: rate(throttle.source_requests_per_second, throttle.source_burst),
+            ..GatewayConfig::new(started.0)
+        });
+        match std::fs::read(&path) {
+            Ok(bytes) => {
+                let invalid = |detail: String| AccessError::Invalid { path: path.clone(), detail };
+                let file: KeyFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
+                if file.version != 1 {
+                    return Err(invalid(format!("version {} is not 1, which this program reads", file.version)));
+                }
+                for entry in file.keys {
+                    let id = entry.key_id.clone();
+                    let record = record_of(entry).map_err(|e| invalid(format!("key {id}: {e}")))?;
+                    gateway.add_key(record).map_err(|e| invalid(format!("key {id}: {e}")))?;
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(AccessError::Io { action: "read", path, source }),
+        }
+        Ok(Self { gateway: RwLock::new(gateway), path, writing: Mutex::new(()) })
+    }
+
+    fn gateway(&self) -> std::sync::RwLockWriteGuard<'_, Gateway> {
+        // The gateway keeps itself consistent between calls, so a panic elsewhere does not spoil it.
+        self.gateway.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no key is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.gateway().keys().next().is_none()
+    }
+
+    /// Counts a request of an address, signed or not.
+    pub fn admit_source(&self, source: IpAddr) -> Result<(), Refusal> {
+        Ok(self.gateway().admit_source(now().0, SourceId::of(source), 1)?)
+    }
+
+    /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
+    pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
+        let verified = {
+            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+            gateway.verify(now().0, request, Some(fields))?
+        };
+        Ok(caller(self.gateway().admit(now().0, &verified, permission)?))
+    }
+
+    /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
+    pub fn authenticate_socket(&self, fields: &AuthFields) -> Result<Caller, Refusal> {
+        let verified = {
+            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+            gateway.verify(now().0, &Request::WEB_SOCKET, Some(fields))?
+        };
+        let mut gateway = self.gateway();
+        let admitted = match gateway.admit(now().0, &verified, Permission::Read) {
+            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(now().0, &verified, Permission::Trade),
+            admitted => admitted,
+        };
+        Ok(caller(admitted?))
+    }
+
+    /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
+    pub fn charge(&self, caller: &Caller, permission: Permission) -> Result<(), Refusal> {
+        Ok(self.gateway().charge(now().0, &caller.principal, permission, 1)?)
+    }
+
+    /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
+    pub fn create(&self, algorithm: &str, account: Option<AccountId>, permissions: &[String]) -> Result<Value, Refusal> {
+        let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
+        let key = generate(Algorithm::from_name(algorithm).ok_or_else(unknown)?);
+        self.add(key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
+        Ok(json!({
+            "key_id": key.key_id().as_str(),
+            "key": key.to_token().as_str(),
+            "account_id": account.map(|a| a.0),
+            "permissions": permissions,
+        }))
+    }
+
+    /// Keeps a key whose secret its holder made.
+    pub fn register(
+        &self,
+        key_id: &str,
+        public_key: &str,
+        account: Option<AccountId>,
+        permissions: &[String],
+    ) -> Result<Value, Refusal> {
+        let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
+        if id.algorithm() != Algorithm::Ed25519 {
+            return Err(Refusal::new(
+                RejectReason::Malformed,
+                "only ed25519 keys have a public part: leave key_id out for an hmac-sha256 key",
+            ));
+        }
+        let credential = Credential::from_text(Algorithm::Ed25519, public_key).map_err(refuse)?;
+        self.add(KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
+        Ok(json!({"key_id": key_id, "account_id": account.map(|a| a.0), "permissions": permissions}))
+    }
+
+    /// Keeps a key that was made here, for the operator or a demo's user.
+    pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let key_id = record.key_id();
+        self.gateway().add_key(record).map_err(refuse)?;
+        self.save().inspect_err(|_| {
+            self.gateway().remove_key(key_id);
+        })
+    }
+
+    /// Forgets a key: requests with it are refused from now on, those of open connections too.
+    pub fn revoke(&self, key_id: &str) -> Result<(), Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = KeyId::new(key_id).ok_or(RejectReason::UnknownKey)?;
+        if !self.gateway().remove_key(id) {
+            return Err(RejectReason::UnknownKey.into());
+        }
+        self.save()
+    }
+
+    /// All keys, without secrets.
+    #[must_use]
+    pub fn list(&self) -> Vec<Value> {
+        let one = |record: &KeyRecord| {
+            json!({
+                "key_id": record.key_id().as_str(),
+                "account_id": record.account().map(|a| a.0),
+                "permissions": record.permissions().iter().map(Permission::name).collect::<Vec<_>>(),
+            })
+        };
+        self.gateway().keys().map(one).collect()
+    }
+
+    fn save(&self) -> Result<(), Refusal> {
+        let entries = self.gateway().keys().map(entry_of).collect();
+        let text = serde_json::to_string_pretty(&KeyFile { version: 1, keys: entries }).expect("strings and numbers always encode");
+        write_secret(&self.path, text.as_bytes()).map_err(|e| {
+            tracing::error!("{e}");
+            Refusal::new(RejectReason::StorageFull, "the key file could not be written")
+        })
+    }
+}
+
+fn caller(principal: Principal) -> Caller {
+    Caller { account: principal.account(), permissions: principal.permissions(), principal }
+}
+
+fn refuse(error: KeyError) -> Refusal {
+    Refusal::new(RejectReason::Malformed, error.to_string())
+}
+
+fn read_permissions(names: &[String]) -> Result<Permissions, Refusal> {
+    let one = |name: &String| {
+        let unknown = || Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator"));
+        Permission::from_name(name).ok_or_else(unknown)
+    };
+    names.iter().map(one).collect()
+}
+
+fn record_of(entry: KeyEntry) -> Result<KeyRecord, String> {
+    let id = KeyId::new(&entry.key_id).ok_or(KeyError::IdInvalid).map_err(|e| e.to_string())?;
+    let credential = Credential::from_text(id.algorithm(), &entry.material).map_err(|e| e.to_string())?;
+    let permissions = read_permissions(&entry.permissions).map_err(|e| e.detail.unwrap_or_default())?;
+    KeyRecord::new(id, entry.account_id.map(AccountId), permissions, credential).map_err(|e| e.to_string())
+}
+
+fn entry_of(record: &KeyRecord) -> KeyEntry {
+    KeyEntry {
+        key_id: record.key_id().to_string(),
+        account_id: record.account().map(|a| a.0),
+        permissions: record.permissions().iter().map(|p| p.name().to_owned()).collect(),
+        material: record.credential().to_text().as_str().to_owned(),
+    }
+}
+
+/// A new key from the operating system's entropy.
+#[must_use]
+pub fn generate(algorithm: Algorithm) -> ClientKey {
+    let mut entropy = [0; ClientKey::ENTROPY_LEN];
+    getrandom::fill(&mut entropy).expect("the operating system gives random bytes");
+    ClientKey::generate(algorithm, &entropy)
+}
+
+/// Signs a request now, with a fresh nonce.
+#[must_use]
+pub fn sign(key: &ClientKey, request: &Request<'_>) -> AuthFields {
+    let mut entropy = [0; 16];
+    getrandom::fill(&mut entropy).expect("the operating system gives random bytes");
+    key.sign(request, now().0, &walras_gateway::generate_nonce(&entropy))
+}
+
+/// The headers of a signed request.
+#[must_use]
+pub fn headers(fields: &AuthFields) -> BTreeMap<&'static str, &str> {
+    [
+        ("Walras-Key", fields.key.as_str()),
+        ("Walras-Timestamp", fields.timestamp.as_str()),
+        ("Walras-Nonce", fields.nonce.as_str()),
+        ("Walras-Signature", fields.signature.as_str()),
+    ]
+    .into()
+}
+
+/// Replaces a file that only its owner may read; whole or not at all, whatever happens.
+pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
+    let fail = |action| move |source| AccessError::Io { action, path: path.to_path_buf(), source };
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir).map_err(fail("create the folder of"))?;
+    let temporary = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .map_err(fail("create the successor of"))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail("write the successor of"))?;
+    std::fs::rename(&temporary, path).map_err(fail("replace"))?;
+    std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
+}

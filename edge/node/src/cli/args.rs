@@ -1,0 +1,442 @@
+//! The command line's words.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A whole exchange in one program: the venue, its clients and its tools.
+///
+/// Exit status: 0 done; 1 the venue refused; 2 the command line is wrong; 3 the venue could not be reached; 4 a file, the
+/// configuration or the machine failed; 5 a log is damaged.
+#[derive(Debug, Parser)]
+#[command(name = "walras", version, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Prints JSON instead of tables.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The venue's address.
+    #[arg(long, global = true, env = "WALRAS_URL", default_value = "http://127.0.0.1:7070", value_name = "URL")]
+    pub url: String,
+    /// File of the key to sign with: one line, `<key id>.<secret>`.
+    #[arg(long, global = true, env = "WALRAS_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a venue until SIGINT or SIGTERM.
+    Serve(ServeArgs),
+    /// Runs a venue in which a real or generated order stream is replayed beside market-making bots.
+    Demo(DemoArgs),
+    /// Enters an order: limit with --price, else market; --trigger makes it a stop.
+    Order(OrderArgs),
+    /// Cancels one order, or with --all those of the account.
+    Cancel(CancelArgs),
+    /// Changes price or open size of an order.
+    Amend(AmendArgs),
+    /// Shows an instrument's book.
+    Book(BookArgs),
+    /// Shows an instrument's last trades.
+    Trades(TradesArgs),
+    /// Shows the venue's instruments.
+    Instruments,
+    /// Shows what the venue is doing.
+    Status,
+    /// Shows the account's balances, positions, orders or fills.
+    Account(AccountArgs),
+    /// Does what the operator may.
+    #[command(subcommand)]
+    Admin(AdminCommand),
+    /// Makes keys.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Runs recorded history through a book.
+    Replay(ReplayArgs),
+    /// Looks into a venue's log, while no venue runs on it.
+    #[command(subcommand)]
+    Log(LogCommand),
+    /// Checks a configuration file, or prints the reference of all keys.
+    Config(ConfigArgs),
+}
+
+/// `walras serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Configuration file (TOML); docs/configuration.md lists its keys.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Data folder; overrides the configuration.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Address and port; overrides the configuration.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+}
+
+/// `walras demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Where and how to serve. The data folder is `.walras/demo` unless given.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// Pace of the stream: 1x, 10x and so on, or max.
+    #[arg(long)]
+    pub speed: Option<String>,
+    /// LOBSTER message file to replay instead of the one that is found, or `synthetic` for a generated stream.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<String>,
+    /// Market-making bots beside the stream.
+    #[arg(long)]
+    pub bots: Option<u32>,
+    /// Seed of the generated stream and of the bots.
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// A side.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SideArg {
+    /// Buys base for quote.
+    Buy,
+    /// Sells base for quote.
+    Sell,
+}
+
+impl SideArg {
+    /// Its name in the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buy => "buy",
+            Self::Sell => "sell",
+        }
+    }
+}
+
+/// `walras order`.
+#[derive(Debug, Args)]
+pub struct OrderArgs {
+    /// Buy or sell.
+    pub side: SideArg,
+    /// Instrument, such as BTC/USD or BTC-USD.
+    pub instrument: String,
+    /// How much, in base.
+    pub size: String,
+    /// Limit price; without it the order is a market order.
+    #[arg(long)]
+    pub price: Option<String>,
+    /// Trigger price: the order waits until a trade touches it.
+    #[arg(long)]
+    pub trigger: Option<String>,
+    /// Your number for the order; a random one without it.
+    #[arg(long, value_name = "NUMBER")]
+    pub id: Option<u64>,
+    /// How long it stands.
+    #[arg(long, value_parser = ["gtc", "day", "gtt", "ioc", "fok"])]
+    pub tif: Option<String>,
+    /// With --tif gtt: when it expires, nanoseconds since the Unix epoch.
+    #[arg(long, value_name = "NS")]
+    pub expires: Option<u64>,
+    /// Never takes: what would trade at once is rejected or repriced.
+    #[arg(long, value_parser = ["reject", "reprice"], num_args = 0..=1, default_missing_value = "reject")]
+    pub post_only: Option<String>,
+    /// Shows only so much at a time.
+    #[arg(long, value_name = "PEAK", conflicts_with = "hidden")]
+    pub iceberg: Option<String>,
+    /// Shows nothing.
+    #[arg(long)]
+    pub hidden: bool,
+    /// Trades at least so much at once, or is cancelled.
+    #[arg(long, value_name = "SIZE")]
+    pub min_size: Option<String>,
+    /// What happens when it would trade with an order of the same account.
+    #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
+    pub self_trade: Option<String>,
+}
+
+/// `walras cancel`.
+#[derive(Debug, Args)]
+pub struct CancelArgs {
+    /// Instrument; with --all, only orders in it.
+    #[arg(required_unless_present = "all")]
+    pub instrument: Option<String>,
+    /// Your number for the order.
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub id: Option<u64>,
+    /// All open orders.
+    #[arg(long)]
+    pub all: bool,
+    /// With --all: only those of one side.
+    #[arg(long, requires = "all")]
+    pub side: Option<SideArg>,
+}
+
+/// `walras amend`.
+#[derive(Debug, Args)]
+pub struct AmendArgs {
+    /// Instrument.
+    pub instrument: String,
+    /// Your number for the order.
+    pub id: u64,
+    /// New limit price.
+    #[arg(long, required_unless_present = "size")]
+    pub price: Option<String>,
+    /// New open size.
+    #[arg(long)]
+    pub size: Option<String>,
+}
+
+/// `walras book`.
+#[derive(Debug, Args)]
+pub struct BookArgs {
+    /// Instrument.
+    pub instrument: String,
+    /// Levels of a side.
+    #[arg(long, default_value_t = 10)]
+    pub depth: usize,
+}
+
+/// `walras trades`.
+#[derive(Debug, Args)]
+pub struct TradesArgs {
+    /// Instrument.
+    pub instrument: String,
+    /// How many.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// What to show of an account.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum AccountPart {
+    /// Balances and positions.
+    #[default]
+    Balances,
+    /// Open orders.
+    Orders,
+    /// The last trades.
+    Fills,
+}
+
+/// `walras account`.
+#[derive(Debug, Args)]
+pub struct AccountArgs {
+    /// What to show.
+    #[arg(default_value = "balances")]
+    pub part: AccountPart,
+    /// Orders of one instrument only.
+    #[arg(long)]
+    pub instrument: Option<String>,
+    /// How many fills.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// `walras admin`.
+#[derive(Debug, Subcommand)]
+pub enum AdminCommand {
+    /// Defines an asset.
+    Asset {
+        /// Such as BTC.
+        symbol: String,
+        /// Digits after the point.
+        decimals: u8,
+    },
+    /// Defines an instrument. It starts closed: see `phase`.
+    Instrument(InstrumentArgs),
+    /// Opens an account and prints its id.
+    Account,
+    /// Shows an account.
+    Show {
+        /// Its id.
+        account: u32,
+    },
+    /// Credits an account.
+    Deposit(TransferArgs),
+    /// Debits an account.
+    Withdraw(TransferArgs),
+    /// Moves the fees collected in an asset to an account.
+    Fees {
+        /// To whom.
+        account: u32,
+        /// Of what.
+        asset: String,
+    },
+    /// Sets an account's limits in an instrument; what is not given is not limited.
+    Limits(LimitsArgs),
+    /// Moves an instrument to another trading phase.
+    Phase {
+        /// Which.
+        instrument: String,
+        /// To what.
+        #[arg(value_parser = ["closed", "pre_open", "opening_auction", "continuous", "halt", "closing_auction"])]
+        phase: String,
+    },
+    /// Suspends or reinstates an account.
+    Status {
+        /// Which.
+        account: u32,
+        /// To what.
+        #[arg(value_parser = ["active", "suspended"])]
+        status: String,
+    },
+    /// Makes a key at the venue and prints it once, or registers a public key.
+    Key(KeyArgs),
+    /// Lists keys.
+    Keys,
+    /// Revokes a key.
+    Revoke {
+        /// Which.
+        key_id: String,
+    },
+    /// Writes a snapshot.
+    Snapshot,
+}
+
+/// `walras admin instrument`.
+#[derive(Debug, Args)]
+pub struct InstrumentArgs {
+    /// Such as BTC/USD.
+    pub symbol: String,
+    /// What is traded.
+    pub base: String,
+    /// What it is paid with.
+    pub quote: String,
+    /// Smallest step of the price, in quote per base.
+    #[arg(long)]
+    pub tick_size: String,
+    /// Smallest step of the size, in base.
+    #[arg(long)]
+    pub lot_size: String,
+    /// Reference price until the first trade.
+    #[arg(long)]
+    pub reference_price: String,
+    /// Maker fee in parts per million; negative for a rebate.
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
+    pub maker_fee_ppm: i32,
+    /// Taker fee in parts per million.
+    #[arg(long, default_value_t = 0)]
+    pub taker_fee_ppm: i32,
+    /// How far from the reference price a limit may lie, in ppm.
+    #[arg(long)]
+    pub collar_ppm: Option<u32>,
+    /// How far from the reference price a trade may lie before the instrument halts, in ppm.
+    #[arg(long)]
+    pub band_ppm: Option<u32>,
+}
+
+/// `walras admin deposit` and `withdraw`.
+#[derive(Debug, Args)]
+pub struct TransferArgs {
+    /// Whose.
+    pub account: u32,
+    /// Of what.
+    pub asset: String,
+    /// How much.
+    pub amount: String,
+    /// Your number for the transfer, larger than any before on the account; the time in nanoseconds without it. Repeat it to try
+    /// again without moving twice.
+    #[arg(long, value_name = "NUMBER")]
+    pub id: Option<u64>,
+}
+
+/// `walras admin limits`.
+#[derive(Debug, Args)]
+pub struct LimitsArgs {
+    /// Whose.
+    pub account: u32,
+    /// Where.
+    pub instrument: String,
+    /// Largest order, in base.
+    #[arg(long)]
+    pub order_size_max: Option<String>,
+    /// Largest order, in quote.
+    #[arg(long)]
+    pub order_value_max: Option<String>,
+    /// Most open orders.
+    #[arg(long)]
+    pub open_orders_max: Option<u32>,
+    /// Largest position, in base.
+    #[arg(long)]
+    pub position_max: Option<String>,
+}
+
+/// `walras admin key`.
+#[derive(Debug, Args)]
+pub struct KeyArgs {
+    /// Whom it acts for; leave out for an operator's.
+    #[arg(long)]
+    pub account: Option<u32>,
+    /// What it may do.
+    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator"])]
+    pub permissions: Vec<String>,
+    /// How it signs, where the venue makes it.
+    #[arg(long, value_parser = ["ed25519", "hmac-sha256"], conflicts_with = "public_key")]
+    pub algorithm: Option<String>,
+    /// Id of a key made by `walras keys new`.
+    #[arg(long, requires = "public_key")]
+    pub key_id: Option<String>,
+    /// Its public part.
+    #[arg(long, requires = "key_id")]
+    pub public_key: Option<String>,
+    /// Writes the key into this file instead of printing it.
+    #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
+    pub out: Option<PathBuf>,
+}
+
+/// `walras keys`.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Makes an Ed25519 key; its public part is printed, for the operator to register.
+    New {
+        /// File to write it to, readable by its owner alone.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// `walras replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// What to replay.
+    pub file: PathBuf,
+    /// Format; found out from the file without it.
+    #[arg(long)]
+    pub format: Option<String>,
+}
+
+/// `walras log`.
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Prints entries, one a line.
+    Dump {
+        /// The venue's data folder.
+        dir: PathBuf,
+        /// First entry.
+        #[arg(long)]
+        from: Option<u64>,
+        /// How many.
+        #[arg(long)]
+        limit: Option<u64>,
+    },
+    /// Reads every byte of the log and says what is there.
+    Verify {
+        /// The venue's data folder.
+        dir: PathBuf,
+    },
+}
+
+/// `walras config`.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Prints docs/configuration.md.
+    #[arg(long, conflicts_with = "check")]
+    pub reference: bool,
+    /// Checks this file.
+    #[arg(long, value_name = "FILE", required_unless_present = "reference")]
+    pub check: Option<PathBuf>,
+}

@@ -1,0 +1,152 @@
+//! The command line: `walras serve` and its clients and tools.
+
+mod admin;
+mod args;
+pub mod client;
+mod log;
+mod serve;
+mod table;
+mod trade;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::Value;
+
+pub use args::Cli;
+use args::{Command, KeysCommand};
+use client::{Client, ClientError, read_key};
+
+use crate::access::{AccessError, generate, write_secret};
+use crate::config::{Config, ConfigError};
+use crate::node::NodeError;
+
+/// Why a command did not do what was asked; [`CliError::exit_code`] tells scripts which kind it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The venue's answer, or none.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The venue did not start.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A key file.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The log can not be read.
+    #[error(transparent)]
+    Log(#[from] walras_log_store::LogError),
+    /// The log is damaged.
+    #[error("{0}")]
+    Damaged(String),
+    /// The demo did not start.
+    #[error(transparent)]
+    Demo(#[from] crate::demo::DemoError),
+    /// A replay failed.
+    #[error(transparent)]
+    Replay(#[from] crate::replay::ReplayError),
+    /// A file, or the terminal.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl CliError {
+    /// The process's exit status; 2 is the command line's own.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Client(ClientError::Refused { .. }) => 1,
+            Self::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. }) => 3,
+            Self::Damaged(_) | Self::Log(walras_log_store::LogError::Corrupt { .. }) => 5,
+            Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
+            | Self::Config(_)
+            | Self::Node(_)
+            | Self::Access(_)
+            | Self::Log(_)
+            | Self::Demo(_)
+            | Self::Replay(_)
+            | Self::Io { .. } => 4,
+        }
+    }
+}
+
+/// What a command prints: JSON, or the same for people.
+struct Output {
+    json: Value,
+    human: String,
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("walras: {e}");
+            ExitCode::from(e.exit_code())
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), CliError> {
+    let output = match &cli.command {
+        Command::Serve(args) => return serve::serve(args),
+        Command::Demo(args) => return serve::demo(args),
+        Command::Log(command) => return log::run(command, cli.json),
+        Command::Config(args) => match &args.check {
+            None => return print(&crate::config::reference()),
+            Some(path) => {
+                Config::load(Some(path))?;
+                return print(&format!("{} is valid\n", path.display()));
+            }
+        },
+        Command::Replay(args) => {
+            let report = crate::replay::run(&args.file, args.format.as_deref())?;
+            Output { human: report.to_string(), json: report.json() }
+        }
+        Command::Keys(KeysCommand::New { out }) => {
+            let key = generate(walras_gateway::Algorithm::Ed25519);
+            write_secret(out, format!("{}\n", key.to_token().as_str()).as_bytes())?;
+            let no_account = [walras_gateway::Permission::Operator].into_iter().collect();
+            let record = key.record(None, no_account).map_err(NodeError::from)?;
+            let json = serde_json::json!({"key_id": key.key_id().as_str(), "public_key": record.credential().to_text().as_str()});
+            Output { human: table::fields(&json), json }
+        }
+        Command::Order(args) => trade::order(&client(cli)?, args)?,
+        Command::Cancel(args) => trade::cancel(&client(cli)?, args)?,
+        Command::Amend(args) => trade::amend(&client(cli)?, args)?,
+        Command::Book(args) => trade::book(&client(cli)?, args)?,
+        Command::Trades(args) => trade::trades(&client(cli)?, args)?,
+        Command::Instruments => trade::instruments(&client(cli)?)?,
+        Command::Status => {
+            let json = client(cli)?.get("/v1/status")?;
+            Output { human: table::fields(&json), json }
+        }
+        Command::Account(args) => trade::account(&client(cli)?, args)?,
+        Command::Admin(command) => admin::run(&client(cli)?, command)?,
+    };
+    print(&if cli.json { format!("{}\n", output.json) } else { output.human })
+}
+
+fn client(cli: &Cli) -> Result<Client, CliError> {
+    let key = cli.key_file.as_deref().map(read_key).transpose()?;
+    Ok(Client::new(&cli.url, key))
+}
+
+fn print(text: &str) -> Result<(), CliError> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // The reader has seen enough, as in `walras log dump | head`.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|source| CliError::Io { what: "could not print".into(), source }),
+    }
+}

@@ -1,0 +1,76 @@
+//! `walras serve` and `walras demo`.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use super::args::{DemoArgs, ServeArgs};
+use super::{CliError, print};
+use crate::config::Config;
+use crate::demo::Demo;
+use crate::node::Node;
+
+fn log_to_stderr() {
+    let is_terminal = std::io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(is_terminal).with_target(false).finish();
+    // A second call in one process keeps the first.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+fn configuration(args: &ServeArgs) -> Result<Config, CliError> {
+    let mut config = Config::load(args.config.as_deref())?;
+    if let Some(data) = &args.data {
+        config.venue.data = data.display().to_string();
+    }
+    if let Some(listen) = &args.listen {
+        config.http.listen.clone_from(listen);
+    }
+    Ok(config)
+}
+
+fn until_signal(node: &Node) -> Result<(), CliError> {
+    node.wait_for_signal().map_err(|source| CliError::Io { what: "could not wait for signals".into(), source })
+}
+
+pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
+    let config = configuration(args)?;
+    config.check()?;
+    log_to_stderr();
+    let node = Node::start(&PathBuf::from(&config.venue.data), &config)?;
+    print(&format!("{} is open at http://{}/\n", config.venue.name, node.address()))?;
+    until_signal(&node)?;
+    node.stop();
+    Ok(())
+}
+
+pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
+    let mut config = configuration(&args.serve)?;
+    if args.serve.data.is_none() && args.serve.config.is_none() {
+        config.venue.data = ".walras/demo".to_owned();
+    }
+    if let Some(speed) = &args.speed {
+        config.demo.speed.clone_from(speed);
+    }
+    if let Some(file) = &args.file {
+        config.demo.file.clone_from(file);
+    }
+    config.demo.bots = args.bots.unwrap_or(config.demo.bots);
+    config.demo.seed = args.seed.unwrap_or(config.demo.seed);
+    config.check()?;
+    log_to_stderr();
+    let data = PathBuf::from(&config.venue.data);
+    let node = Node::start(&data, &config)?;
+    let demo = Demo::start(&node, &data, &config.demo)?;
+    print(&format!(
+        "{} replays {} at {} with {} bots.\nOpen http://{}/#demo={}\nCtrl-C stops it; started again it goes on.\n",
+        config.venue.name,
+        demo.source(),
+        demo.speed(),
+        config.demo.bots,
+        node.address(),
+        demo.key().as_str(),
+    ))?;
+    until_signal(&node)?;
+    demo.stop();
+    node.stop();
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! What participants do and see.
+
+use serde_json::{Map, Value, json};
+
+use super::args::{AccountArgs, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
+use super::client::Client;
+use super::table::{fields, table};
+use super::{CliError, Output};
+
+/// A symbol in a path.
+fn in_path(symbol: &str) -> String {
+    symbol.replace('/', "-")
+}
+
+fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
+    answer[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn outcome(json: Value) -> Output {
+    let text = |field: &str| json[field].as_str().unwrap_or("-").to_owned();
+    let mut human = format!("order {} ({}): {}", text("client_order_id"), text("order_id"), text("status"));
+    if json["open"] != "0" {
+        human += &format!(", {} open", text("open"));
+    }
+    if let Some(reason) = json["reason"].as_str() {
+        human += &format!(", {reason}");
+    }
+    human.push('\n');
+    let fills = rows(&json, "fills");
+    if !fills.is_empty() {
+        human += &table(fills, &[("trade", "trade_id"), ("price", "price"), ("size", "size"), ("fee", "fee")]);
+    }
+    Output { json, human }
+}
+
+pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliError> {
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            body.insert(name.to_owned(), value.into());
+        }
+    };
+    let order_type = match (&args.price, &args.trigger) {
+        (Some(_), None) => "limit",
+        (None, None) => "market",
+        (None, Some(_)) => "stop",
+        (Some(_), Some(_)) => "stop_limit",
+    };
+    put("instrument", Some(args.instrument.clone()));
+    put("side", Some(args.side.name().to_owned()));
+    put("size", Some(args.size.clone()));
+    put("type", Some(order_type.to_owned()));
+    put("price", args.price.clone());
+    put("trigger", args.trigger.clone());
+    put("client_order_id", args.id.map(|id| id.to_string()));
+    put("time_in_force", args.tif.clone());
+    put("expire_time_ns", args.expires.map(|ns| ns.to_string()));
+    put("post_only", args.post_only.clone());
+    put("peak", args.iceberg.clone());
+    put("display", args.iceberg.is_some().then(|| "iceberg".to_owned()).or_else(|| args.hidden.then(|| "hidden".to_owned())));
+    put("min_size", args.min_size.clone());
+    put("self_trade", args.self_trade.clone());
+    Ok(outcome(client.signed("POST", "/v1/orders", Some(&body.into()))?))
+}
+
+pub(super) fn cancel(client: &Client, args: &CancelArgs) -> Result<Output, CliError> {
+    if let (Some(instrument), Some(id)) = (&args.instrument, args.id) {
+        return Ok(outcome(client.signed("DELETE", &format!("/v1/orders/{}/{id}", in_path(instrument)), None)?));
+    }
+    let mut query = Vec::new();
+    query.extend(args.instrument.as_deref().map(|symbol| format!("instrument={}", in_path(symbol))));
+    query.extend(args.side.map(|side| format!("side={}", side.name())));
+    let path = if query.is_empty() { "/v1/orders".to_owned() } else { format!("/v1/orders?{}", query.join("&")) };
+    let json = client.signed("DELETE", &path, None)?;
+    let columns = [("instrument", "instrument"), ("order", "order_id"), ("yours", "client_order_id")];
+    Ok(Output { human: format!("cancelled:\n{}", table(rows(&json, "cancelled"), &columns)), json })
+}
+
+pub(super) fn amend(client: &Client, args: &AmendArgs) -> Result<Output, CliError> {
+    let mut body = Map::new();
+    body.extend(args.price.clone().map(|price| ("price".to_owned(), price.into())));
+    body.extend(args.size.clone().map(|size| ("size".to_owned(), size.into())));
+    let path = format!("/v1/orders/{}/{}", in_path(&args.instrument), args.id);
+    Ok(outcome(client.signed("PATCH", &path, Some(&body.into()))?))
+}
+
+pub(super) fn book(client: &Client, args: &BookArgs) -> Result<Output, CliError> {
+    let json = client.get(&format!("/v1/instruments/{}/book?depth={}", in_path(&args.instrument), args.depth))?;
+    let (bids, asks) = (rows(&json, "bids"), rows(&json, "asks"));
+    let ladder: Vec<Value> = (asks.iter().rev().map(|level| json!(["ask", level[0], level[1], level[2]])))
+        .chain(bids.iter().map(|level| json!(["bid", level[0], level[1], level[2]])))
+        .collect();
+    let human = table(&ladder, &[("", "0"), ("price", "1"), ("size", "2"), ("orders", "3")]);
+    Ok(Output { json, human })
+}
+
+pub(super) fn trades(client: &Client, args: &TradesArgs) -> Result<Output, CliError> {
+    let json = client.get(&format!("/v1/instruments/{}/trades?limit={}", in_path(&args.instrument), args.limit))?;
+    let columns = [("trade", "trade_id"), ("time_ns", "time_ns"), ("price", "price"), ("size", "size"), ("taker", "taker_side")];
+    Ok(Output { human: table(rows(&json, "trades"), &columns), json })
+}
+
+pub(super) fn instruments(client: &Client) -> Result<Output, CliError> {
+    let json = client.get("/v1/instruments")?;
+    let columns = [
+        ("instrument", "symbol"),
+        ("phase", "phase"),
+        ("last", "last_price"),
+        ("reference", "reference_price"),
+        ("tick", "tick_size"),
+        ("lot", "lot_size"),
+        ("maker ppm", "maker_fee_ppm"),
+        ("taker ppm", "taker_fee_ppm"),
+    ];
+    Ok(Output { human: table(rows(&json, "instruments"), &columns), json })
+}
+
+pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, CliError> {
+    match args.part {
+        AccountPart::Balances => Ok(describe(client.signed("GET", "/v1/account", None)?)),
+        AccountPart::Orders => {
+            let path = match &args.instrument {
+                Some(symbol) => format!("/v1/orders?instrument={}", in_path(symbol)),
+                None => "/v1/orders".to_owned(),
+            };
+            let json = client.signed("GET", &path, None)?;
+            let columns = [
+                ("instrument", "instrument"),
+                ("yours", "client_order_id"),
+                ("side", "side"),
+                ("type", "type"),
+                ("price", "price"),
+                ("trigger", "trigger"),
+                ("open", "open"),
+                ("shown", "shown"),
+                ("tif", "time_in_force"),
+                ("status", "status"),
+            ];
+            Ok(Output { human: table(rows(&json, "orders"), &columns), json })
+        }
+        AccountPart::Fills => {
+            let json = client.signed("GET", &format!("/v1/fills?limit={}", args.limit), None)?;
+            let columns = [
+                ("instrument", "instrument"),
+                ("trade", "trade_id"),
+                ("yours", "client_order_id"),
+                ("side", "side"),
+                ("price", "price"),
+                ("size", "size"),
+                ("fee", "fee"),
+                ("role", "role"),
+                ("time_ns", "time_ns"),
+            ];
+            Ok(Output { human: table(rows(&json, "fills"), &columns), json })
+        }
+    }
+}
+
+/// An account's answer, for its owner and for the operator.
+pub(super) fn describe(json: Value) -> Output {
+    let balances = [("asset", "asset"), ("available", "available"), ("reserved", "reserved")];
+    let positions = [("instrument", "instrument"), ("position", "position"), ("open orders", "open_orders")];
+    let head = fields(&json!({"account_id": json["account_id"], "status": json["status"]}));
+    let human = format!("{head}\n{}\n{}", table(rows(&json, "balances"), &balances), table(rows(&json, "positions"), &positions));
+    Output { json, human }
+}

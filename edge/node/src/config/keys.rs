@@ -1,0 +1,128 @@
+//! Every key, once: its section, type, default and meaning.
+
+use serde::Deserialize;
+
+macro_rules! sections {
+    ($($field:ident: $(#[doc = $section_doc:literal])* $section:ident {
+        $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:literal;)*
+    })*) => {
+        /// The whole configuration.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(default)]
+        pub struct Config { $($(#[doc = $section_doc])* pub $field: $section,)* }
+
+        $(
+            $(#[doc = $section_doc])*
+            #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+            #[serde(default)]
+            pub struct $section { $($(#[doc = $doc])+ pub $key: $type,)* }
+
+            impl Default for $section {
+                fn default() -> Self { Self { $($key: $default.into(),)* } }
+            }
+        )*
+
+        impl Key {
+            /// Every key, section by section.
+            pub const ALL: &[Key] = &[$($(Key {
+                section: stringify!($field), name: stringify!($key), literal: stringify!($default), doc: concat!($($doc),+),
+            },)*)*];
+        }
+    };
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its section, such as `http`.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    literal: &'static str,
+    /// What it means, units included.
+    pub doc: &'static str,
+}
+
+impl Key {
+    /// Its default, as TOML.
+    #[must_use]
+    pub fn default(&self) -> &'static str {
+        // The integer type that a literal is widened from is no part of the value.
+        self.literal.split("_u").next().expect("a split has a first part")
+    }
+}
+
+sections! {
+    venue: /// What the venue is.
+    Venue {
+        /// Name shown by the page and by `/v1/status`.
+        name: String = "Walras";
+        /// Folder of the log, the snapshots and the keys. One venue per folder.
+        data: String = ".walras/venue";
+    }
+    log: /// The durable log.
+    Log {
+        /// Size of a log segment in bytes. Each is allocated whole, so that a full disk shows before a command is taken.
+        segment_bytes: u64 = 67108864_u32;
+        /// A snapshot is written after this many entries; 0 writes one only on a clean stop and on demand. The last two are kept, and the log lets go of what both hold.
+        snapshot_every_entries: u64 = 1000000_u32;
+        /// A snapshot is also written after so many seconds in which anything was logged; 0 turns this off.
+        snapshot_every_seconds: u64 = 3600_u32;
+        /// Commands that may wait for the log or for the engine. Beyond it they are refused as `Overloaded` (112).
+        queue_entries: usize = 65535_u16;
+        /// An entry that only carries the time is logged when none came for so many milliseconds, so that good-till-time orders leave the book while nobody trades. (None trades past its time in any case.)
+        tick_interval_ms: u64 = 5000_u32;
+    }
+    http: /// The HTTP server.
+    Http {
+        /// Address and port to listen on. Port 0 takes a free one and prints it.
+        listen: String = "127.0.0.1:7070";
+        /// Connections at a time. More wait to be accepted.
+        connections_max: usize = 1024_u16;
+        /// Largest request body in bytes. A larger one is refused as `TooLarge` (101).
+        body_bytes_max: usize = 16384_u16;
+        /// Milliseconds a client may take to send a request's head.
+        header_timeout_ms: u64 = 5000_u32;
+        /// Milliseconds a request may take in all. A command that takes longer may still be applied: the answer says so.
+        request_timeout_ms: u64 = 15000_u32;
+    }
+    websocket: /// WebSocket sessions.
+    WebSocket {
+        /// Most updates of one book, tape or candle a second and connection; changes in between are merged.
+        updates_per_second: u64 = 20_u32;
+        /// Messages that may wait for a slow reader before it is dropped with close code 4008.
+        queue_messages: usize = 256_u16;
+        /// Largest message from a client in bytes.
+        message_bytes_max: usize = 16384_u16;
+        /// Subscriptions of one connection.
+        subscriptions_max: usize = 64_u16;
+        /// Commands of one connection that may wait for their answers. Beyond it they are refused as `Throttled` (107).
+        in_flight_max: usize = 256_u16;
+        /// Milliseconds a message may take to be sent before the reader counts as gone.
+        write_timeout_ms: u64 = 10000_u32;
+        /// Send buffer of a connection in the operating system, in bytes; 0 leaves it to the system.
+        send_buffer_bytes: u32 = 0_u16;
+    }
+    throttle: /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
+    Throttle {
+        /// Signed requests and WebSocket commands of one key a second, sustained.
+        requests_per_second: u32 = 1000_u32;
+        /// The same at once, after a pause.
+        burst: u32 = 2000_u32;
+        /// Requests of any kind from one address a second, sustained.
+        source_requests_per_second: u32 = 2000_u32;
+        /// The same at once, after a pause.
+        source_burst: u32 = 4000_u32;
+    }
+    demo: /// `walras demo`.
+    Demo {
+        /// Pace of the replayed stream: `1x`, `10x` and so on, or `max`.
+        speed: String = "10x";
+        /// A file to replay. Empty: the LOBSTER sample under `WALRAS_DATA` or `../shared/data` where there is one, else a generated stream.
+        file: String = "";
+        /// Market-making bots beside the stream.
+        bots: u32 = 4_u32;
+        /// Seed of the generated stream and of the bots.
+        seed: u64 = 1_u32;
+    }
+}

@@ -1,0 +1,187 @@
+//! Market makers: each keeps a bid and an ask around the middle, shades both against what it holds, and stops at its limit.
+
+use std::time::Duration;
+
+use tracing::warn;
+use walras_types::{
+    AccountId, Amendment, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side,
+    SizeLots, TimeInForce, TradingPhase,
+};
+use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder};
+
+use super::StopSignal;
+use super::scenario::Scenario;
+use crate::runtime::{VenueHandle, now};
+
+/// How often the bots look.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How many looks a halted instrument stays halted.
+const HALT_LOOKS: u32 = 20;
+/// What a bot may hold, long or short, in lots, before it quotes one side only.
+const INVENTORY_MAX: i64 = 1_000;
+/// How far, in ticks, a bot at its limit shades its quotes.
+const SHADE_TICKS: i64 = 10;
+
+/// What a bot has in the book on one side.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    client_order_id: ClientOrderId,
+    price: PriceTicks,
+    open: SizeLots,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    bids: Vec<Standing>,
+    asks: Vec<Standing>,
+    net_lots: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Look {
+    phase: TradingPhase,
+    middle_twice: Option<i64>,
+    bots: Vec<Seen>,
+}
+
+/// All bots; one thread moves them in turn.
+pub(super) struct Bots {
+    venue: VenueHandle,
+    scenario: Scenario,
+    instrument: InstrumentId,
+    accounts: Vec<AccountId>,
+    next_id: u64,
+    random: u64,
+    halted_looks: u32,
+}
+
+impl Bots {
+    pub(super) fn new(venue: &VenueHandle, scenario: &Scenario, seed: u64) -> Self {
+        Self {
+            venue: venue.clone(),
+            scenario: scenario.clone(),
+            instrument: scenario.instrument,
+            accounts: scenario.bots.clone(),
+            // Above every id of an earlier run that may still stand.
+            next_id: now().0,
+            random: seed | 1,
+            halted_looks: 0,
+        }
+    }
+
+    pub(super) fn run(mut self, stop: &StopSignal) {
+        while !stop.wait(LOOK_EVERY) {
+            let (instrument, accounts) = (self.instrument, self.accounts.clone());
+            let look = self.venue.read_blocking(move |view| look(view, instrument, &accounts));
+            match look {
+                Ok(Some(look)) => self.act(&look),
+                Ok(None) => {}
+                Err(reason) => return warn!("the bots stop: {reason}"),
+            }
+        }
+    }
+
+    fn act(&mut self, look: &Look) {
+        if look.phase != TradingPhase::Continuous {
+            self.halted_looks += 1;
+            if self.halted_looks >= HALT_LOOKS {
+                self.halted_looks = 0;
+                if let Err(e) = self.scenario.open(&self.venue) {
+                    warn!("{e}");
+                }
+            }
+            return;
+        }
+        let Some(middle_twice) = look.middle_twice else { return };
+        for (index, seen) in look.bots.iter().enumerate() {
+            // Bots differ in how far from the middle they stand, and not all move at every look.
+            if self.next_random(3) == 0 {
+                continue;
+            }
+            let reach = 2 + 2 * index as i64;
+            let shade = (seen.net_lots * SHADE_TICKS / INVENTORY_MAX).clamp(-2 * SHADE_TICKS, 2 * SHADE_TICKS);
+            let bid = (middle_twice.div_euclid(2) - reach - shade).max(1);
+            let ask = ((middle_twice + 1).div_euclid(2) + reach - shade).max(bid + 1);
+            let account = self.accounts[index];
+            let may = |is_within| if is_within { Some(()) } else { None };
+            self.quote(account, Side::Buy, may(seen.net_lots < INVENTORY_MAX).map(|()| bid), &seen.bids);
+            self.quote(account, Side::Sell, may(seen.net_lots > -INVENTORY_MAX).map(|()| ask), &seen.asks);
+        }
+    }
+
+    /// Makes one side what it should be: one order at `price`, or none.
+    fn quote(&mut self, account: AccountId, side: Side, price: Option<i64>, standing: &[Standing]) {
+        let instrument = self.instrument;
+        let keep = price.and(standing.first());
+        for extra in standing.iter().skip(usize::from(keep.is_some())) {
+            self.send(Command::CancelOrder(CancelOrder { account, instrument, client_order_id: extra.client_order_id }));
+        }
+        let Some(price) = price.map(PriceTicks::saturating) else { return };
+        match keep {
+            Some(order) if order.price == price && order.open.get() >= 20 => {}
+            Some(order) if order.open.get() >= 20 => {
+                let amendment = Amendment { client_order_id: order.client_order_id, price: Some(price), size: None };
+                self.send(Command::AmendOrder(AmendOrder { account, instrument, amendment }));
+            }
+            Some(order) => {
+                self.send(Command::CancelOrder(CancelOrder { account, instrument, client_order_id: order.client_order_id }));
+                self.enter(account, side, price);
+            }
+            None => self.enter(account, side, price),
+        }
+    }
+
+    fn enter(&mut self, account: AccountId, side: Side, price: PriceTicks) {
+        self.next_id += 1;
+        let terms = OrderTerms {
+            side,
+            size: SizeLots::new(50 + 10 * self.next_random(10)),
+            order_type: OrderType::Limit { price, post_only: PostOnly::Reprice },
+            time_in_force: TimeInForce::GoodTillCancel,
+            display: Display::Full,
+            min_size: None,
+            self_trade: SelfTrade::CancelOldest,
+        };
+        let client_order_id = ClientOrderId(self.next_id);
+        self.send(Command::NewOrder(NewOrder { account, instrument: self.instrument, client_order_id, terms }));
+    }
+
+    fn send(&self, command: Command) {
+        // A venue that stops says so at the next look.
+        let _ = self.venue.send_blocking(command);
+    }
+
+    /// A number below `n` (xorshift: bots need variety, not chance).
+    fn next_random(&mut self, n: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % n
+    }
+}
+
+fn look(view: &crate::runtime::View<'_>, instrument: InstrumentId, accounts: &[AccountId]) -> Option<Look> {
+    let feed = view.market.instrument(instrument)?;
+    let state = view.engine.instrument(instrument)?;
+    let best = |side| feed.book().best(side).map(|level| level.price.get());
+    let last = state.last_price.unwrap_or(state.reference_price).get();
+    let middle_twice = match (best(Side::Buy), best(Side::Sell)) {
+        (Some(bid), Some(ask)) => bid + ask,
+        (Some(bid), None) => 2 * bid.max(last),
+        (None, Some(ask)) => 2 * ask.min(last),
+        (None, None) => 2 * last,
+    };
+    let mut orders = Vec::new();
+    let bots = accounts.iter().map(|&account| {
+        orders.clear();
+        view.engine.open_orders(account, instrument, &mut orders);
+        let of = |side| {
+            let own = orders.iter().filter(move |order| order.terms.side == side);
+            own.filter_map(|o| Some(Standing { client_order_id: o.client_order_id, price: o.price?, open: o.open })).collect()
+        };
+        let net_lots = view.engine.position(account, instrument).net_lots;
+        Seen { bids: of(Side::Buy), asks: of(Side::Sell), net_lots }
+    });
+    let bots = bots.collect();
+    Some(Look { phase: state.phase, middle_twice: Some(middle_twice), bots })
+}

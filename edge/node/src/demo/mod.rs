@@ -1,0 +1,159 @@
+//! `walras demo`: a venue with life in it. A recorded or generated order stream, sent as real commands of a crowd of accounts, with
+//! market-making bots beside it and an account for whoever opens the page.
+//!
+//! Nothing here knows more than a participant or an operator could: every effect goes through the log. Over hours nothing grows: the
+//! crowd trades with itself, is topped up at each end of the stream, and its orders are cancelled there; bots stop at their limits.
+
+mod bots;
+mod scenario;
+mod stream;
+mod translate;
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tracing::error;
+use walras_types::RejectReason;
+use zeroize::Zeroizing;
+
+pub use scenario::Scenario;
+pub use stream::{Source, Speed};
+
+use crate::access::AccessError;
+use crate::config;
+use crate::json::Refusal;
+use crate::node::Node;
+use crate::runtime::{DemoStatus, VenueHandle};
+
+/// Why the demo did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The speed is not one.
+    #[error("speed {0:?}: give a number such as 10 or 10x, or max")]
+    Speed(String),
+    /// The stream can not be read.
+    #[error(transparent)]
+    History(#[from] walras_market_history::HistoryError),
+    /// There is nothing in it.
+    #[error("{0} holds no order that the demo could send; give another file, or none for a generated stream")]
+    Empty(String),
+    /// The venue refused a step of the preparation.
+    #[error("the venue refused to {step}: {reason}")]
+    Refused {
+        /// What was being done.
+        step: &'static str,
+        /// Why not.
+        reason: RejectReason,
+    },
+    /// A key could not be kept.
+    #[error("the demo's key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
+    Key(Refusal),
+    /// The demo's own file.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The demo's own file is not one.
+    #[error("{path}: {detail}; remove the demo's data folder to begin anew")]
+    File {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        detail: String,
+    },
+    /// No threads.
+    #[error("could not start a thread: {0}; raise the limit on threads of this user")]
+    Thread(std::io::Error),
+}
+
+/// Tells the demo's threads to stop, and lets them wait until then.
+#[derive(Clone, Debug, Default)]
+struct StopSignal(Arc<(Mutex<bool>, Condvar)>);
+
+impl StopSignal {
+    fn stop(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits; whether it is time to stop.
+    fn wait(&self, at_most: Duration) -> bool {
+        let stopped = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if at_most.is_zero() {
+            return *stopped;
+        }
+        *self.0.1.wait_timeout_while(stopped, at_most, |stopped| !*stopped).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// A running demo.
+#[derive(Debug)]
+pub struct Demo {
+    source: String,
+    speed: Speed,
+    key: Zeroizing<String>,
+    venue: VenueHandle,
+    signal: StopSignal,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Demo {
+    /// Prepares the venue where that was not done before, and starts.
+    pub fn start(node: &Node, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
+        let speed = Speed::parse(&config.speed).ok_or_else(|| DemoError::Speed(config.speed.clone()))?;
+        let source = Source::find(&config.file, config.seed)?;
+        let venue = node.venue();
+        let scenario = Scenario::prepare(&venue, node.access(), data, &source, config.bots)?;
+        let key = scenario.key.clone();
+        let name = source.name().to_owned();
+        let status = venue.status().clone();
+        let show = |progress_permille| DemoStatus { speed: speed.to_string(), source: name.clone(), progress_permille };
+        status.set_demo(Some(show(0)));
+        let signal = StopSignal::default();
+        let mut threads = Vec::new();
+        let bots = bots::Bots::new(&venue, &scenario, config.seed);
+        let stop = signal.clone();
+        threads.push(spawn("bots", move || bots.run(&stop))?);
+        let mut stream = stream::Stream::new(&venue, scenario, source, speed, data);
+        let (stop, name, pace) = (signal.clone(), name.clone(), speed.to_string());
+        threads.push(spawn("stream", move || {
+            stream.run(&stop, |progress_permille| {
+                status.set_demo(Some(DemoStatus { speed: pace.clone(), source: name.clone(), progress_permille }));
+            });
+        })?);
+        Ok(Self { source: show(0).source, speed, key, venue, signal, threads })
+    }
+
+    /// What is replayed.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Its pace.
+    #[must_use]
+    pub fn speed(&self) -> Speed {
+        self.speed
+    }
+
+    /// The key of the page's user, `<key id>.<secret>`.
+    #[must_use]
+    pub fn key(&self) -> &Zeroizing<String> {
+        &self.key
+    }
+
+    /// Stops the stream and the bots; the venue goes on.
+    pub fn stop(self) {
+        self.signal.stop();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                error!("a thread of the demo panicked; the venue is not affected");
+            }
+        }
+        self.venue.status().set_demo(None);
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, DemoError> {
+    std::thread::Builder::new().name(format!("walras-{name}")).spawn(run).map_err(DemoError::Thread)
+}

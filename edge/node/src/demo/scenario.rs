@@ -1,0 +1,243 @@
+//! What the demo needs of a venue: assets, an instrument, accounts with funds, a key. Made once, found again later.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use walras_gateway::{Algorithm, ClientKey, Permission};
+use walras_types::{
+    AccountId, Allocation, Amount, AssetId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
+    SizeLots, Symbol, TradingPhase, TransferId,
+};
+use walras_wire::{AssetSpec, CollectFees, Command, SetRiskLimits, SetTradingPhase, Transfer};
+use zeroize::Zeroizing;
+
+use super::DemoError;
+use super::stream::Source;
+use crate::access::{Access, generate, write_secret};
+use crate::runtime::{Outcome, VenueHandle, now};
+
+/// Accounts that the stream's orders are spread over.
+const CROWD: usize = 8;
+/// Quote units of a dollar, and of a tick of a cent on a lot of one share.
+const DOLLAR: u64 = 1_000_000;
+const CENT: u64 = DOLLAR / 100;
+
+/// What each kind of account begins with, in whole shares and dollars.
+const USER_FUNDS: (u64, u64) = (1_000, 1_000_000);
+const BOT_FUNDS: (u64, u64) = (20_000, 20_000_000);
+const CROWD_FUNDS: (u64, u64) = (10_000_000, 10_000_000_000);
+
+/// Most that a bot holds beyond what it began with, long or short, in lots: a hard limit, above the one it keeps to itself.
+const BOT_POSITION_MAX: u64 = 2_000;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DemoFile {
+    version: u32,
+    user: u32,
+    crowd: Vec<u32>,
+    bots: Vec<u32>,
+    key: String,
+}
+
+/// The demo's part of a venue.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Where everything happens.
+    pub instrument: InstrumentId,
+    /// Accounts of the stream.
+    pub crowd: Vec<AccountId>,
+    /// Accounts of the bots.
+    pub bots: Vec<AccountId>,
+    /// The key of the page's user.
+    pub key: Zeroizing<String>,
+    base: AssetId,
+    quote: AssetId,
+}
+
+fn apply(venue: &VenueHandle, step: &'static str, command: Command) -> Result<Outcome, DemoError> {
+    let refused = |reason| DemoError::Refused { step, reason };
+    let outcome = venue.command_blocking(command).map_err(refused)?;
+    match outcome.rejected() {
+        Some(reason) => Err(refused(reason)),
+        None => Ok(outcome),
+    }
+}
+
+impl Scenario {
+    /// Makes what is missing.
+    pub fn prepare(venue: &VenueHandle, access: &Access, data: &Path, source: &Source, bot_count: u32) -> Result<Self, DemoError> {
+        let quote = asset(venue, "USD", 6)?;
+        let base = asset(venue, source.symbol(), 0)?;
+        let instrument = instrument(venue, source, base, quote)?;
+        let path = data.join("demo.json");
+        let mut file = match read_file(&path)? {
+            Some(file) => file,
+            None => {
+                let key = generate(Algorithm::HmacSha256);
+                DemoFile {
+                    version: 1,
+                    user: account(venue)?.0,
+                    crowd: Vec::new(),
+                    bots: Vec::new(),
+                    key: key.to_token().as_str().to_owned(),
+                }
+            }
+        };
+        while file.crowd.len() < CROWD {
+            file.crowd.push(account(venue)?.0);
+        }
+        while file.bots.len() < bot_count as usize {
+            file.bots.push(account(venue)?.0);
+        }
+        let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
+        write_secret(&path, text.as_bytes())?;
+
+        let user = AccountId(file.user);
+        let invalid = |detail: String| DemoError::File { path: path.display().to_string(), detail };
+        let key = ClientKey::from_token(&file.key).map_err(|e| invalid(e.to_string()))?;
+        if !access.list().iter().any(|known| known["key_id"] == key.key_id().as_str()) {
+            let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
+            access.add(key.record(Some(user), permissions).map_err(|e| invalid(e.to_string()))?).map_err(DemoError::Key)?;
+        }
+        let scenario = Self {
+            instrument,
+            crowd: file.crowd.iter().copied().map(AccountId).collect(),
+            bots: file.bots.iter().take(bot_count as usize).copied().map(AccountId).collect(),
+            key: key.to_token(),
+            base,
+            quote,
+        };
+        scenario.fund(venue, user, USER_FUNDS)?;
+        for &bot in &scenario.bots {
+            scenario.fund(venue, bot, BOT_FUNDS)?;
+            let limits = RiskLimits { position_lots_max: SizeLots::new(BOT_POSITION_MAX), open_orders_max: 8, ..RiskLimits::NONE };
+            apply(venue, "limit a bot", Command::SetRiskLimits(SetRiskLimits { account: bot, instrument, limits }))?;
+        }
+        scenario.top_up(venue)?;
+        scenario.open(venue)?;
+        Ok(scenario)
+    }
+
+    /// Gives an account what it begins with, of each asset that it has nothing of.
+    fn fund(&self, venue: &VenueHandle, account: AccountId, (shares, dollars): (u64, u64)) -> Result<(), DemoError> {
+        for (asset, units) in [(self.base, shares), (self.quote, dollars * DOLLAR)] {
+            let balance = venue.read_blocking(move |v| v.engine.balance(account, asset)).map_err(refused("show a balance"))?;
+            if !balance.available.is_zero() || !balance.reserved.is_zero() {
+                continue;
+            }
+            let amount = Amount::new(units).expect("the demo's funds are far below the largest amount");
+            let transfer = Transfer { account, asset, amount, transfer_id: TransferId(now().0) };
+            apply(venue, "deposit", Command::Deposit(transfer))?;
+        }
+        Ok(())
+    }
+
+    /// Brings the crowd back to what it began with where it strayed far: shares and dollars wander between its accounts, the bots and
+    /// the user, and fees leave it.
+    pub(super) fn top_up(&self, venue: &VenueHandle) -> Result<(), DemoError> {
+        let quote = self.quote;
+        let failed = |reason| DemoError::Refused { step: "show balances", reason };
+        if !venue.read_blocking(move |v| v.engine.fees(quote)).map_err(failed)?.is_zero() {
+            apply(venue, "collect fees", Command::CollectFees(CollectFees { asset: quote, account: self.crowd[0] }))?;
+        }
+        for &account in &self.crowd {
+            for (asset, target) in [(self.base, CROWD_FUNDS.0), (self.quote, CROWD_FUNDS.1 * DOLLAR)] {
+                let balance = venue.read_blocking(move |v| v.engine.balance(account, asset)).map_err(failed)?;
+                let total = balance.available.get() + balance.reserved.get();
+                let transfer = |units: u64| Transfer {
+                    account,
+                    asset,
+                    amount: Amount::new(units).expect("the demo's funds are far below the largest amount"),
+                    transfer_id: TransferId(now().0),
+                };
+                if total < target / 2 {
+                    apply(venue, "deposit", Command::Deposit(transfer(target - total)))?;
+                } else if total > target * 2 && balance.available.get() >= total - target {
+                    apply(venue, "withdraw", Command::Withdraw(transfer(total - target)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the instrument, or opens it again after a halt.
+    pub(super) fn open(&self, venue: &VenueHandle) -> Result<(), DemoError> {
+        let instrument = self.instrument;
+        let phase = venue.read_blocking(move |v| v.engine.instrument(instrument).map(|view| view.phase));
+        let phase = phase.map_err(|reason| DemoError::Refused { step: "show the instrument", reason })?;
+        let to = |phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase });
+        let steps: &[TradingPhase] = match phase {
+            None | Some(TradingPhase::Continuous) => &[],
+            Some(TradingPhase::Closed | TradingPhase::OpeningAuction | TradingPhase::Halt) => &[TradingPhase::Continuous],
+            Some(TradingPhase::PreOpen) => &[TradingPhase::OpeningAuction, TradingPhase::Continuous],
+            Some(TradingPhase::ClosingAuction) => &[TradingPhase::Closed, TradingPhase::Continuous],
+        };
+        for &phase in steps {
+            apply(venue, "open the instrument", to(phase))?;
+        }
+        Ok(())
+    }
+}
+
+fn read_file(path: &PathBuf) -> Result<Option<DemoFile>, DemoError> {
+    let invalid = |detail: String| DemoError::File { path: path.display().to_string(), detail };
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(invalid(e.to_string())),
+    };
+    let file: DemoFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
+    if file.version == 1 { Ok(Some(file)) } else { Err(invalid(format!("version {} is not 1", file.version))) }
+}
+
+fn refused(step: &'static str) -> impl Fn(RejectReason) -> DemoError {
+    move |reason| DemoError::Refused { step, reason }
+}
+
+fn asset(venue: &VenueHandle, name: &str, decimals: u8) -> Result<AssetId, DemoError> {
+    if let Some(known) = venue.catalog().asset_by_symbol(name) {
+        return Ok(known.spec.asset);
+    }
+    let symbol = Symbol::new(name).ok_or(DemoError::Refused { step: "name an asset", reason: RejectReason::Malformed })?;
+    let next = venue.read_blocking(|v| v.engine.assets().len()).map_err(refused("count assets"))?;
+    let asset = AssetId(u32::try_from(next).expect("assets are numbered in 32 bits"));
+    apply(venue, "create an asset", Command::CreateAsset(AssetSpec { asset, symbol, decimals }))?;
+    Ok(asset)
+}
+
+fn account(venue: &VenueHandle) -> Result<AccountId, DemoError> {
+    let next = AccountId(venue.read_blocking(|v| v.engine.account_count()).map_err(refused("count accounts"))?);
+    apply(venue, "open an account", Command::CreateAccount(next))?;
+    Ok(next)
+}
+
+fn instrument(venue: &VenueHandle, source: &Source, base: AssetId, quote: AssetId) -> Result<InstrumentId, DemoError> {
+    let name = format!("{}/USD", source.symbol());
+    if let Some(known) = venue.catalog().instrument_by_symbol(&name) {
+        return Ok(known.spec.instrument);
+    }
+    let symbol = Symbol::new(&name).ok_or(DemoError::Refused { step: "name an instrument", reason: RejectReason::Malformed })?;
+    let next = venue.read_blocking(|v| v.engine.instruments().len()).map_err(refused("count instruments"))?;
+    let spec = InstrumentSpec {
+        instrument: InstrumentId(u32::try_from(next).expect("instruments are numbered in 32 bits")),
+        symbol,
+        base,
+        quote,
+        lot_units: 1,
+        tick_value_units: CENT,
+        allocation: Allocation::PriceTime,
+        fees: FeeSchedule { maker_ppm: -20, taker_ppm: 50 },
+        collar_ppm: 100_000,
+        band_ppm: 200_000,
+        reference_price: source.first_price(),
+        default_limits: RiskLimits::NONE,
+    };
+    apply(venue, "create an instrument", Command::CreateInstrument(spec))?;
+    Ok(spec.instrument)
+}
+
+/// A price of so many cents.
+pub(super) fn cents(cents: i64) -> PriceTicks {
+    PriceTicks::saturating(cents)
+}

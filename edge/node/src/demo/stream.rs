@@ -1,0 +1,396 @@
+//! The replayed stream: where it comes from, its pace, its end and its next beginning.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tracing::{debug, warn};
+use walras_market_history::synthetic::{Synthetic, SyntheticConfig, View};
+use walras_market_history::{History, HistoryEvent, HistoryKind, TickScale};
+use walras_types::{PriceTicks, RejectReason};
+use walras_wire::{CancelOrder, Command, Event, MassCancel};
+
+use super::scenario::{Scenario, cents};
+use super::translate::{Sent, Translator};
+use super::{DemoError, StopSignal};
+use crate::progress::Slow;
+use crate::runtime::{Outcome, Storage, VenueHandle};
+
+/// Length of a generated stream before the next one, with another seed.
+const SYNTHETIC_NS: u64 = 3_600_000_000_000;
+/// A recorded file's events that are held in memory.
+const EVENTS_MAX: usize = 10_000_000;
+/// Answers that may be outstanding before the stream waits for them.
+const OUTSTANDING_MAX: usize = 4_096;
+/// How often progress is shown, at most.
+const SHOW_EVERY: Duration = Duration::from_millis(500);
+
+/// The pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speed {
+    /// So many times the recorded pace, in thousandths.
+    Milli(u64),
+    /// As fast as the venue takes it.
+    Max,
+}
+
+impl Speed {
+    /// Reads `10`, `10x`, `0.5x` or `max`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "max" {
+            return Some(Self::Max);
+        }
+        let (whole, fraction) =
+            text.strip_suffix('x').unwrap_or(text).split_once('.').unwrap_or((text.strip_suffix('x').unwrap_or(text), ""));
+        if whole.is_empty() || fraction.len() > 3 || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let milli: u64 = format!("{whole}{fraction:0<3}").parse().ok()?;
+        (1..=1_000_000_000).contains(&milli).then_some(Self::Milli(milli))
+    }
+
+    /// When something that the record has at `since_start_ns` is due, after the start.
+    fn due(self, since_start_ns: u64) -> Duration {
+        match self {
+            Self::Max => Duration::ZERO,
+            Self::Milli(milli) => {
+                let ns = u128::from(since_start_ns) * 1000 / u128::from(milli);
+                Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Speed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Max => f.write_str("max"),
+            Self::Milli(milli) if milli.is_multiple_of(1000) => write!(f, "{}x", milli / 1000),
+            Self::Milli(milli) => write!(f, "{}x", format!("{}.{:03}", milli / 1000, milli % 1000).trim_end_matches('0')),
+        }
+    }
+}
+
+/// What is replayed.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    symbol: String,
+    scale: TickScale,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Recorded(Vec<HistoryEvent>),
+    Made { seed: u64 },
+}
+
+impl Source {
+    /// The file that was asked for; else, for an empty name, the recorded sample where it lies; else a generated stream.
+    pub fn find(file: &str, seed: u64) -> Result<Self, DemoError> {
+        match file {
+            "synthetic" => Ok(Self::made(seed)),
+            "" => match sample() {
+                Some(path) => Self::recorded(&path),
+                None => Ok(Self::made(seed)),
+            },
+            path => Self::recorded(Path::new(path)),
+        }
+    }
+
+    fn made(seed: u64) -> Self {
+        let name = format!("a generated stream (seed {seed})");
+        Self { name, symbol: "WAL".into(), scale: scale(10_000, 1), kind: Kind::Made { seed } }
+    }
+
+    fn recorded(path: &Path) -> Result<Self, DemoError> {
+        let mut history = History::open(path)?;
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        let mut progress = Slow::new("reading the stream", None);
+        let mut events = Vec::new();
+        for event in history.by_ref() {
+            events.push(event?);
+            progress.set(events.len() as u64);
+            if events.len() == EVENTS_MAX {
+                break;
+            }
+        }
+        progress.finish();
+        let info = history.info();
+        let leading: String = name.chars().take_while(char::is_ascii_alphanumeric).take(8).collect::<String>().to_ascii_uppercase();
+        let symbol = if leading.is_empty() { "DEMO".to_owned() } else { leading };
+        let source = Self { name, symbol, scale: scale(info.price_scale, info.size_scale), kind: Kind::Recorded(events) };
+        if source.first_event_price().is_none() {
+            return Err(DemoError::Empty(path.display().to_string()));
+        }
+        Ok(source)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is traded, such as `AAPL`.
+    #[must_use]
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    fn first_event_price(&self) -> Option<PriceTicks> {
+        let Kind::Recorded(events) = &self.kind else { return None };
+        events.iter().find_map(|event| match event.kind {
+            HistoryKind::Add { price, .. } | HistoryKind::Submit { price, .. } => self.scale.ticks(price).ok(),
+            _ => None,
+        })
+    }
+
+    /// Where its price begins, in cents.
+    #[must_use]
+    pub fn first_price(&self) -> PriceTicks {
+        self.first_event_price().unwrap_or(cents(SyntheticConfig::default().start_price_ticks))
+    }
+
+    /// The events of a pass: the same record again, or another market from another seed.
+    fn pass(&self, pass: u64) -> std::borrow::Cow<'_, [HistoryEvent]> {
+        match &self.kind {
+            Kind::Recorded(events) => events.into(),
+            Kind::Made { seed } => {
+                let default = SyntheticConfig::default();
+                let config =
+                    SyntheticConfig { seed: seed.wrapping_add(pass), view: View::Feed, duration_ns: SYNTHETIC_NS, ..default };
+                Synthetic::new(config).collect::<Vec<_>>().into()
+            }
+        }
+    }
+}
+
+/// Cents and whole shares.
+fn scale(price_scale: u64, size_scale: u64) -> TickScale {
+    let units_per_tick = i64::try_from((price_scale / 100).max(1)).unwrap_or(i64::MAX);
+    TickScale::new(units_per_tick, size_scale.max(1)).expect("both are at least one")
+}
+
+/// The recorded sample, under `WALRAS_DATA` or beside the repository.
+fn sample() -> Option<PathBuf> {
+    let folder = std::env::var_os("WALRAS_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join("lobster")).ok()?.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("_message_")))
+}
+
+/// Where a clean stop left off.
+#[derive(Debug, Serialize, Deserialize)]
+struct Bookmark {
+    source: String,
+    pass: u64,
+    index: usize,
+}
+
+/// The thread's state.
+pub(super) struct Stream {
+    venue: VenueHandle,
+    scenario: Scenario,
+    source: Source,
+    speed: Speed,
+    bookmark: PathBuf,
+    /// Answers that were not looked at yet, each with the order that should be filled by then.
+    outstanding: VecDeque<(oneshot::Receiver<Result<Outcome, RejectReason>>, CancelOrder)>,
+}
+
+impl Stream {
+    pub(super) fn new(venue: &VenueHandle, scenario: Scenario, source: Source, speed: Speed, data: &Path) -> Self {
+        let bookmark = data.join("demo-position.json");
+        Self { venue: venue.clone(), scenario, source, speed, bookmark, outstanding: VecDeque::new() }
+    }
+
+    /// Replays until it is stopped, over and over.
+    pub(super) fn run(&mut self, stop: &StopSignal, mut show: impl FnMut(u16)) {
+        let (mut pass, mut from) = self.resume();
+        if from == 0 {
+            self.clear();
+        }
+        loop {
+            match self.one_pass(pass, from, stop, &mut show) {
+                Ok(None) => {}
+                Ok(Some(index)) => return self.leave_bookmark(pass, index),
+                Err(reason) => return warn!("the stream ends: {reason}"),
+            }
+            debug!("the stream is over; it begins again");
+            (pass, from) = (pass + 1, 0);
+            self.clear();
+            if let Err(e) = self.scenario.top_up(&self.venue) {
+                warn!("{e}");
+            }
+        }
+    }
+
+    /// Where to go on. The mark is taken away, so that a run that ends without leaving one begins anew.
+    fn resume(&self) -> (u64, usize) {
+        let read = std::fs::read(&self.bookmark).ok().and_then(|bytes| serde_json::from_slice::<Bookmark>(&bytes).ok());
+        let _ = std::fs::remove_file(&self.bookmark);
+        match read {
+            Some(mark) if mark.source == self.source.name => (mark.pass, mark.index),
+            _ => (0, 0),
+        }
+    }
+
+    fn leave_bookmark(&self, pass: u64, index: usize) {
+        let mark = Bookmark { source: self.source.name.clone(), pass, index };
+        let text = serde_json::to_string(&mark).expect("strings and numbers always encode");
+        if let Err(e) = std::fs::write(&self.bookmark, text) {
+            warn!("the stream's position was not kept ({e}): the next start begins it anew");
+        }
+    }
+
+    /// Takes the crowd's orders out of the book.
+    fn clear(&mut self) {
+        self.outstanding.clear();
+        for &account in &self.scenario.crowd {
+            let all = Command::MassCancel(MassCancel { account, instrument: Some(self.scenario.instrument), side: None });
+            if let Err(reason) = self.venue.command_blocking(all) {
+                warn!("the crowd's orders were not cancelled: {reason}");
+            }
+        }
+    }
+
+    /// One pass from an event on. `Some` says where it was stopped.
+    fn one_pass(
+        &mut self,
+        pass: u64,
+        from: usize,
+        stop: &StopSignal,
+        show: &mut impl FnMut(u16),
+    ) -> Result<Option<usize>, RejectReason> {
+        let source = std::mem::replace(&mut self.source, Source::made(0));
+        let result = self.play(&source.pass(pass), source.scale, pass, from, stop, show);
+        self.source = source;
+        result
+    }
+
+    fn play(
+        &mut self,
+        events: &[HistoryEvent],
+        scale: TickScale,
+        pass: u64,
+        from: usize,
+        stop: &StopSignal,
+        show: &mut impl FnMut(u16),
+    ) -> Result<Option<usize>, RejectReason> {
+        let mut translator = Translator::new(self.scenario.instrument, self.scenario.crowd.clone(), scale, pass);
+        let from = from.min(events.len());
+        // The orders of a resumed pass still stand: the translator only has to know them again.
+        for event in &events[..from] {
+            translator.translate(event);
+        }
+        let Some(first) = events.get(from) else { return Ok(None) };
+        let (mut begun, start_ns) = (Instant::now(), first.time_ns);
+        let mut shown: Option<Instant> = None;
+        for (index, event) in events.iter().enumerate().skip(from) {
+            let due = self.speed.due(event.time_ns.saturating_sub(start_ns));
+            if stop.wait(due.saturating_sub(begun.elapsed())) {
+                return Ok(Some(index));
+            }
+            while self.venue.status().storage() == Storage::Full {
+                // Commands are refused meanwhile: the record waits rather than leave holes.
+                let paused = Instant::now();
+                if stop.wait(Duration::from_secs(1)) {
+                    return Ok(Some(index));
+                }
+                self.venue.command_blocking(Command::Tick).ok();
+                begun += paused.elapsed();
+            }
+            for sent in translator.translate(event) {
+                self.send(sent)?;
+            }
+            self.settle(OUTSTANDING_MAX)?;
+            if shown.is_none_or(|shown| shown.elapsed() > SHOW_EVERY) {
+                shown = Some(Instant::now());
+                show(u16::try_from(index * 1000 / events.len()).unwrap_or(1000));
+            }
+        }
+        self.settle(0)?;
+        Ok(None)
+    }
+
+    fn send(&mut self, sent: Sent) -> Result<(), RejectReason> {
+        let Some(order) = sent.should_fill else { return self.venue.send_blocking(sent.command) };
+        loop {
+            match self.venue.submit(sent.command) {
+                Ok(answer) => {
+                    self.outstanding.push_back((answer, order));
+                    return Ok(());
+                }
+                Err(RejectReason::Overloaded) => std::thread::yield_now(),
+                Err(reason) => return Err(reason),
+            }
+        }
+    }
+
+    /// Looks at the answers that are there, and waits while more than `most` are outstanding.
+    fn settle(&mut self, most: usize) -> Result<(), RejectReason> {
+        while let Some((answer, order)) = self.outstanding.front_mut() {
+            let order = *order;
+            let outcome = match answer.try_recv() {
+                Ok(outcome) => outcome,
+                Err(oneshot::error::TryRecvError::Closed) => Err(RejectReason::VenueNotReady),
+                Err(oneshot::error::TryRecvError::Empty) if self.outstanding.len() > most => {
+                    let Some((answer, _)) = self.outstanding.pop_front() else { return Ok(()) };
+                    let outcome = answer.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady));
+                    self.cancel_unless_filled(outcome, order)?;
+                    continue;
+                }
+                Err(oneshot::error::TryRecvError::Empty) => return Ok(()),
+            };
+            self.outstanding.pop_front();
+            self.cancel_unless_filled(outcome, order)?;
+        }
+        Ok(())
+    }
+
+    fn cancel_unless_filled(&self, outcome: Result<Outcome, RejectReason>, order: CancelOrder) -> Result<(), RejectReason> {
+        let is_filled = match outcome {
+            Ok(outcome) => outcome.events.iter().any(|event| match event {
+                Event::Traded(t) => {
+                    t.maker.account == order.account && t.maker.client_order_id == order.client_order_id && t.maker.open.is_zero()
+                }
+                _ => false,
+            }),
+            Err(RejectReason::VenueNotReady) => return Err(RejectReason::VenueNotReady),
+            Err(_) => false,
+        };
+        if is_filled { Ok(()) } else { self.venue.send_blocking(Command::CancelOrder(order)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_read_as_people_write_them() {
+        for (text, speed) in [
+            ("10x", Some(Speed::Milli(10_000))),
+            ("10", Some(Speed::Milli(10_000))),
+            ("0.5x", Some(Speed::Milli(500))),
+            ("1.25", Some(Speed::Milli(1_250))),
+            ("max", Some(Speed::Max)),
+            ("", None),
+            ("x", None),
+            ("0", None),
+            ("-1", None),
+            ("1.2345", None),
+            ("fast", None),
+        ] {
+            assert_eq!(Speed::parse(text), speed, "{text:?}");
+        }
+        let shown: Vec<String> = ["10", "0.5x", "1.25x", "max"].iter().map(|t| Speed::parse(t).unwrap().to_string()).collect();
+        assert_eq!(shown, ["10x", "0.5x", "1.25x", "max"]);
+        assert_eq!(Speed::Milli(10_000).due(1_000_000_000), Duration::from_millis(100));
+    }
+}

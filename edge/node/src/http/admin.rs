@@ -1,0 +1,143 @@
+//! What the operator may do.
+
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use walras_engine::Engine;
+use walras_types::{AccountId, AssetId, InstrumentId, RejectReason};
+use walras_wire::Command;
+
+use super::account::describe;
+use super::signed::Signed;
+use super::{Answer, ApiError, App, ok};
+use crate::json::requests::{
+    AccountRequest, AccountStatusRequest, AssetRequest, FeesRequest, InstrumentRequest, LimitsRequest, PhaseRequest,
+    TransferRequest, parse,
+};
+use crate::json::{Refusal, outcome};
+
+async fn apply(app: &App, command: Command, extra: Value) -> Answer {
+    Ok(ok(&outcome::operator(&app.venue.command(command).await?, extra)?))
+}
+
+/// The next free id of a kind. Two operators who ask at once get the same; the later command is rejected and tried again by its sender.
+async fn next(app: &App, count: impl FnOnce(&Engine) -> usize + Send + 'static) -> Result<u32, ApiError> {
+    let count = app.venue.read(move |v| count(v.engine)).await?;
+    Ok(u32::try_from(count).map_err(|_| RejectReason::IdNotNext)?)
+}
+
+pub(super) async fn create_asset(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: AssetRequest = parse(&signed.body)?;
+    let id = next(&app, |e| e.assets().len()).await?;
+    apply(&app, request.command(AssetId(id))?, json!({"asset_id": id})).await
+}
+
+pub(super) async fn create_instrument(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: InstrumentRequest = parse(&signed.body)?;
+    let id = next(&app, |e| e.instruments().count()).await?;
+    let command = request.command(InstrumentId(id), &app.venue.catalog())?;
+    apply(&app, command, json!({"instrument_id": id})).await
+}
+
+pub(super) async fn create_account(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let AccountRequest {} = if signed.body.is_empty() { AccountRequest {} } else { parse(&signed.body)? };
+    let id = next(&app, |e| e.account_count() as usize).await?;
+    apply(&app, Command::CreateAccount(AccountId(id)), json!({"account_id": id})).await
+}
+
+pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let id =
+        id.parse().map_err(|_| Refusal::new(RejectReason::Malformed, format!("account_id: {id:?} is no number below 2^32")))?;
+    match describe(&app, AccountId(id)).await? {
+        Some(body) => Ok(ok(&body)),
+        None => Err(ApiError::with_status(RejectReason::UnknownAccount, axum::http::StatusCode::NOT_FOUND)),
+    }
+}
+
+pub(super) async fn set_account_status(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: AccountStatusRequest = parse(&signed.body)?;
+    apply(&app, request.command()?, json!({})).await
+}
+
+pub(super) async fn deposit(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: TransferRequest = parse(&signed.body)?;
+    apply(&app, Command::Deposit(request.transfer(&app.venue.catalog())?), json!({})).await
+}
+
+pub(super) async fn withdraw(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: TransferRequest = parse(&signed.body)?;
+    apply(&app, Command::Withdraw(request.transfer(&app.venue.catalog())?), json!({})).await
+}
+
+pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: FeesRequest = parse(&signed.body)?;
+    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+}
+
+pub(super) async fn set_limits(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: LimitsRequest = parse(&signed.body)?;
+    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+}
+
+pub(super) async fn set_phase(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: PhaseRequest = parse(&signed.body)?;
+    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+}
+
+/// `POST /v1/admin/keys`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyRequest {
+    account_id: Option<u32>,
+    permissions: Vec<String>,
+    algorithm: Option<String>,
+    key_id: Option<String>,
+    public_key: Option<String>,
+}
+
+pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: KeyRequest = parse(&signed.body)?;
+    let account = request.account_id.map(AccountId);
+    if let Some(account) = account {
+        let status = app.venue.read(move |v| v.engine.account_status(account)).await?;
+        status.ok_or(RejectReason::UnknownAccount)?;
+    }
+    let made = match (&request.public_key, &request.key_id) {
+        (Some(public_key), Some(key_id)) => app.access.register(key_id, public_key, account, &request.permissions)?,
+        (None, None) => app.access.create(request.algorithm.as_deref().unwrap_or("hmac-sha256"), account, &request.permissions)?,
+        _ => return Err(Refusal::new(RejectReason::Malformed, "give key_id and public_key together, or neither").into()),
+    };
+    Ok(ok(&made))
+}
+
+pub(super) async fn keys(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    Ok(ok(&json!({"keys": app.access.list()})))
+}
+
+pub(super) async fn revoke_key(State(app): State<App>, Path(key_id): Path<String>, signed: Signed) -> Answer {
+    signed.operator()?;
+    app.access.revoke(&key_id).map_err(|refusal| match refusal.reason {
+        // The caller's own key is known: this is about the one in the path.
+        RejectReason::UnknownKey => ApiError::with_status(refusal, axum::http::StatusCode::NOT_FOUND),
+        _ => refusal.into(),
+    })?;
+    Ok(ok(&json!({"key_id": key_id})))
+}
+
+pub(super) async fn snapshot(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let log_index = app.venue.snapshot().await?;
+    Ok(ok(&json!({"log_index": log_index.0.to_string()})))
+}

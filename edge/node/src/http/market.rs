@@ -1,0 +1,172 @@
+//! What everybody may see.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use walras_engine::InstrumentView;
+use walras_market_data::{Candle, Interval, PublicTrade};
+use walras_types::{RejectReason, Side, TradeId};
+
+use super::{Answer, ApiError, App, ok};
+use crate::json::{Catalog, InstrumentScale, Refusal, views};
+use crate::runtime::{Storage, now};
+
+/// Levels of a side in one answer.
+const DEPTH_MAX: usize = 1_000;
+const TRADES_MAX: usize = 1_000;
+const CANDLES_MAX: usize = 1_000;
+
+pub(super) async fn status(State(app): State<App>) -> Response {
+    ok(&views::status(app.venue.status(), &app.venue.catalog()))
+}
+
+pub(super) async fn time() -> Response {
+    ok(&json!({"time_ns": now().0.to_string()}))
+}
+
+pub(super) async fn assets(State(app): State<App>) -> Answer {
+    let catalog = app.venue.catalog();
+    let supplies = app.venue.read(|v| v.engine.assets().iter().map(|a| v.engine.supply(a.asset)).collect::<Vec<_>>()).await?;
+    let assets: Vec<_> = catalog.assets().iter().zip(supplies).map(|(asset, supply)| views::asset(asset, supply)).collect();
+    Ok(ok(&json!({"assets": assets})))
+}
+
+pub(super) async fn instruments(State(app): State<App>) -> Answer {
+    let catalog = app.venue.catalog();
+    let views: Vec<InstrumentView> = app.venue.read(|v| v.engine.instruments().collect()).await?;
+    let instruments: Vec<_> =
+        catalog.instruments().iter().zip(&views).map(|(scale, view)| views::instrument(scale, view)).collect();
+    Ok(ok(&json!({"instruments": instruments})))
+}
+
+/// A query string that was read, or says what was wrong with it.
+pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
+    match query {
+        Ok(Query(query)) => Ok(query),
+        Err(e) => Err(Refusal::new(RejectReason::Malformed, e.body_text()).into()),
+    }
+}
+
+/// An instrument of a path: unknown ones are not found.
+fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, ApiError> {
+    let refusal = || Refusal::new(RejectReason::UnknownInstrument, format!("instrument: {symbol:?}"));
+    catalog.instrument_by_symbol(symbol).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Depth {
+    depth: Option<usize>,
+}
+
+pub(super) async fn book(
+    State(app): State<App>,
+    Path(symbol): Path<String>,
+    asked: Result<Query<Depth>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let depth = query(asked)?.depth.unwrap_or(50).min(DEPTH_MAX);
+    let instrument = scale.spec.instrument;
+    let (log_index, bids, asks) = app
+        .venue
+        .read(move |v| {
+            let (mut bids, mut asks) = (Vec::new(), Vec::new());
+            v.engine.depth(instrument, Side::Buy, depth, &mut bids);
+            v.engine.depth(instrument, Side::Sell, depth, &mut asks);
+            (v.engine.last_applied(), bids, asks)
+        })
+        .await?;
+    Ok(ok(&json!({
+        "instrument": scale.spec.symbol.as_str(),
+        "log_index": log_index.0.to_string(),
+        "bids": views::depth(scale, &bids),
+        "asks": views::depth(scale, &asks),
+    })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Trades {
+    limit: Option<usize>,
+    before: Option<u64>,
+}
+
+pub(super) async fn trades(
+    State(app): State<App>,
+    Path(symbol): Path<String>,
+    asked: Result<Query<Trades>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let asked = query(asked)?;
+    let (limit, before) = (asked.limit.unwrap_or(100).min(TRADES_MAX), asked.before.map(TradeId));
+    let instrument = scale.spec.instrument;
+    let trades: Vec<PublicTrade> = app
+        .venue
+        .read(move |v| {
+            let tape = v.market.instrument(instrument).map(walras_market_data::InstrumentFeed::tape);
+            tape.map(|tape| tape.newest_first(before).take(limit).copied().collect()).unwrap_or_default()
+        })
+        .await?;
+    let trades: Vec<_> = trades.iter().map(|t| views::trade(scale, t)).collect();
+    Ok(ok(&json!({"trades": trades})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Candles {
+    interval: Option<String>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn candles(
+    State(app): State<App>,
+    Path(symbol): Path<String>,
+    asked: Result<Query<Candles>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let asked = query(asked)?;
+    let limit = asked.limit.unwrap_or(500).min(CANDLES_MAX);
+    let name = asked.interval.as_deref().unwrap_or("1m");
+    let unknown = || Refusal::new(RejectReason::Malformed, format!("interval: {name:?} is none of 1s, 10s, 1m, 5m, 1h"));
+    let interval = Interval::from_name(name).ok_or_else(unknown)?;
+    let instrument = scale.spec.instrument;
+    let candles: Vec<Candle> = app
+        .venue
+        .read(move |v| {
+            let Some(feed) = v.market.instrument(instrument) else { return Vec::new() };
+            let all = feed.candles().iter(interval);
+            let skip = all.len().saturating_sub(limit);
+            all.skip(skip).copied().collect()
+        })
+        .await?;
+    let candles: Vec<_> = candles.iter().map(|c| views::candle(scale, c)).collect();
+    Ok(ok(&json!({"candles": candles})))
+}
+
+pub(super) async fn metrics(State(app): State<App>) -> Response {
+    let status = app.venue.status();
+    let figures: [(&str, &str, &str, u64); 11] = [
+        ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
+        ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() == Storage::Full)),
+        ("walras_log_index", "gauge", "last log entry applied", status.log_index().0),
+        ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", status.time_ns().0),
+        ("walras_accounts", "gauge", "accounts", status.accounts()),
+        ("walras_connections", "gauge", "open connections", status.connections()),
+        ("walras_commands_total", "counter", "commands applied since the start", status.commands_total()),
+        ("walras_rejects_total", "counter", "commands rejected since the start", status.rejects_total()),
+        ("walras_trades_total", "counter", "trades since the log began", status.trades_total()),
+        ("walras_snapshots_total", "counter", "snapshots written since the start", status.snapshots_total()),
+        ("walras_dropped_readers_total", "counter", "slow readers dropped since the start", status.dropped_readers_total()),
+    ];
+    let mut text = String::new();
+    for (name, kind, help, value) in figures {
+        text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}

@@ -1,0 +1,156 @@
+//! The HTTP side: routes, answers, and the server under them.
+
+mod account;
+mod admin;
+mod error;
+mod market;
+mod openapi;
+mod orders;
+mod page;
+mod server;
+mod signed;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use serde_json::Value;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
+use walras_types::RejectReason;
+
+pub use error::{ApiError, status_of};
+pub use openapi::DOCUMENT as OPENAPI_YAML;
+pub(crate) use orders::fresh_client_order_id;
+pub(crate) use server::{Place, place_of, stopped};
+pub use server::{Server, ServerError};
+
+use crate::access::Access;
+use crate::config::Config;
+use crate::json::Refusal;
+use crate::runtime::VenueHandle;
+use crate::ws;
+
+/// What every request needs.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The market.
+    pub venue: VenueHandle,
+    /// Who may do what.
+    pub access: Arc<Access>,
+    /// Limits.
+    pub config: Arc<Config>,
+    /// Tells sessions that the server stops.
+    pub stopping: tokio::sync::watch::Receiver<bool>,
+}
+
+/// An answer in JSON.
+pub type Answer = Result<Response, ApiError>;
+
+/// 200 with a body.
+fn ok(body: &Value) -> Response {
+    (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+macro_rules! routes {
+    ($($method:ident $path:literal => $handler:expr;)*) => {
+        /// Every route under `/v1` and beside it, for the test that holds `openapi.yaml` true.
+        pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)*];
+
+        fn routes() -> Router<App> {
+            Router::new()$(.route($path, route(stringify!($method), $method($handler))))*
+        }
+    };
+}
+
+fn route(_: &str, method: MethodRouter<App>) -> MethodRouter<App> {
+    method
+}
+
+routes! {
+    get "/v1/status" => market::status;
+    get "/v1/time" => market::time;
+    get "/v1/assets" => market::assets;
+    get "/v1/instruments" => market::instruments;
+    get "/v1/instruments/{instrument}/book" => market::book;
+    get "/v1/instruments/{instrument}/trades" => market::trades;
+    get "/v1/instruments/{instrument}/candles" => market::candles;
+    get "/v1/account" => account::account;
+    get "/v1/orders" => account::orders;
+    get "/v1/fills" => account::fills;
+    post "/v1/orders" => orders::enter;
+    delete "/v1/orders" => orders::mass_cancel;
+    delete "/v1/orders/{instrument}/{client_order_id}" => orders::cancel;
+    patch "/v1/orders/{instrument}/{client_order_id}" => orders::amend;
+    post "/v1/admin/assets" => admin::create_asset;
+    post "/v1/admin/instruments" => admin::create_instrument;
+    post "/v1/admin/accounts" => admin::create_account;
+    get "/v1/admin/accounts/{account_id}" => admin::account;
+    post "/v1/admin/account-status" => admin::set_account_status;
+    post "/v1/admin/deposits" => admin::deposit;
+    post "/v1/admin/withdrawals" => admin::withdraw;
+    post "/v1/admin/fees" => admin::collect_fees;
+    post "/v1/admin/limits" => admin::set_limits;
+    post "/v1/admin/phases" => admin::set_phase;
+    post "/v1/admin/keys" => admin::create_key;
+    get "/v1/admin/keys" => admin::keys;
+    delete "/v1/admin/keys/{key_id}" => admin::revoke_key;
+    post "/v1/admin/snapshots" => admin::snapshot;
+    get "/v1/ws" => ws::upgrade;
+    get "/openapi.yaml" => openapi::yaml;
+    get "/openapi.json" => openapi::json;
+    get "/metrics" => market::metrics;
+}
+
+/// The whole service.
+pub fn router(app: App) -> Router {
+    routes()
+        .fallback(page::serve)
+        .method_not_allowed_fallback(async || {
+            let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");
+            ApiError::with_status(refusal, StatusCode::METHOD_NOT_ALLOWED)
+        })
+        .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024)))
+        .layer(axum::middleware::from_fn(security_headers))
+        .with_state(app)
+}
+
+/// Counts a request against its address and ends it when it takes too long.
+async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
+    if let Err(refusal) = app.access.admit_source(place_of(&request).peer().ip()) {
+        return ApiError::from(refusal).into_response();
+    }
+    match tokio::time::timeout(Duration::from_millis(app.config.http.request_timeout_ms), next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let detail = "no answer in time; a command may still be applied: look at the open orders before sending it again";
+            ApiError::from(Refusal::new(RejectReason::Overloaded, detail)).into_response()
+        }
+    }
+}
+
+const SECURITY_HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, "default-src 'self'"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+];
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in SECURITY_HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}

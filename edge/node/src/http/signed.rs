@@ -1,0 +1,75 @@
+//! Signed requests: the body as it came and the four headers, checked when a handler says what they must permit.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use walras_gateway::{AuthFields, Permission};
+use walras_types::{AccountId, RejectReason};
+
+use super::{ApiError, App};
+use crate::json::Refusal;
+
+/// A request that claims to come from a key. Nothing is known of it before one of its methods was called.
+#[derive(Debug)]
+pub(super) struct Signed {
+    app: App,
+    method: String,
+    path: String,
+    fields: Option<AuthFields>,
+    /// As it came.
+    pub(super) body: Bytes,
+}
+
+fn fields(headers: &HeaderMap) -> Option<AuthFields> {
+    let header = |name| headers.get(name)?.to_str().ok().map(str::to_owned);
+    Some(AuthFields {
+        key: header("walras-key")?,
+        timestamp: header("walras-timestamp")?,
+        nonce: header("walras-nonce")?,
+        signature: header("walras-signature")?,
+    })
+}
+
+impl FromRequest<App> for Signed {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_owned();
+        let max = app.config.http.body_bytes_max;
+        let body = axum::body::to_bytes(body, max).await.map_err(|e| {
+            // The limit is the only failure that has an answer; a connection that broke has nobody to read one.
+            Refusal::new(RejectReason::TooLarge, format!("{e}; at most {max} bytes are read"))
+        })?;
+        Ok(Self { app: app.clone(), method: parts.method.as_str().to_owned(), path, fields: fields(&parts.headers), body })
+    }
+}
+
+impl Signed {
+    fn check(&self, permission: Permission) -> Result<Option<AccountId>, ApiError> {
+        let missing = "send the headers Walras-Key, Walras-Timestamp, Walras-Nonce and Walras-Signature";
+        let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
+        let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
+        Ok(self.app.access.authorize(&request, fields, permission)?.account)
+    }
+
+    fn account(&self, permission: Permission) -> Result<AccountId, ApiError> {
+        let of_nobody = || Refusal::new(RejectReason::Forbidden, "the key belongs to no account");
+        Ok(self.check(permission)?.ok_or_else(of_nobody)?)
+    }
+
+    /// The account that the key may read.
+    pub(super) fn reader(&self) -> Result<AccountId, ApiError> {
+        self.account(Permission::Read)
+    }
+
+    /// The account that the key may trade for.
+    pub(super) fn trader(&self) -> Result<AccountId, ApiError> {
+        self.account(Permission::Trade)
+    }
+
+    /// Whether the key is the operator's.
+    pub(super) fn operator(&self) -> Result<(), ApiError> {
+        self.check(Permission::Operator).map(|_| ())
+    }
+}

@@ -1,0 +1,10 @@
+//! JSON: what is read from requests and what is answered. Quantities are decimal text, exact; it stops here.
+
+pub mod names;
+pub mod outcome;
+pub mod requests;
+mod scale;
+pub mod views;
+
+pub use requests::Refusal;
+pub use scale::{AssetScale, Catalog, InstrumentScale, SharedCatalog};

@@ -1,0 +1,157 @@
+//! Whatever a client sends ends in a refusal or in a command that the log takes.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+use walras_types::limits::MESSAGE_BYTES_MAX;
+use walras_wire::{decode_command, encode_command};
+
+use super::*;
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    for (id, symbol, decimals) in [(0, "BTC", 8), (1, "USD", 6), (2, "WEI", 18)] {
+        catalog.add_asset(AssetSpec { asset: AssetId(id), symbol: Symbol::new(symbol).unwrap(), decimals });
+    }
+    for (id, symbol) in [(0, "BTC/USD"), (1, "A/B")] {
+        catalog.add_instrument(InstrumentSpec {
+            instrument: InstrumentId(id),
+            symbol: Symbol::new(symbol).unwrap(),
+            base: AssetId(id * 2),
+            quote: AssetId(1),
+            lot_units: 10_000,
+            tick_value_units: 25,
+            allocation: Allocation::PriceTime,
+            fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
+            collar_ppm: 0,
+            band_ppm: 0,
+            reference_price: walras_types::PriceTicks::MIN,
+            default_limits: RiskLimits::NONE,
+        });
+    }
+    catalog
+}
+
+const EDGY: &[&str] = &[
+    "",
+    "0",
+    "1",
+    "0.25",
+    "0.0001",
+    "30000",
+    "-1",
+    "1e9",
+    "1.",
+    "00",
+    "18446744073709551615",
+    "18446744073709551616",
+    "BTC/USD",
+    "BTC-USD",
+    "A/B",
+    "BTC",
+    "USD",
+    "WEI",
+    "buy",
+    "sell",
+    "limit",
+    "market",
+    "stop",
+    "stop_limit",
+    "gtc",
+    "gtt",
+    "fok",
+    "reject",
+    "iceberg",
+    "hidden",
+    "decrement",
+    "halt",
+    "active",
+    "99999999999999999999999999999999999999999",
+    "0.000000000000000001",
+    "109951162777500",
+    "\u{0}",
+    "1\u{661}",
+];
+
+/// Values at and beyond the edges of what fields hold.
+fn edgy() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![8 => prop::sample::select(EDGY).prop_map(Value::from), 1 => ".{0,40}".prop_map(Value::from)];
+    let number = prop_oneof![Just(0_i64), Just(-1), Just(100), Just(i64::MAX), Just(i64::MIN), any::<i64>()].prop_map(Value::from);
+    prop_oneof![12 => text, 2 => number, 1 => Just(Value::Null), 1 => Just(Value::from(1.5)), 1 => Just(Value::Array(vec![]))]
+}
+
+fn body(names: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    prop::collection::vec((prop::sample::select(names), edgy()), 0..names.len() + 1)
+        .prop_map(|fields| Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()))
+}
+
+/// Whatever was sent, what comes out is a refusal or a command that goes into the log and comes out the same.
+fn check(command: Result<Command, Refusal>) {
+    match command {
+        Ok(command) => {
+            let mut bytes = Vec::new();
+            encode_command(&command, &mut bytes);
+            assert!(bytes.len() <= MESSAGE_BYTES_MAX);
+            assert_eq!(decode_command(&bytes), Ok(command));
+        }
+        Err(refusal) => assert!(refusal.detail.is_some(), "{refusal:?} says what was wrong"),
+    }
+}
+
+const ORDER: &[&str] = &[
+    "instrument",
+    "client_order_id",
+    "side",
+    "size",
+    "type",
+    "price",
+    "trigger",
+    "time_in_force",
+    "expire_time_ns",
+    "post_only",
+    "display",
+    "peak",
+    "min_size",
+    "self_trade",
+];
+const INSTRUMENT: &[&str] = &[
+    "symbol",
+    "base",
+    "quote",
+    "tick_size",
+    "lot_size",
+    "reference_price",
+    "maker_fee_ppm",
+    "taker_fee_ppm",
+    "collar_ppm",
+    "band_ppm",
+];
+const TRANSFER: &[&str] = &["account_id", "asset", "amount", "transfer_id"];
+
+proptest! {
+    #[test]
+    fn no_order_body_does_harm(values in body(ORDER), known in any::<bool>()) {
+        let mut values = values;
+        if known {
+            // Often enough a body that is nearly right.
+            for (name, value) in [("instrument", "BTC-USD"), ("side", "buy"), ("size", "1"), ("type", "limit"), ("price", "30000")] {
+                values.as_object_mut().unwrap().entry(name).or_insert(value.into());
+            }
+        }
+        let (account, catalog) = (AccountId(1), catalog());
+        check(parse_value::<OrderRequest>(values.clone()).and_then(|r| r.command(account, &catalog, || ClientOrderId(1)).map(|c| c.0)));
+        let of = CancelRequest { instrument: "A/B".into(), client_order_id: "7".into() };
+        check(parse_value::<AmendRequest>(values).and_then(|r| r.command(&of, account, &catalog).map(|c| c.0)));
+    }
+
+    #[test]
+    fn no_operators_body_does_harm(instrument in body(INSTRUMENT), transfer in body(TRANSFER)) {
+        let catalog = catalog();
+        check(parse_value::<InstrumentRequest>(instrument).and_then(|r| r.command(InstrumentId(2), &catalog)));
+        check(parse_value::<TransferRequest>(transfer).and_then(|r| r.transfer(&catalog).map(Command::Deposit)));
+    }
+
+    #[test]
+    fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(parse::<OrderRequest>(&bytes).is_err());
+    }
+}

@@ -1,0 +1,306 @@
+//! What is answered: the venue's values as JSON.
+
+use serde_json::{Value, json};
+use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position};
+use walras_market_data::{BookLevel, Candle, Fill, FillRole, OrderStatus, PublicTrade};
+use walras_types::{
+    Allocation, Amount, AssetId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits,
+    SizeLots, TimeInForce,
+};
+
+use super::names;
+use super::scale::{AssetScale, Catalog, InstrumentScale};
+use crate::runtime::{AccountPush, OrderUpdate, Status, TickerPush};
+
+/// The error body of every refusal.
+#[must_use]
+pub fn error(reason: RejectReason, detail: Option<&str>) -> Value {
+    let mut body = json!({"code": reason.number(), "name": reason.name(), "message": reason.advice()});
+    if let Some(detail) = detail {
+        body["detail"] = detail.into();
+    }
+    body
+}
+
+/// `GET /v1/status`.
+#[must_use]
+pub fn status(status: &Status, catalog: &Catalog) -> Value {
+    let demo = status.demo().map(|d| json!({"speed": d.speed, "source": d.source, "progress_permille": d.progress_permille}));
+    json!({
+        "venue": status.name(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": env!("WALRAS_COMMIT"),
+        "started_at_ns": status.started().0.to_string(),
+        "log_index": status.log_index().0.to_string(),
+        "time_ns": status.time_ns().0.to_string(),
+        "ready": status.ready(),
+        "storage": status.storage().name(),
+        "instruments": catalog.instruments().len(),
+        "accounts": status.accounts(),
+        "commands_total": status.commands_total(),
+        "trades_total": status.trades_total(),
+        "demo": demo,
+    })
+}
+
+/// One of `GET /v1/assets`.
+#[must_use]
+pub fn asset(asset: &AssetScale, supply: Amount) -> Value {
+    let spec = &asset.spec;
+    json!({
+        "asset_id": spec.asset.0, "symbol": spec.symbol.as_str(), "decimals": spec.decimals, "supply": asset.amount(supply),
+    })
+}
+
+/// One of `GET /v1/instruments`.
+#[must_use]
+pub fn instrument(scale: &InstrumentScale, view: &InstrumentView) -> Value {
+    let spec = &scale.spec;
+    let kind = names::allocation(&spec.allocation);
+    let allocation = match spec.allocation {
+        Allocation::PriceTime => json!({"kind": kind}),
+        Allocation::ProRata { min_lots } => json!({"kind": kind, "min_size": scale.size(min_lots)}),
+        Allocation::TopProRata { top_lots_max, min_lots } => {
+            json!({"kind": kind, "top_size_max": scale.size(top_lots_max), "min_size": scale.size(min_lots)})
+        }
+        Allocation::Split { fifo_percent, min_lots } => {
+            json!({"kind": kind, "fifo_percent": fifo_percent, "min_size": scale.size(min_lots)})
+        }
+    };
+    json!({
+        "instrument_id": spec.instrument.0,
+        "symbol": spec.symbol.as_str(),
+        "base": scale.base.spec.symbol.as_str(),
+        "quote": scale.quote.spec.symbol.as_str(),
+        "tick_size": scale.tick().to_string(),
+        "lot_size": scale.lot().to_string(),
+        "price_decimals": scale.tick().decimals(),
+        "size_decimals": scale.lot().decimals(),
+        "allocation": allocation,
+        "maker_fee_ppm": spec.fees.maker_ppm,
+        "taker_fee_ppm": spec.fees.taker_ppm,
+        "collar_ppm": spec.collar_ppm,
+        "band_ppm": spec.band_ppm,
+        "phase": names::phase(view.phase),
+        "reference_price": scale.price(view.reference_price),
+        "last_price": price(scale, view.last_price),
+    })
+}
+
+fn price(scale: &InstrumentScale, price: Option<PriceTicks>) -> Option<String> {
+    price.map(|p| scale.price(p))
+}
+
+/// `[price, size, order_count]`, of a REST answer.
+#[must_use]
+pub fn depth(scale: &InstrumentScale, levels: &[DepthLevel]) -> Value {
+    levels.iter().map(|l| json!([scale.price(l.price), scale.size(l.shown), l.order_count])).collect()
+}
+
+/// `[price, size, order_count]`, of a feed.
+#[must_use]
+pub fn levels(scale: &InstrumentScale, levels: &[BookLevel]) -> Value {
+    levels.iter().map(|l| json!([scale.price(l.price), scale.size(l.shown), l.order_count])).collect()
+}
+
+/// A trade on the tape.
+#[must_use]
+pub fn trade(scale: &InstrumentScale, trade: &PublicTrade) -> Value {
+    json!({
+        "trade_id": trade.trade_id.0.to_string(),
+        "time_ns": trade.time.0.to_string(),
+        "price": scale.price(trade.price),
+        "size": scale.size(trade.size),
+        "taker_side": trade.taker_side.map(names::side),
+    })
+}
+
+/// A candle.
+#[must_use]
+pub fn candle(scale: &InstrumentScale, candle: &Candle) -> Value {
+    json!({
+        "time_s": candle.start_s,
+        "open": scale.price(candle.open),
+        "high": scale.price(candle.high),
+        "low": scale.price(candle.low),
+        "close": scale.price(candle.close),
+        "volume": scale.size(candle.volume),
+    })
+}
+
+/// An instrument at a glance.
+#[must_use]
+pub fn ticker(scale: &InstrumentScale, ticker: &TickerPush) -> Value {
+    json!({
+        "type": "ticker",
+        "instrument": scale.spec.symbol.as_str(),
+        "last_price": price(scale, ticker.last),
+        "change_ppm": ticker.change_ppm,
+        "best_bid": price(scale, ticker.best_bid),
+        "best_ask": price(scale, ticker.best_ask),
+        "volume": scale.size(ticker.volume),
+        "phase": names::phase(ticker.phase),
+    })
+}
+
+/// Balances of an account.
+#[must_use]
+pub fn balances(catalog: &Catalog, balances: &[(AssetId, Balance)]) -> Value {
+    let one = |(id, balance): &(AssetId, Balance)| {
+        let asset = catalog.asset(*id)?;
+        Some(json!({
+            "asset": asset.spec.symbol.as_str(),
+            "available": asset.amount(balance.available),
+            "reserved": asset.amount(balance.reserved),
+        }))
+    };
+    balances.iter().filter_map(one).collect()
+}
+
+/// Positions of an account.
+#[must_use]
+pub fn positions(catalog: &Catalog, positions: &[(InstrumentId, Position)]) -> Value {
+    let one = |(id, position): &(InstrumentId, Position)| {
+        let scale = catalog.instrument(*id)?;
+        Some(json!({
+            "instrument": scale.spec.symbol.as_str(),
+            "position": scale.position(position.net_lots),
+            "open_orders": position.open_orders,
+        }))
+    };
+    positions.iter().filter_map(one).collect()
+}
+
+/// An open order.
+#[must_use]
+pub fn order(scale: &InstrumentScale, order: &OpenOrder) -> Value {
+    let mut body = terms(scale, &order.terms);
+    body["order_id"] = order.order_id.0.to_string().into();
+    body["client_order_id"] = order.client_order_id.0.to_string().into();
+    if let Some(limit) = order.price {
+        body["price"] = scale.price(limit).into();
+    }
+    body["open"] = scale.size(order.open).into();
+    body["shown"] = scale.size(order.shown).into();
+    body["status"] = if order.price.is_none() { "waiting_trigger" } else { "resting" }.into();
+    body
+}
+
+/// What an order says.
+fn terms(scale: &InstrumentScale, terms: &OrderTerms) -> Value {
+    let (limit, trigger, post_only) = match terms.order_type {
+        OrderType::Limit { price, post_only } => (Some(price), None, post_only),
+        OrderType::Market => (None, None, PostOnly::Off),
+        OrderType::Stop { trigger } => (None, Some(trigger), PostOnly::Off),
+        OrderType::StopLimit { trigger, price } => (Some(price), Some(trigger), PostOnly::Off),
+    };
+    let expires = if let TimeInForce::GoodTill(time) = terms.time_in_force { Some(time.0.to_string()) } else { None };
+    let peak = if let Display::Iceberg { peak } = terms.display { Some(scale.size(peak)) } else { None };
+    json!({
+        "instrument": scale.spec.symbol.as_str(),
+        "side": names::side(terms.side),
+        "type": names::order_type(&terms.order_type),
+        "price": price(scale, limit),
+        "trigger": price(scale, trigger),
+        "time_in_force": names::time_in_force(&terms.time_in_force),
+        "expire_time_ns": expires,
+        "post_only": names::post_only(post_only),
+        "display": names::display(&terms.display),
+        "peak": peak,
+        "self_trade": names::self_trade(terms.self_trade),
+    })
+}
+
+/// An account's side of a trade.
+#[must_use]
+pub fn fill(scale: &InstrumentScale, fill: &Fill) -> Value {
+    let role = match fill.role {
+        FillRole::Maker => "maker",
+        FillRole::Taker => "taker",
+        FillRole::Auction => "auction",
+    };
+    json!({
+        "instrument": scale.spec.symbol.as_str(),
+        "trade_id": fill.trade_id.0.to_string(),
+        "order_id": fill.order_id.0.to_string(),
+        "client_order_id": fill.client_order_id.0.to_string(),
+        "time_ns": fill.time.0.to_string(),
+        "side": names::side(fill.side),
+        "price": scale.price(fill.price),
+        "size": scale.size(fill.size),
+        "fee": scale.quote.signed(fill.fee),
+        "role": role,
+    })
+}
+
+/// Fills, in the order given.
+#[must_use]
+pub fn fills<'a>(catalog: &Catalog, fills: impl IntoIterator<Item = &'a Fill>) -> Value {
+    fills.into_iter().filter_map(|f| Some(fill(catalog.instrument(f.instrument)?, f))).collect()
+}
+
+/// Open orders, in the order given.
+#[must_use]
+pub fn orders(catalog: &Catalog, orders: &[(InstrumentId, OpenOrder)]) -> Value {
+    orders.iter().filter_map(|(id, o)| Some(order(catalog.instrument(*id)?, o))).collect()
+}
+
+/// A private channel's message.
+#[must_use]
+pub fn account_push(catalog: &Catalog, push: &AccountPush) -> Value {
+    let mut message = json!({
+        "type": "account",
+        "kind": if push.snapshot { "snapshot" } else { "update" },
+        "balances": balances(catalog, &push.balances),
+        "positions": positions(catalog, &push.positions),
+        "fills": fills(catalog, &push.fills),
+    });
+    if push.snapshot {
+        message["orders"] = orders(catalog, &push.orders);
+    } else {
+        message["order_updates"] = push.order_updates.iter().filter_map(|u| order_update(catalog, u)).collect();
+    }
+    message
+}
+
+fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
+    let OrderUpdate { order, terms: says, cancelled } = update;
+    let scale = catalog.instrument(order.instrument)?;
+    let (status, gone) = match order.status {
+        OrderStatus::WaitingTrigger => ("waiting_trigger", false),
+        OrderStatus::Resting => ("resting", false),
+        OrderStatus::PartiallyFilled => ("partially_filled", false),
+        OrderStatus::Filled => ("filled", true),
+        // An order that came in and is neither traded nor cancelled in the same entry is gone all the same.
+        OrderStatus::Cancelled | OrderStatus::Entered => ("cancelled", true),
+    };
+    let mut body = match says {
+        Some(says) => terms(scale, says),
+        None => json!({"instrument": scale.spec.symbol.as_str(), "side": names::side(order.side)}),
+    };
+    body["order_id"] = order.order_id.0.to_string().into();
+    body["client_order_id"] = order.client_order_id.0.to_string().into();
+    if let Some(limit) = order.price {
+        body["price"] = scale.price(limit).into();
+    }
+    body["open"] = if gone { "0".to_owned() } else { scale.size(order.open) }.into();
+    body["shown"] = if gone { "0".to_owned() } else { scale.size(order.shown) }.into();
+    body["status"] = status.into();
+    if let Some(reason) = cancelled {
+        body["reason"] = names::cancel_reason(*reason).into();
+    }
+    Some(body)
+}
+
+/// Limits of an account in an instrument; `null` where there is none.
+#[must_use]
+pub fn limits(scale: &InstrumentScale, limits: &RiskLimits) -> Value {
+    let none = RiskLimits::NONE;
+    let size = |lots: SizeLots, max: SizeLots| (lots < max).then(|| scale.size(lots));
+    json!({
+        "order_size_max": size(limits.order_lots_max, none.order_lots_max),
+        "order_value_max": (limits.order_value_max < none.order_value_max).then(|| scale.quote.amount(limits.order_value_max)),
+        "open_orders_max": (limits.open_orders_max < none.open_orders_max).then_some(limits.open_orders_max),
+        "position_max": size(limits.position_lots_max, none.position_lots_max),
+    })
+}

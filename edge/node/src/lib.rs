@@ -1,0 +1,23 @@
+//! The one binary: a whole venue in a process, served over HTTP and WebSocket, with its command line.
+//!
+//! *Deliberately absent*: TLS (a proxy in front of it does that), several machines (the log is on one disk), anything that decides
+//! what a command means (that is `core/engine`'s) or in which order commands come (`protocol/sequencer`'s).
+//!
+//! *Invariants*
+//! - A command is answered, and anything that came of it seen by anybody, only once it is durable in the log.
+//! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
+//! - Whatever a client sends ends in an answer with a number and an advice.
+//!
+//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
+
+pub mod access;
+pub mod cli;
+pub mod config;
+pub mod demo;
+pub mod http;
+pub mod json;
+pub mod node;
+pub mod progress;
+pub mod replay;
+pub mod runtime;
+pub mod ws;

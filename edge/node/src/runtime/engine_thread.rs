@@ -1,0 +1,284 @@
+//! The thread that everything meets on: takes commands, has them logged, applies them, answers, feeds.
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, never, select};
+use tokio::sync::oneshot;
+use tracing::{error, info};
+use walras_engine::Engine;
+use walras_market_data::{AccountDelta, MarketData};
+use walras_sequencer::{Applied, Batch, Entry, Sequencer};
+use walras_types::{AccountId, LogIndex, RejectReason};
+use walras_wire::{Command, Event};
+
+use super::feed::Feed;
+use super::fills::Fills;
+use super::log_thread::{LogDone, LogJob};
+use super::recovery::{SnapshotJob, encode_snapshot};
+use super::status::{Status, Storage};
+use super::{Inbound, Outcome, Queues, Reply, Request, View, now};
+use crate::json::{Catalog, SharedCatalog};
+
+/// Commands taken from the queue before reads and the log get their turn.
+const BURST_MAX: usize = 1024;
+
+/// Everything that follows from the log: what recovery rebuilds and the thread then keeps.
+pub(super) struct Core {
+    pub(super) market: MarketData,
+    pub(super) fills: Fills,
+    pub(super) catalog: Catalog,
+    deltas: Vec<(AccountId, AccountDelta)>,
+    accounts: u64,
+    rejects: u64,
+}
+
+impl Core {
+    pub(super) fn new(engine: &Engine, market: MarketData, fills: Fills) -> Self {
+        let mut catalog = Catalog::default();
+        engine.assets().iter().for_each(|asset| catalog.add_asset(*asset));
+        engine.instruments().for_each(|instrument| catalog.add_instrument(instrument.spec));
+        let accounts = u64::from(engine.account_count());
+        Self { market, fills, catalog, deltas: Vec::new(), accounts, rejects: 0 }
+    }
+
+    /// Takes the events of one entry; whether the catalog changed.
+    pub(super) fn on_events(&mut self, entry: &Entry, events: &[Event], feed: Option<&mut Feed>) -> bool {
+        let Entry { log_index, time, command } = entry;
+        let (log_index, time) = (*log_index, *time);
+        let mut watch = feed.map(Feed::accounts);
+        let mut catalog_changed = false;
+        if let Err(e) = self.market.on_entry(log_index, time) {
+            error!("market data: {e}");
+        }
+        for event in events {
+            match event {
+                Event::AssetCreated(spec) => self.catalog.add_asset(*spec),
+                Event::InstrumentCreated(spec) => self.catalog.add_instrument(*spec),
+                Event::AccountCreated(_) => self.accounts += 1,
+                Event::Rejected(_) => self.rejects += 1,
+                _ => {}
+            }
+            catalog_changed |= matches!(event, Event::AssetCreated(_) | Event::InstrumentCreated(_));
+            if let Err(e) = self.market.on_event(log_index, time, event) {
+                error!("market data: {e}");
+            }
+            self.deltas.clear();
+            self.market.private_deltas(event, &mut self.deltas);
+            for (account, delta) in &self.deltas {
+                if let AccountDelta::Filled(fill) = delta {
+                    self.fills.push(*account, *fill);
+                }
+                if let Some(watch) = &mut watch {
+                    watch.note(*account, delta, command);
+                }
+            }
+        }
+        catalog_changed
+    }
+}
+
+/// How the thread paces itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    pub(super) flush_every: Duration,
+    pub(super) tick_every: Duration,
+    /// Entries between snapshots; 0 for none.
+    pub(super) snapshot_every: u64,
+    /// Time between snapshots, where anything was logged; zero for none.
+    pub(super) snapshot_every_time: Duration,
+    pub(super) snapshot_at: Instant,
+    pub(super) snapshot_index: LogIndex,
+}
+
+impl Pace {
+    fn wants_snapshot(&self, last: LogIndex, now: Instant) -> bool {
+        let entries = last.0 - self.snapshot_index.0;
+        let by_count = self.snapshot_every > 0 && entries >= self.snapshot_every;
+        let is_due = || !self.snapshot_every_time.is_zero() && now.duration_since(self.snapshot_at) >= self.snapshot_every_time;
+        by_count || (entries > 0 && is_due())
+    }
+}
+
+pub(super) struct EngineThread {
+    pub(super) sequencer: Sequencer<Option<Reply>>,
+    pub(super) core: Core,
+    pub(super) feed: Feed,
+    pub(super) queues: Queues,
+    pub(super) log: Sender<LogJob>,
+    pub(super) log_done: Receiver<LogDone>,
+    pub(super) snapshots: Sender<SnapshotJob>,
+    pub(super) snapshots_done: Receiver<Option<LogIndex>>,
+    pub(super) shared_catalog: SharedCatalog,
+    pub(super) status: Status,
+    pub(super) pace: Pace,
+    pub(super) commands_max: usize,
+}
+
+impl EngineThread {
+    /// Runs until asked to stop and everything taken is durable and answered; then writes a last snapshot.
+    pub(super) fn run(mut self) {
+        let closed = never();
+        let (mut next_flush, mut next_tick) = (Instant::now(), Instant::now() + self.pace.tick_every);
+        let mut spare = Batch::default();
+        let mut stopping = false;
+        self.status.set_ready(true);
+        while !stopping || self.sequencer.waiting() > 0 || !self.queues.commands.is_empty() {
+            let room = self.sequencer.waiting() < self.commands_max;
+            let wait = next_flush.min(next_tick).saturating_duration_since(Instant::now());
+            select! {
+                recv(self.log_done) -> done => match done {
+                    Ok(LogDone::Durable(batch)) => {
+                        self.sequencer.on_durable();
+                        self.status.set_storage(Storage::Ok);
+                        // The log gets its next batch before this one is applied, so that both work at once.
+                        self.give_log(batch);
+                        self.apply_durable();
+                        next_tick = Instant::now() + self.pace.tick_every;
+                    }
+                    Ok(LogDone::Failed(batch)) => {
+                        self.status.set_storage(Storage::Full);
+                        self.sequencer.on_log_failed(|reply| refuse(reply, RejectReason::StorageFull));
+                        spare = batch;
+                    }
+                    Err(_) => {
+                        error!("the log's thread is gone: stopping");
+                        self.sequencer.on_log_failed(|reply| refuse(reply, RejectReason::VenueNotReady));
+                        break;
+                    }
+                },
+                recv(if room { &self.queues.commands } else { &closed }) -> inbound => {
+                    let mut next = inbound.ok();
+                    let mut left = BURST_MAX;
+                    while let Some(Inbound { command, reply }) = next.take() {
+                        self.submit(command, reply);
+                        left -= 1;
+                        if left > 0 && self.sequencer.waiting() < self.commands_max {
+                            next = self.queues.commands.try_recv().ok();
+                        }
+                    }
+                },
+                recv(self.queues.requests) -> request => match request {
+                    Ok(Request::Stop) | Err(_) => {
+                        self.status.set_ready(false);
+                        stopping = true;
+                    }
+                    Ok(request) => self.serve(request),
+                },
+                recv(self.snapshots_done) -> spare => if let Ok(spare) = spare {
+                    self.status.add_snapshots(1);
+                    if let Some(up_to) = spare {
+                        let _ = self.log.send(LogJob::LetGo(up_to));
+                    }
+                },
+                default(wait) => {},
+            }
+            let instant = Instant::now();
+            if instant >= next_flush {
+                self.feed.flush(self.sequencer.engine(), &mut self.core.market);
+                next_flush = instant + self.pace.flush_every;
+            }
+            if instant >= next_tick {
+                next_tick = instant + self.pace.tick_every;
+                if !stopping && self.sequencer.waiting() == 0 {
+                    self.submit(Command::Tick, None);
+                }
+            }
+            if !self.sequencer.log_is_busy() {
+                self.give_log(std::mem::take(&mut spare));
+            }
+            if self.pace.wants_snapshot(self.sequencer.engine().last_applied(), instant) {
+                self.snapshot(None);
+            }
+        }
+        self.feed.flush(self.sequencer.engine(), &mut self.core.market);
+        if self.pace.snapshot_index < self.sequencer.engine().last_applied() {
+            self.snapshot_or_wait(None);
+        }
+        info!("stopped at log entry {}", self.sequencer.engine().last_applied());
+    }
+
+    fn submit(&mut self, command: Command, reply: Option<Reply>) {
+        if let Err(walras_sequencer::Refused(reply)) = self.sequencer.submit(now(), command, reply) {
+            refuse(reply, RejectReason::Overloaded);
+        }
+    }
+
+    fn give_log(&mut self, spare: Batch) {
+        if let Some(batch) = self.sequencer.next_batch(spare) {
+            // A log that is gone shows on its other channel.
+            let _ = self.log.send(LogJob::Write(batch));
+        }
+    }
+
+    fn apply_durable(&mut self) {
+        let Self { sequencer, core, feed, status, shared_catalog, .. } = self;
+        let mut applied_count = 0;
+        sequencer.apply_durable(|_, Applied { entry, origin, events }| {
+            applied_count += 1;
+            if core.on_events(entry, events, Some(&mut *feed)) {
+                shared_catalog.set(core.catalog.clone());
+            }
+            if let Some(reply) = origin {
+                let outcome = Outcome { log_index: entry.log_index, time: entry.time, events: events.to_vec() };
+                // Whoever asked may have gone away; the command stands all the same.
+                let _ = reply.send(Ok(outcome));
+            }
+        });
+        status.add_commands(applied_count);
+        status.add_rejects(std::mem::take(&mut core.rejects));
+        self.publish_status();
+    }
+
+    pub(super) fn publish_status(&self) {
+        let engine = self.sequencer.engine();
+        self.status.set_log_index(engine.last_applied());
+        self.status.set_time_ns(engine.time());
+        self.status.set_accounts(self.core.accounts);
+        self.status.set_trades_total(self.core.market.trade_count());
+    }
+
+    fn serve(&mut self, request: Request) {
+        let engine = self.sequencer.engine();
+        match request {
+            Request::Read(question) => question(&View { engine, market: &self.core.market, fills: &self.core.fills }),
+            Request::Connect { connection, queue } => self.feed.connect(connection, queue),
+            Request::Subscribe { connection, subscription } => {
+                self.feed.subscribe(connection, subscription, engine, &self.core.market, &self.core.fills);
+            }
+            Request::Unsubscribe { connection, subscription } => self.feed.unsubscribe(connection, subscription),
+            Request::Disconnect { connection } => self.feed.disconnect(connection),
+            Request::Snapshot(reply) => self.snapshot(Some(reply)),
+            Request::Stop => unreachable!("the caller takes it"),
+        }
+    }
+
+    /// Hands the state to the snapshot's thread. If that has not begun with the one before, a periodic snapshot waits for the next
+    /// occasion, and one that was asked for is refused.
+    fn snapshot(&mut self, reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>) {
+        if self.snapshots.is_full() {
+            self.pace.snapshot_index = self.sequencer.engine().last_applied();
+            self.pace.snapshot_at = Instant::now();
+            if let Some(reply) = reply {
+                let _ = reply.send(Err(RejectReason::Overloaded));
+            }
+            return;
+        }
+        self.snapshot_or_wait(reply);
+    }
+
+    fn snapshot_or_wait(&mut self, reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>) {
+        let engine = self.sequencer.engine();
+        let index = engine.last_applied();
+        self.pace.snapshot_index = index;
+        self.pace.snapshot_at = Instant::now();
+        let bytes = encode_snapshot(engine, &self.core.market, &self.core.fills);
+        // The thread ends only after this one has.
+        let _ = self.snapshots.send(SnapshotJob { index, bytes, reply });
+    }
+}
+
+fn refuse(reply: Option<Reply>, reason: RejectReason) {
+    if let Some(reply) = reply {
+        let _ = reply.send(Err(reason));
+    }
+}

@@ -1,0 +1,316 @@
+//! Fan-out: which connection listens to what, and what each is sent. Runs on the engine's thread at a bounded rate; whoever can not
+//! keep up is dropped, so that no reader ever slows the market.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use walras_engine::Engine;
+use walras_market_data::{BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade};
+use walras_types::{AccountId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
+
+use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
+use super::fills::Fills;
+use super::status::Status;
+
+/// Trades in a tape's snapshot, candles in a chart's, fills in an account's.
+const SNAPSHOT_TRADES: usize = 100;
+const SNAPSHOT_CANDLES: usize = 500;
+const SNAPSHOT_FILLS: usize = 100;
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// A connection, numbered by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// What a connection listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subscription {
+    /// An instrument's book.
+    Book(InstrumentId),
+    /// Its trades.
+    Trades(InstrumentId),
+    /// Its candles.
+    Candles(InstrumentId, Interval),
+    /// Its best prices and day.
+    Ticker(InstrumentId),
+    /// An account's orders, fills and balances.
+    Account(AccountId),
+}
+
+/// A book, or its levels that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookPush {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// Whether all levels are here.
+    pub snapshot: bool,
+    /// The entry after which the book looked so.
+    pub log_index: LogIndex,
+    /// Bids.
+    pub bids: Vec<BookLevel>,
+    /// Asks.
+    pub asks: Vec<BookLevel>,
+}
+
+/// An instrument at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickerPush {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// Price of the last trade.
+    pub last: Option<PriceTicks>,
+    /// Since the day's first trade.
+    pub change_ppm: i64,
+    /// Best bid.
+    pub best_bid: Option<PriceTicks>,
+    /// Best ask.
+    pub best_ask: Option<PriceTicks>,
+    /// Traded today.
+    pub volume: SizeLots,
+    /// Its phase.
+    pub phase: TradingPhase,
+}
+
+/// One message to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// A book or its changes.
+    Book(Arc<BookPush>),
+    /// Trades: the last ones in a snapshot (newest first), the new ones in an update (oldest first).
+    Trades {
+        /// Where.
+        instrument: InstrumentId,
+        /// Whether this is what came before.
+        snapshot: bool,
+        /// The trades. A new reader may find some here that its snapshot held.
+        trades: Arc<[PublicTrade]>,
+    },
+    /// Candles: the last ones in a snapshot (oldest first), those that changed in an update.
+    Candles {
+        /// Where.
+        instrument: InstrumentId,
+        /// Of which length.
+        interval: Interval,
+        /// Whether this is what came before.
+        snapshot: bool,
+        /// The candles.
+        candles: Arc<[Candle]>,
+    },
+    /// An instrument at a glance.
+    Ticker(TickerPush),
+    /// An account.
+    Account(Arc<AccountPush>),
+}
+
+#[derive(Debug)]
+struct Connection {
+    queue: mpsc::Sender<Push>,
+    subscriptions: Vec<Subscription>,
+}
+
+/// What an instrument's readers have been sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    revision: LogIndex,
+    trade_id: TradeId,
+    day: u64,
+}
+
+/// All connections and what they have been sent.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    connections: HashMap<ConnectionId, Connection>,
+    sent: Vec<Sent>,
+    accounts: AccountWatch,
+    changes: Vec<LevelChange>,
+    status: Status,
+}
+
+impl Feed {
+    pub(crate) fn new(status: Status) -> Self {
+        Self { connections: HashMap::new(), sent: Vec::new(), accounts: AccountWatch::default(), changes: Vec::new(), status }
+    }
+
+    /// Counts what is there as sent: nobody listens yet.
+    pub(crate) fn prime(&mut self, market: &MarketData) {
+        let day = market.time().0 / DAY_NS;
+        self.sent.extend(market.instruments().iter().map(|feed| Sent {
+            revision: feed.revision(),
+            trade_id: feed.tape().last().map_or(TradeId(0), |t| t.trade_id),
+            day,
+        }));
+    }
+
+    pub(crate) fn accounts(&mut self) -> &mut AccountWatch {
+        &mut self.accounts
+    }
+
+    pub(crate) fn connect(&mut self, id: ConnectionId, queue: mpsc::Sender<Push>) {
+        self.connections.insert(id, Connection { queue, subscriptions: Vec::new() });
+    }
+
+    pub(crate) fn disconnect(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.remove(&id) {
+            for subscription in connection.subscriptions {
+                self.forget(subscription);
+            }
+        }
+    }
+
+    fn forget(&mut self, subscription: Subscription) {
+        if let Subscription::Account(account) = subscription {
+            self.accounts.remove_reader(account);
+        }
+    }
+
+    pub(crate) fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if let Some(at) = connection.subscriptions.iter().position(|s| *s == subscription) {
+            connection.subscriptions.swap_remove(at);
+            self.forget(subscription);
+        }
+    }
+
+    /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot.
+    pub(crate) fn subscribe(
+        &mut self,
+        id: ConnectionId,
+        subscription: Subscription,
+        engine: &Engine,
+        market: &MarketData,
+        fills: &Fills,
+    ) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(push) = snapshot(subscription, engine, market, fills) else { return };
+        if !connection.subscriptions.contains(&subscription) {
+            connection.subscriptions.push(subscription);
+            if let (Subscription::Account(account), Push::Account(now)) = (subscription, &push) {
+                self.accounts.add_reader(account, &now.orders);
+            }
+        }
+        if connection.queue.try_send(push).is_err() {
+            self.drop_reader(id);
+        }
+    }
+
+    fn drop_reader(&mut self, id: ConnectionId) {
+        self.status.add_dropped_readers(1);
+        self.disconnect(id);
+    }
+
+    /// Sends everybody what changed since the last flush.
+    pub(crate) fn flush(&mut self, engine: &Engine, market: &mut MarketData) {
+        let time = market.time();
+        let mut updates: BTreeMap<Subscription, Push> = BTreeMap::new();
+        for index in 0..market.instruments().len() {
+            self.flush_instrument(index, market, time, &mut updates);
+        }
+        if !self.accounts.is_empty() {
+            self.accounts.flush(engine, |account, push| {
+                updates.insert(Subscription::Account(account), Push::Account(push));
+            });
+        }
+        if updates.is_empty() {
+            return;
+        }
+        let mut slow = Vec::new();
+        for (&id, connection) in &self.connections {
+            let mut wanted = connection.subscriptions.iter().filter_map(|subscription| updates.get(subscription));
+            if wanted.any(|push| connection.queue.try_send(push.clone()).is_err()) {
+                slow.push(id);
+            }
+        }
+        for id in slow {
+            self.drop_reader(id);
+        }
+    }
+
+    fn flush_instrument(
+        &mut self,
+        index: usize,
+        market: &mut MarketData,
+        time: TimeNs,
+        updates: &mut BTreeMap<Subscription, Push>,
+    ) {
+        let instrument = market.instruments()[index].spec().instrument;
+        let day = time.0 / DAY_NS;
+        if self.sent.len() <= index {
+            self.sent.push(Sent { revision: LogIndex(0), trade_id: TradeId(0), day });
+        }
+        let sent = self.sent[index];
+        let feed = &market.instruments()[index];
+        if feed.revision() == sent.revision && day == sent.day {
+            return;
+        }
+        let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
+        self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
+        updates.insert(Subscription::Ticker(instrument), Push::Ticker(ticker(feed, time)));
+        if trade_id != sent.trade_id {
+            let trades: Arc<[PublicTrade]> = feed.tape().since(sent.trade_id).copied().collect();
+            let first_s = trades.first().map_or(0, |t| t.time.0 / 1_000_000_000);
+            updates.insert(Subscription::Trades(instrument), Push::Trades { instrument, snapshot: false, trades });
+            for interval in Interval::ALL {
+                let candles = feed.candles().since(interval, first_s - first_s % interval.seconds()).copied().collect();
+                let push = Push::Candles { instrument, interval, snapshot: false, candles };
+                updates.insert(Subscription::Candles(instrument, interval), push);
+            }
+        }
+        let log_index = feed.revision();
+        self.changes.clear();
+        let Some(feed) = market.instrument_mut(instrument) else { return };
+        let push = match feed.book_mut().take_changes(&mut self.changes) {
+            BookChanges::Levels if self.changes.is_empty() => return,
+            BookChanges::Levels => {
+                let of = |side| self.changes.iter().filter(move |c| c.side == side).map(|c| c.level).collect();
+                BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell) }
+            }
+            BookChanges::TooMany => book(feed),
+        };
+        updates.insert(Subscription::Book(instrument), Push::Book(Arc::new(push)));
+    }
+}
+
+fn book(feed: &InstrumentFeed) -> BookPush {
+    let levels = |side| feed.book().levels(side).collect();
+    let instrument = feed.spec().instrument;
+    BookPush { instrument, snapshot: true, log_index: feed.revision(), bids: levels(Side::Buy), asks: levels(Side::Sell) }
+}
+
+/// An instrument at a glance, at `now`.
+pub(crate) fn ticker(feed: &InstrumentFeed, now: TimeNs) -> TickerPush {
+    let ticker = feed.ticker();
+    TickerPush {
+        instrument: feed.spec().instrument,
+        last: ticker.last,
+        change_ppm: ticker.change_ppm(now),
+        best_bid: feed.book().best(Side::Buy).map(|l| l.price),
+        best_ask: feed.book().best(Side::Sell).map(|l| l.price),
+        volume: ticker.day(now).map_or(SizeLots::ZERO, |day| day.volume),
+        phase: ticker.phase,
+    }
+}
+
+fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fills: &Fills) -> Option<Push> {
+    Some(match subscription {
+        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?))),
+        Subscription::Trades(instrument) => {
+            let trades = market.instrument(instrument)?.tape().newest_first(None).take(SNAPSHOT_TRADES).copied().collect();
+            Push::Trades { instrument, snapshot: true, trades }
+        }
+        Subscription::Candles(instrument, interval) => {
+            let all = market.instrument(instrument)?.candles().iter(interval);
+            let skip = all.len().saturating_sub(SNAPSHOT_CANDLES);
+            Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
+        }
+        Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, market.time())),
+        Subscription::Account(account) => Push::Account(Arc::new(AccountPush {
+            snapshot: true,
+            balances: balances(engine, account),
+            positions: positions(engine, account),
+            orders: open_orders(engine, account, None),
+            order_updates: Vec::new(),
+            fills: fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
+        })),
+    })
+}

@@ -1,0 +1,129 @@
+//! Each account's last trades, for `GET /v1/fills`. Part of a snapshot, so that a restart does not forget them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use walras_market_data::{Fill, FillRole};
+use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_wire::DecodeError;
+use walras_wire::codec::{Reader, Writer};
+
+/// Fills remembered per account.
+pub(crate) const FILLS_MAX: usize = 1_000;
+
+/// The last thousand fills of each account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fills {
+    by_account: BTreeMap<AccountId, VecDeque<Fill>>,
+}
+
+impl Fills {
+    /// Remembers a fill.
+    pub fn push(&mut self, account: AccountId, fill: Fill) {
+        let fills = self.by_account.entry(account).or_default();
+        if fills.len() == FILLS_MAX {
+            fills.pop_front();
+        }
+        fills.push_back(fill);
+    }
+
+    /// An account's fills, newest first.
+    pub fn newest_first(&self, account: AccountId) -> impl Iterator<Item = &Fill> {
+        self.by_account.get(&account).into_iter().flat_map(|fills| fills.iter().rev())
+    }
+
+    /// Appends all of it to a snapshot.
+    pub fn snapshot(&self, out: &mut Vec<u8>) {
+        let w = &mut Writer(out);
+        w.u32(u32::try_from(self.by_account.len()).expect("accounts are numbered in 32 bits"));
+        for (account, fills) in &self.by_account {
+            w.u32(account.0);
+            w.u32(u32::try_from(fills.len()).expect("at most FILLS_MAX"));
+            for f in fills {
+                w.u32(f.instrument.0);
+                w.u64(f.trade_id.0);
+                w.u64(f.order_id.0);
+                w.u64(f.client_order_id.0);
+                w.u64(f.time.0);
+                w.u8(f.side as u8);
+                w.i64(f.price.get());
+                w.u64(f.size.get());
+                w.i64(f.fee);
+                w.u64(f.open.get());
+                w.u8(match f.role {
+                    FillRole::Maker => 0,
+                    FillRole::Taker => 1,
+                    FillRole::Auction => 2,
+                });
+            }
+        }
+    }
+
+    /// Reads what [`Fills::snapshot`] wrote.
+    pub fn restore(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let r = &mut Reader::new(bytes);
+        let mut all = Self::default();
+        for _ in 0..r.u32()? {
+            let account = AccountId(r.u32()?);
+            for _ in 0..r.u32()? {
+                let fill = Fill {
+                    instrument: InstrumentId(r.u32()?),
+                    trade_id: TradeId(r.u64()?),
+                    order_id: OrderId(r.u64()?),
+                    client_order_id: ClientOrderId(r.u64()?),
+                    time: TimeNs(r.u64()?),
+                    side: match r.u8()? {
+                        0 => Side::Buy,
+                        1 => Side::Sell,
+                        _ => return Err(r.expected("a side")),
+                    },
+                    price: PriceTicks::new(r.i64()?).ok_or_else(|| r.expected("a price"))?,
+                    size: SizeLots::new(r.u64()?),
+                    fee: r.i64()?,
+                    open: SizeLots::new(r.u64()?),
+                    role: match r.u8()? {
+                        0 => FillRole::Maker,
+                        1 => FillRole::Taker,
+                        2 => FillRole::Auction,
+                        _ => return Err(r.expected("a role")),
+                    },
+                };
+                all.push(account, fill);
+            }
+        }
+        r.clone().finish()?;
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten_and_a_snapshot_keeps_the_rest() {
+        let mut fills = Fills::default();
+        let fill = |id| Fill {
+            instrument: InstrumentId(1),
+            trade_id: TradeId(id),
+            order_id: OrderId(id + 7),
+            client_order_id: ClientOrderId(3),
+            time: TimeNs(id * 2),
+            side: Side::Sell,
+            price: PriceTicks::MIN,
+            size: SizeLots::new(5),
+            fee: -4,
+            open: SizeLots::ZERO,
+            role: FillRole::Auction,
+        };
+        for id in 0..FILLS_MAX as u64 + 3 {
+            fills.push(AccountId(4), fill(id));
+        }
+        fills.push(AccountId(0), fill(9));
+        assert_eq!(fills.newest_first(AccountId(4)).count(), FILLS_MAX);
+        assert_eq!(fills.newest_first(AccountId(4)).last(), Some(&fill(3)));
+        let mut bytes = Vec::new();
+        fills.snapshot(&mut bytes);
+        assert_eq!(Fills::restore(&bytes), Ok(fills));
+        assert!(Fills::restore(&bytes[..bytes.len() - 1]).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! The running venue: one thread that orders and applies, one that writes the log, one that writes snapshots.
+//!
+//! ```text
+//!  handlers --commands--> [engine thread: sequencer, engine, market data, private views] --batches--> [log thread: append, sync]
+//!           --reads----->            ^                                      |                                  |
+//!           <--replies, feed updates-+--------------------------------------+<-------------- durable ----------+
+//! ```
+//!
+//! The log has a thread of its own because a sync takes as long as thousands of commands: while it waits for the disk the engine
+//! applies the batch before and the next one collects. Queues are bounded; a full one refuses (`Overloaded`), it never grows.
+
+mod account;
+mod engine_thread;
+mod feed;
+mod fills;
+mod log_thread;
+mod recovery;
+mod status;
+
+use crossbeam_channel::{Receiver, Sender, TrySendError};
+use tokio::sync::{mpsc, oneshot};
+use walras_engine::Engine;
+use walras_market_data::MarketData;
+use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_wire::{Command, Event};
+
+pub use account::{AccountPush, OrderUpdate};
+pub(crate) use account::{balances, open_orders, positions};
+pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
+pub use fills::Fills;
+pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
+pub use status::{DemoStatus, Status, Storage};
+
+use crate::json::SharedCatalog;
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its place in the log.
+    pub log_index: LogIndex,
+    /// Its time there.
+    pub time: TimeNs,
+    /// What happened.
+    pub events: Vec<Event>,
+}
+
+impl Outcome {
+    /// Why the command was refused, if it was.
+    #[must_use]
+    pub fn rejected(&self) -> Option<RejectReason> {
+        self.events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None })
+    }
+}
+
+/// Who waits for a command's outcome.
+pub type Reply = oneshot::Sender<Result<Outcome, RejectReason>>;
+
+/// What a reader may look at, between two commands.
+pub struct View<'a> {
+    /// Balances, positions, open orders.
+    pub engine: &'a Engine,
+    /// Books, trades, candles.
+    pub market: &'a MarketData,
+    /// Each account's last trades.
+    pub fills: &'a Fills,
+}
+
+/// A question, answered on the engine's thread.
+type Question = Box<dyn FnOnce(&View<'_>) + Send>;
+
+/// What reaches the engine's thread beside commands.
+enum Request {
+    Read(Question),
+    Connect { connection: ConnectionId, queue: mpsc::Sender<Push> },
+    Subscribe { connection: ConnectionId, subscription: Subscription },
+    Unsubscribe { connection: ConnectionId, subscription: Subscription },
+    Disconnect { connection: ConnectionId },
+    Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
+    Stop,
+}
+
+/// A command on its way in.
+struct Inbound {
+    command: Command,
+    reply: Option<Reply>,
+}
+
+/// The venue as everybody else sees it: clone it freely.
+#[derive(Clone, Debug)]
+pub struct VenueHandle {
+    commands: Sender<Inbound>,
+    requests: Sender<Request>,
+    catalog: SharedCatalog,
+    status: Status,
+}
+
+impl VenueHandle {
+    /// Queues a command. The receiver gets its outcome once it is durable and applied.
+    pub fn submit(&self, command: Command) -> Result<oneshot::Receiver<Result<Outcome, RejectReason>>, RejectReason> {
+        let (reply, outcome) = oneshot::channel();
+        match self.commands.try_send(Inbound { command, reply: Some(reply) }) {
+            Ok(()) => Ok(outcome),
+            Err(TrySendError::Full(_)) => Err(RejectReason::Overloaded),
+            Err(TrySendError::Disconnected(_)) => Err(RejectReason::VenueNotReady),
+        }
+    }
+
+    /// Queues a command and waits for its outcome.
+    pub async fn command(&self, command: Command) -> Result<Outcome, RejectReason> {
+        self.submit(command)?.await.unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
+    /// The same for a thread of its own. Waits for room in the queue.
+    pub fn command_blocking(&self, command: Command) -> Result<Outcome, RejectReason> {
+        let (reply, outcome) = oneshot::channel();
+        self.commands.send(Inbound { command, reply: Some(reply) }).map_err(|_| RejectReason::VenueNotReady)?;
+        outcome.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
+    /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
+    pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
+        self.commands.send(Inbound { command, reply: None }).map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    /// Looks at the state between two commands.
+    pub async fn read<R: Send + 'static>(&self, question: impl FnOnce(&View<'_>) -> R + Send + 'static) -> Result<R, RejectReason> {
+        self.ask(question)?.await.map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    /// The same for a thread of its own.
+    pub fn read_blocking<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> R + Send + 'static,
+    ) -> Result<R, RejectReason> {
+        self.ask(question)?.blocking_recv().map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> R + Send + 'static,
+    ) -> Result<oneshot::Receiver<R>, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Read(Box::new(move |view| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(question(view));
+        })))?;
+        Ok(answer)
+    }
+
+    /// Registers a connection whose feed goes into `queue`. When the queue is full the connection is dropped: its receiver ends.
+    pub fn connect(&self, connection: ConnectionId, queue: mpsc::Sender<Push>) -> Result<(), RejectReason> {
+        self.request(Request::Connect { connection, queue })
+    }
+
+    /// Starts a feed with a snapshot.
+    pub fn subscribe(&self, connection: ConnectionId, subscription: Subscription) -> Result<(), RejectReason> {
+        self.request(Request::Subscribe { connection, subscription })
+    }
+
+    /// Ends a feed.
+    pub fn unsubscribe(&self, connection: ConnectionId, subscription: Subscription) -> Result<(), RejectReason> {
+        self.request(Request::Unsubscribe { connection, subscription })
+    }
+
+    /// Forgets a connection.
+    pub fn disconnect(&self, connection: ConnectionId) {
+        // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to forget.
+        let _ = self.requests.send(Request::Disconnect { connection });
+    }
+
+    /// Writes a snapshot in the background; answers with the last entry it holds once it is durable.
+    pub async fn snapshot(&self) -> Result<LogIndex, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Snapshot(reply))?;
+        answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
+    /// Assets and instruments.
+    #[must_use]
+    pub fn catalog(&self) -> std::sync::Arc<crate::json::Catalog> {
+        self.catalog.get()
+    }
+
+    /// Figures that are read without asking the engine's thread.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    fn request(&self, request: Request) -> Result<(), RejectReason> {
+        self.requests.try_send(request).map_err(|e| match e {
+            TrySendError::Full(_) => RejectReason::Overloaded,
+            TrySendError::Disconnected(_) => RejectReason::VenueNotReady,
+        })
+    }
+}
+
+/// The time of day. The one place that reads the clock for what goes into the log.
+#[must_use]
+pub fn now() -> TimeNs {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    TimeNs(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
+}
+
+struct Queues {
+    commands: Receiver<Inbound>,
+    requests: Receiver<Request>,
+}

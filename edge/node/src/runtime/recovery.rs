@@ -1,0 +1,291 @@
+//! Start and stop of a venue: newest snapshot, then the log's entries after it, then the threads.
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use tokio::sync::oneshot;
+use tracing::{error, info, warn};
+use walras_engine::Engine;
+use walras_log_store::{Disk, LogError, LogOptions, LogWriter, RealDisk, Snapshot, SnapshotStore};
+use walras_market_data::MarketData;
+use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
+use walras_types::{LogIndex, RejectReason};
+
+use super::engine_thread::{Core, EngineThread, Pace};
+use super::feed::Feed;
+use super::fills::Fills;
+use super::log_thread::LogKeeper;
+use super::status::Status;
+use super::{Queues, Reply, Request, VenueHandle, now};
+use crate::config::Config;
+use crate::json::SharedCatalog;
+use crate::progress;
+
+/// Reads and subscriptions that may wait for the engine's thread.
+const REQUESTS_MAX: usize = 4096;
+
+/// How a venue is started.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// Where its log and snapshots are.
+    pub data: PathBuf,
+    /// Everything else.
+    pub config: Config,
+}
+
+/// Why a venue did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    /// The log or a snapshot could not be read.
+    #[error(transparent)]
+    Store(#[from] LogError),
+    /// An entry of the log is not one.
+    #[error("log entry {index}: {source}; see `walras log verify`, and restore the folder from a backup")]
+    Entry {
+        /// Which.
+        index: LogIndex,
+        /// Why.
+        source: EntryError,
+    },
+    /// Entries are missing.
+    #[error(transparent)]
+    Gap(#[from] LogGap),
+    /// The newest snapshot does not restore.
+    #[error("the snapshot of entry {index} does not restore: {detail}; move it away to start from the one before and the log")]
+    Snapshot {
+        /// Which.
+        index: LogIndex,
+        /// Why.
+        detail: String,
+    },
+    /// A thread could not be started.
+    #[error("could not start a thread: {0}; raise the limit on threads of this user")]
+    Thread(std::io::Error),
+}
+
+/// What recovery found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Last entry that the snapshot held; 0 without one.
+    pub snapshot_index: LogIndex,
+    /// Entries replayed from the log after it.
+    pub entries_replayed: u64,
+    /// Last entry of all.
+    pub log_index: LogIndex,
+    /// Hash of the state.
+    pub state_hash: [u8; 32],
+}
+
+/// A running venue. Dropping it without [`Venue::stop`] leaves the threads to end by themselves.
+#[derive(Debug)]
+pub struct Venue {
+    handle: VenueHandle,
+    recovered: Recovered,
+    engine: JoinHandle<()>,
+    log: JoinHandle<()>,
+    snapshots: JoinHandle<()>,
+}
+
+/// A state to be written.
+pub(super) struct SnapshotJob {
+    pub(super) index: LogIndex,
+    pub(super) bytes: Vec<u8>,
+    pub(super) reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>,
+}
+
+/// The three parts of a snapshot, each with its length.
+pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData, fills: &Fills) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut part = |write: &dyn Fn(&mut Vec<u8>)| {
+        let at = bytes.len();
+        bytes.extend_from_slice(&[0; 8]);
+        write(&mut bytes);
+        let length = (bytes.len() - at - 8) as u64;
+        bytes[at..at + 8].copy_from_slice(&length.to_le_bytes());
+    };
+    part(&|out| engine.snapshot(out));
+    part(&|out| market.snapshot(out));
+    part(&|out| fills.snapshot(out));
+    bytes
+}
+
+fn decode_snapshot(mut bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {
+    let mut part = || {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        bytes = rest;
+        Some(part)
+    };
+    let short = || "it is cut short".to_owned();
+    let engine = Engine::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
+    let market = MarketData::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
+    let fills = Fills::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
+    Ok((engine, market, fills))
+}
+
+/// How the log of a venue is laid out.
+#[must_use]
+pub fn log_options(config: &Config) -> LogOptions {
+    LogOptions { segment_bytes: config.log.segment_bytes, ..LogOptions::default() }
+}
+
+impl Venue {
+    /// Recovers from the data folder, or begins a new log in it, and starts the threads.
+    pub fn start(options: &StartOptions) -> Result<Self, RecoveryError> {
+        Self::start_on(RealDisk, options)
+    }
+
+    /// The same on any disk.
+    pub fn start_on<D: Disk>(disk: D, options: &StartOptions) -> Result<Self, RecoveryError> {
+        let StartOptions { data, config } = options;
+        let (log_dir, snapshot_dir) = (data.join("log"), data.join("snapshots"));
+        let status = Status::new(&config.venue.name, now());
+        let begun = Instant::now();
+        let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;
+        let (snapshot, damaged) = snapshot_store.load_newest()?;
+        damaged.iter().for_each(|found| warn!("{found}"));
+        let (snapshot_index, (engine, market, fills)) = match snapshot {
+            None => (LogIndex(0), (Engine::new(), MarketData::new(), Fills::default())),
+            Some(Snapshot { log_index: index, bytes }) => {
+                let parts = decode_snapshot(&bytes).map_err(|detail| RecoveryError::Snapshot { index, detail })?;
+                (index, parts)
+            }
+        };
+        let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
+        let log_options = LogOptions { durable_floor, ..log_options(config) };
+        let (mut log, found) = LogWriter::open(disk.clone(), &log_dir, log_options.clone())?;
+        if let Some(torn) = &found.torn_tail {
+            info!("the log ended in {torn}; it was cut");
+        }
+        let mut core = Core::new(&engine, market, fills);
+        let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
+        let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
+        if let Some(chores) = log.maintenance() {
+            chores.run()?;
+        }
+        let engine = sequencer.engine();
+        let recovered =
+            Recovered { snapshot_index, entries_replayed, log_index: engine.last_applied(), state_hash: engine.state_hash() };
+        let hash: String = recovered.state_hash.iter().map(|b| format!("{b:02x}")).collect();
+        info!(
+            "recovered to log entry {} in {:?}: snapshot of entry {snapshot_index}, {entries_replayed} entries replayed, state {hash}",
+            recovered.log_index,
+            begun.elapsed()
+        );
+
+        let shared_catalog = SharedCatalog::default();
+        shared_catalog.set(core.catalog.clone());
+        let (commands_in, commands) = bounded(config.log.queue_entries);
+        let (requests_in, requests) = bounded(REQUESTS_MAX);
+        let keeper = LogKeeper::new(disk, log_dir, log_options, log);
+        let (log_jobs_in, log_jobs) = bounded(4);
+        let (log_done_in, log_done) = bounded(4);
+        let (snapshots_in, snapshot_jobs) = bounded(1);
+        let (snapshots_done_in, snapshots_done) = bounded(16);
+        let mut feed = Feed::new(status.clone());
+        feed.prime(&core.market);
+        let thread = EngineThread {
+            sequencer,
+            core,
+            feed,
+            queues: Queues { commands, requests },
+            log: log_jobs_in,
+            log_done,
+            snapshots: snapshots_in,
+            snapshots_done,
+            shared_catalog: shared_catalog.clone(),
+            status: status.clone(),
+            pace: Pace {
+                flush_every: Duration::from_micros(1_000_000 / config.websocket.updates_per_second),
+                tick_every: Duration::from_millis(config.log.tick_interval_ms),
+                snapshot_every: config.log.snapshot_every_entries,
+                snapshot_every_time: Duration::from_secs(config.log.snapshot_every_seconds),
+                snapshot_at: Instant::now(),
+                snapshot_index,
+            },
+            commands_max: config.log.queue_entries,
+        };
+        thread.publish_status();
+        let log = spawn("log", move || keeper.run(&log_jobs, &log_done_in))?;
+        let snapshots = spawn("snapshot", move || write_snapshots(snapshot_store, &snapshot_jobs, &snapshots_done_in))?;
+        let engine = spawn("engine", move || thread.run())?;
+        let handle = VenueHandle { commands: commands_in, requests: requests_in, catalog: shared_catalog, status };
+        Ok(Self { handle, recovered, engine, log, snapshots })
+    }
+
+    /// For everybody who uses the venue.
+    #[must_use]
+    pub fn handle(&self) -> VenueHandle {
+        self.handle.clone()
+    }
+
+    /// What was found at the start.
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// Takes no more, finishes what was taken, writes a snapshot, ends the threads.
+    pub fn stop(self) {
+        let _ = self.handle.requests.send(Request::Stop);
+        for thread in [self.engine, self.log, self.snapshots] {
+            if thread.join().is_err() {
+                error!("a thread of the venue panicked; the log holds everything that was acknowledged");
+            }
+        }
+    }
+}
+
+/// Applies the log's entries after the snapshot; how many there were.
+fn replay<D: Disk>(
+    log: &LogWriter<D>,
+    snapshot_index: LogIndex,
+    sequencer: &mut Sequencer<Option<Reply>>,
+    core: &mut Core,
+) -> Result<u64, RecoveryError> {
+    let end = log.next_index();
+    if end <= snapshot_index.next() {
+        return Ok(0);
+    }
+    let mut reader = log.reader(snapshot_index.next())?;
+    let mut progress = progress::Slow::new("replaying the log", Some(end.0 - snapshot_index.0 - 1));
+    let mut count = 0;
+    while let Some(stored) = reader.next()? {
+        let entry =
+            decode_entry(stored.index, stored.payload).map_err(|source| RecoveryError::Entry { index: stored.index, source })?;
+        core.on_events(&entry, sequencer.replay(&entry)?, None);
+        count += 1;
+        progress.set(count);
+    }
+    progress.finish();
+    Ok(count)
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, RecoveryError> {
+    std::thread::Builder::new().name(format!("walras-{name}")).spawn(run).map_err(RecoveryError::Thread)
+}
+
+/// The snapshots' thread. The log may let go only of what two durable snapshots hold.
+fn write_snapshots<D: Disk>(mut store: SnapshotStore<D>, jobs: &Receiver<SnapshotJob>, done: &Sender<Option<LogIndex>>) {
+    for SnapshotJob { index, bytes, reply } in jobs {
+        let begun = Instant::now();
+        let written = if store.indices().last() == Some(&index) { Ok(()) } else { store.write(index, &bytes) };
+        let answer = match written {
+            Ok(()) => {
+                info!("snapshot of entry {index}: {} bytes in {:?}", bytes.len(), begun.elapsed());
+                // When the engine's thread has stopped there is nobody to drop segments; the next start's snapshot does.
+                let _ = done.send(store.spare_up_to());
+                Ok(index)
+            }
+            Err(e) => {
+                error!("the snapshot of entry {index} was not written: {e}; the log keeps what it would have replaced");
+                Err(RejectReason::StorageFull)
+            }
+        };
+        if let Some(reply) = reply {
+            let _ = reply.send(answer);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Figures about the venue that change all the time and are read without stopping it.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use walras_types::{LogIndex, TimeNs};
+
+/// Whether the log can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Storage {
+    /// It can.
+    Ok = 0,
+    /// The last attempt failed: commands are refused until one succeeds.
+    Full = 1,
+}
+
+impl Storage {
+    /// Its name in the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What the demo is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DemoStatus {
+    /// Its pace, such as `10x`.
+    pub speed: String,
+    /// What it replays.
+    pub source: String,
+    /// How far it is in its stream, of 1000.
+    pub progress_permille: u16,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    started: TimeNs,
+    ready: AtomicBool,
+    storage: AtomicU8,
+    log_index: AtomicU64,
+    time_ns: AtomicU64,
+    accounts: AtomicU64,
+    commands_total: AtomicU64,
+    trades_total: AtomicU64,
+    rejects_total: AtomicU64,
+    snapshots_total: AtomicU64,
+    connections: AtomicU64,
+    dropped_readers_total: AtomicU64,
+    demo: Mutex<Option<DemoStatus>>,
+}
+
+/// The figures; clone it freely.
+#[derive(Clone, Debug)]
+pub struct Status(Arc<Inner>);
+
+macro_rules! figures {
+    ($($(#[doc = $doc:literal])+ $get:ident, $set:ident: $outer:ty, $into:expr, $from:expr;)*) => {
+        impl Status { $(
+            $(#[doc = $doc])+
+            #[must_use]
+            pub fn $get(&self) -> $outer { ($from)(self.0.$get.load(Relaxed)) }
+            pub(super) fn $set(&self, value: $outer) { self.0.$get.store(($into)(value), Relaxed); }
+        )* }
+    };
+}
+
+figures! {
+    /// Whether commands are taken: recovery is over and no stop was asked for.
+    ready, set_ready: bool, |v| v, |v| v;
+    /// Last entry applied.
+    log_index, set_log_index: LogIndex, |v: LogIndex| v.0, LogIndex;
+    /// Its time.
+    time_ns, set_time_ns: TimeNs, |v: TimeNs| v.0, TimeNs;
+    /// Accounts.
+    accounts, set_accounts: u64, |v| v, |v| v;
+    /// Trades since the log began.
+    trades_total, set_trades_total: u64, |v| v, |v| v;
+}
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $get:ident, $add:ident;)*) => {
+        impl Status { $(
+            $(#[doc = $doc])+
+            #[must_use]
+            pub fn $get(&self) -> u64 { self.0.$get.load(Relaxed) }
+            pub(crate) fn $add(&self, by: u64) { self.0.$get.fetch_add(by, Relaxed); }
+        )* }
+    };
+}
+
+counters! {
+    /// Commands applied since the start of this process.
+    commands_total, add_commands;
+    /// Of them, commands that were rejected.
+    rejects_total, add_rejects;
+    /// Snapshots written since the start of this process.
+    snapshots_total, add_snapshots;
+    /// Readers dropped because they were too slow.
+    dropped_readers_total, add_dropped_readers;
+}
+
+impl Status {
+    pub(super) fn new(name: &str, started: TimeNs) -> Self {
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            started,
+            ready: AtomicBool::new(false),
+            storage: AtomicU8::new(0),
+            log_index: AtomicU64::new(0),
+            time_ns: AtomicU64::new(0),
+            accounts: AtomicU64::new(0),
+            commands_total: AtomicU64::new(0),
+            trades_total: AtomicU64::new(0),
+            rejects_total: AtomicU64::new(0),
+            snapshots_total: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            dropped_readers_total: AtomicU64::new(0),
+            demo: Mutex::new(None),
+        }))
+    }
+
+    /// The venue's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// When this process started. Requests signed before it are stale: their nonces were forgotten with the process before.
+    #[must_use]
+    pub fn started(&self) -> TimeNs {
+        self.0.started
+    }
+
+    /// Whether the log can be written.
+    #[must_use]
+    pub fn storage(&self) -> Storage {
+        if self.0.storage.load(Relaxed) == Storage::Ok as u8 { Storage::Ok } else { Storage::Full }
+    }
+
+    pub(super) fn set_storage(&self, storage: Storage) {
+        self.0.storage.store(storage as u8, Relaxed);
+    }
+
+    /// Open HTTP and WebSocket connections.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.0.connections.load(Relaxed)
+    }
+
+    pub(crate) fn set_connections(&self, count: u64) {
+        self.0.connections.store(count, Relaxed);
+    }
+
+    /// What the demo is doing, if there is one.
+    #[must_use]
+    pub fn demo(&self) -> Option<DemoStatus> {
+        self.0.demo.lock().expect("nobody panics while holding this lock").clone()
+    }
+
+    /// Sets what the demo is doing.
+    pub fn set_demo(&self, demo: Option<DemoStatus>) {
+        *self.0.demo.lock().expect("nobody panics while holding this lock") = demo;
+    }
+}

@@ -1,0 +1,197 @@
+//! What clients send and what they are sent.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use walras_gateway::AuthFields;
+use walras_market_data::Interval;
+use walras_types::{RejectReason, TradeId};
+
+use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_value};
+use crate::json::{Catalog, InstrumentScale, Refusal, views};
+use crate::runtime::{Push, Subscription};
+
+/// What a client asks.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Subscribe(Channel),
+    Unsubscribe(Channel),
+    Ping,
+    Auth(AuthFields),
+    Order(Box<OrderRequest>),
+    Cancel(CancelRequest),
+    Amend(CancelRequest, AmendRequest),
+    MassCancel(MassCancelRequest),
+}
+
+/// What it subscribes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Channel {
+    Status,
+    Feed(Subscription),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChannelBody {
+    channel: String,
+    instrument: Option<String>,
+    interval: Option<String>,
+}
+
+impl ChannelBody {
+    fn channel(&self, catalog: &Catalog) -> Result<Channel, Refusal> {
+        let malformed = |detail: String| Refusal::new(RejectReason::Malformed, detail);
+        let instrument = || match &self.instrument {
+            Some(symbol) => Ok(instrument(catalog, symbol)?.spec.instrument),
+            None => Err(malformed(format!("instrument is missing: the channel {:?} needs one", self.channel))),
+        };
+        if self.interval.is_some() && self.channel != "candles" {
+            return Err(malformed("interval does not go here: only candles have one".into()));
+        }
+        Ok(match self.channel.as_str() {
+            "status" => Channel::Status,
+            "book" => Channel::Feed(Subscription::Book(instrument()?)),
+            "trades" => Channel::Feed(Subscription::Trades(instrument()?)),
+            "ticker" => Channel::Feed(Subscription::Ticker(instrument()?)),
+            "candles" => {
+                let name = self.interval.as_deref().unwrap_or("1m");
+                let unknown = || malformed(format!("interval: {name:?} is none of 1s, 10s, 1m, 5m, 1h"));
+                Channel::Feed(Subscription::Candles(instrument()?, Interval::from_name(name).ok_or_else(unknown)?))
+            }
+            other => return Err(malformed(format!("channel: {other:?} is none of book, trades, candles, ticker, status"))),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AuthBody {
+    key: String,
+    timestamp: String,
+    nonce: String,
+    signature: String,
+}
+
+/// Reads a message: its id, if it has one, and what it asks.
+pub(super) fn read(text: &str, catalog: &Catalog) -> (Option<String>, Result<Ask, Refusal>) {
+    let malformed = |detail: String| Refusal::new(RejectReason::Malformed, detail);
+    let mut body: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(body) => body,
+        Err(e) => return (None, Err(malformed(e.to_string()))),
+    };
+    let id = match body.remove("id") {
+        None => None,
+        Some(Value::String(id)) if id.len() <= 64 => Some(id),
+        Some(_) => return (None, Err(malformed("id: it must be a string of at most 64 bytes".into()))),
+    };
+    let asked = match body.remove("op") {
+        Some(Value::String(op)) => ask(&op, body, catalog),
+        Some(_) | None => Err(malformed("op is missing: say what to do".into())),
+    };
+    (id, asked)
+}
+
+fn ask(op: &str, mut body: Map<String, Value>, catalog: &Catalog) -> Result<Ask, Refusal> {
+    Ok(match op {
+        "subscribe" => Ask::Subscribe(parse_value::<ChannelBody>(body.into())?.channel(catalog)?),
+        "unsubscribe" => Ask::Unsubscribe(parse_value::<ChannelBody>(body.into())?.channel(catalog)?),
+        "ping" => Ask::Ping,
+        "auth" => {
+            let AuthBody { key, timestamp, nonce, signature } = parse_value(body.into())?;
+            Ask::Auth(AuthFields { key, timestamp, nonce, signature })
+        }
+        "order" => Ask::Order(Box::new(parse_value(body.into())?)),
+        "cancel" => Ask::Cancel(parse_value(body.into())?),
+        "amend" => {
+            let mut of = Map::new();
+            for name in ["instrument", "client_order_id"] {
+                of.extend(body.remove(name).map(|value| (name.to_owned(), value)));
+            }
+            Ask::Amend(parse_value(of.into())?, parse_value(body.into())?)
+        }
+        "mass_cancel" => Ask::MassCancel(parse_value(body.into())?),
+        other => {
+            let known = "subscribe, unsubscribe, ping, auth, order, cancel, amend, mass_cancel";
+            return Err(Refusal::new(RejectReason::Malformed, format!("op: {other:?} is none of {known}")));
+        }
+    })
+}
+
+/// A refusal.
+pub(super) fn error(id: Option<&str>, refusal: &Refusal) -> Value {
+    let mut message = json!({"type": "error", "error": views::error(refusal.reason, refusal.detail.as_deref())});
+    if let Some(id) = id {
+        message["id"] = id.into();
+    }
+    message
+}
+
+/// `subscribed` or `unsubscribed`.
+pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Value {
+    let symbol = |i| catalog.instrument(i).map(|scale| scale.spec.symbol.to_string());
+    let (name, instrument, interval) = match channel {
+        Channel::Status => ("status", None, None),
+        Channel::Feed(Subscription::Book(i)) => ("book", symbol(i), None),
+        Channel::Feed(Subscription::Trades(i)) => ("trades", symbol(i), None),
+        Channel::Feed(Subscription::Ticker(i)) => ("ticker", symbol(i), None),
+        Channel::Feed(Subscription::Candles(i, interval)) => ("candles", symbol(i), Some(interval.name())),
+        Channel::Feed(Subscription::Account(_)) => ("account", None, None),
+    };
+    let mut message = json!({"type": kind, "channel": name});
+    if let Some(instrument) = instrument {
+        message["instrument"] = instrument.into();
+    }
+    if let Some(interval) = interval {
+        message["interval"] = interval.into();
+    }
+    message
+}
+
+/// What a session remembers of an instrument's feeds, to number and trim them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) feed_seq: u64,
+    pub(super) trade_id: TradeId,
+}
+
+/// A feed's message; `None` when there is nothing new in it for this reader.
+pub(super) fn push(push: &Push, catalog: &Catalog, seen: &mut Seen) -> Option<Value> {
+    let kind = |snapshot: bool| if snapshot { "snapshot" } else { "update" };
+    let symbol = |scale: &InstrumentScale| scale.spec.symbol.to_string();
+    match push {
+        Push::Book(book) => {
+            let scale = catalog.instrument(book.instrument)?;
+            seen.feed_seq += 1;
+            Some(json!({
+                "type": "book",
+                "instrument": symbol(scale),
+                "kind": kind(book.snapshot),
+                "feed_seq": seen.feed_seq.to_string(),
+                "log_index": book.log_index.0.to_string(),
+                "bids": views::levels(scale, &book.bids),
+                "asks": views::levels(scale, &book.asks),
+            }))
+        }
+        Push::Trades { instrument, snapshot, trades } => {
+            let scale = catalog.instrument(*instrument)?;
+            let after = if *snapshot { TradeId(0) } else { seen.trade_id };
+            let new: Vec<_> = trades.iter().filter(|t| t.trade_id > after).collect();
+            if new.is_empty() && !snapshot {
+                return None;
+            }
+            seen.trade_id = new.iter().map(|t| t.trade_id).max().unwrap_or(TradeId(0));
+            let trades: Vec<_> = new.into_iter().map(|t| views::trade(scale, t)).collect();
+            Some(json!({"type": "trades", "instrument": symbol(scale), "kind": kind(*snapshot), "trades": trades}))
+        }
+        Push::Candles { instrument, interval, snapshot, candles } => {
+            let scale = catalog.instrument(*instrument)?;
+            let candles: Vec<_> = candles.iter().map(|c| views::candle(scale, c)).collect();
+            let interval = interval.name();
+            Some(json!({
+                "type": "candles", "instrument": symbol(scale), "interval": interval, "kind": kind(*snapshot), "candles": candles,
+            }))
+        }
+        Push::Ticker(ticker) => Some(views::ticker(catalog.instrument(ticker.instrument)?, ticker)),
+        Push::Account(account) => Some(views::account_push(catalog, account)),
+    }
+}

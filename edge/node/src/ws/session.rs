@@ -1,0 +1,297 @@
+//! One connection.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use walras_gateway::Permission;
+use walras_types::{AccountId, InstrumentId, RejectReason};
+use walras_wire::Command;
+
+use super::CLOSE_SLOW;
+use super::messages::{self, Ask, Channel, Seen};
+use crate::access::Caller;
+use crate::http::{App, Place, fresh_client_order_id, stopped};
+use crate::json::outcome::{self, Subject};
+use crate::json::{Refusal, views};
+use crate::runtime::{ConnectionId, Push, Subscription};
+
+const CLOSE_GOING_AWAY: u16 = 1001;
+const CLOSE_TOO_BIG: u16 = 1009;
+const STATUS_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a session ends.
+enum End {
+    /// The client went away, or could not be written to.
+    Gone,
+    /// With a close code and a reason.
+    Close(u16, &'static str),
+}
+
+struct Session {
+    app: App,
+    connection: ConnectionId,
+    place: Arc<Place>,
+    socket: WebSocket,
+    caller: Option<Caller>,
+    subscriptions: Vec<Subscription>,
+    wants_status: bool,
+    seen: HashMap<InstrumentId, Seen>,
+    in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
+    write_timeout: Duration,
+}
+
+/// Serves a connection until either side ends it.
+pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, socket: WebSocket) {
+    let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
+    let write_timeout = Duration::from_millis(app.config.websocket.write_timeout_ms);
+    let connected = app.venue.connect(connection, queue_in);
+    let mut session = Session {
+        app,
+        connection,
+        place,
+        socket,
+        caller: None,
+        subscriptions: Vec::new(),
+        wants_status: false,
+        seen: HashMap::new(),
+        in_flight: FuturesUnordered::new(),
+        write_timeout,
+    };
+    let end = match connected {
+        Ok(()) => session.serve(queue).await,
+        Err(_) => End::Close(1013, "the venue is starting, stopping or overloaded: try again"),
+    };
+    // The engine's thread takes it from its own queue, which may make this wait.
+    let venue = session.app.venue.clone();
+    tokio::task::spawn_blocking(move || venue.disconnect(connection));
+    if let End::Close(code, reason) = end {
+        let frame = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+        // Then reads on until the client has answered, or it may lose the frame.
+        let _ = timeout(session.write_timeout, async {
+            session.socket.send(frame).await?;
+            while let Some(Ok(_)) = session.socket.recv().await {}
+            Ok::<(), axum::Error>(())
+        })
+        .await;
+    }
+}
+
+impl Session {
+    async fn serve(&mut self, mut queue: mpsc::Receiver<Push>) -> End {
+        let mut stopping = self.app.stopping.clone();
+        let mut status_due = interval_at(Instant::now() + STATUS_EVERY, STATUS_EVERY);
+        status_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let has_room = self.in_flight.len() < self.app.config.websocket.in_flight_max;
+            let sent = tokio::select! {
+                message = self.socket.recv(), if has_room => match message {
+                    Some(Ok(Message::Text(text))) => self.on_text(text.as_str()).await,
+                    Some(Ok(Message::Binary(_))) => {
+                        self.refuse(None, &Refusal::new(RejectReason::Malformed, "send text frames, one JSON object each")).await
+                    }
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                    Some(Ok(Message::Close(_))) | None => Err(End::Gone),
+                    Some(Err(e)) => Err(too_big(&e)),
+                },
+                push = queue.recv() => match push {
+                    Some(push) => self.on_push(&push).await,
+                    None => Err(End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot")),
+                },
+                Some(reply) = self.in_flight.next(), if !self.in_flight.is_empty() => self.send(&reply).await,
+                _ = status_due.tick(), if self.wants_status => self.send_status().await,
+                () = stopped(&mut stopping) => Err(End::Close(CLOSE_GOING_AWAY, "the venue stops")),
+            };
+            if let Err(end) = sent {
+                return end;
+            }
+            // Dropped while a message was on its way: what still waits in the queue has a gap behind it.
+            if queue.is_closed() {
+                return End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot");
+            }
+        }
+    }
+
+    async fn send(&mut self, message: &Value) -> Result<(), End> {
+        let frame = Message::Text(message.to_string().into());
+        match timeout(self.write_timeout, self.socket.send(frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    async fn refuse(&mut self, id: Option<&str>, refusal: &Refusal) -> Result<(), End> {
+        self.send(&messages::error(id, refusal)).await
+    }
+
+    async fn send_status(&mut self) -> Result<(), End> {
+        let mut message = views::status(self.app.venue.status(), &self.app.venue.catalog());
+        message["type"] = "status".into();
+        self.send(&message).await
+    }
+
+    async fn on_push(&mut self, push: &Push) -> Result<(), End> {
+        let instrument = match push {
+            Push::Book(book) => Some(book.instrument),
+            Push::Trades { instrument, .. } | Push::Candles { instrument, .. } => Some(*instrument),
+            Push::Ticker(ticker) => Some(ticker.instrument),
+            Push::Account(_) => None,
+        };
+        let catalog = self.app.venue.catalog();
+        let mut nothing = Seen::default();
+        let seen = instrument.map_or(&mut nothing, |i| self.seen.entry(i).or_default());
+        match messages::push(push, &catalog, seen) {
+            Some(message) => self.send(&message).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn on_text(&mut self, text: &str) -> Result<(), End> {
+        if let Err(refusal) = self.app.access.admit_source(self.place.peer().ip()) {
+            return self.refuse(None, &refusal).await;
+        }
+        let catalog = self.app.venue.catalog();
+        let (id, asked) = messages::read(text, &catalog);
+        match asked.and_then(|ask| self.on_ask(ask, id.as_deref())) {
+            Ok(replies) => {
+                for reply in replies {
+                    self.send(&reply).await?;
+                }
+                Ok(())
+            }
+            Err(refusal) => self.refuse(id.as_deref(), &refusal).await,
+        }
+    }
+
+    /// What is answered at once; the answers of commands follow when they are durable.
+    fn on_ask(&mut self, ask: Ask, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let catalog = self.app.venue.catalog();
+        match ask {
+            Ask::Ping => Ok(vec![json!({"type": "pong", "time_ns": crate::runtime::now().0.to_string()})]),
+            Ask::Auth(fields) => self.authenticate(&fields),
+            Ask::Subscribe(channel) => {
+                match channel {
+                    Channel::Status => self.wants_status = true,
+                    Channel::Feed(subscription) => self.subscribe(subscription)?,
+                }
+                Ok(vec![messages::subscribed("subscribed", channel, &catalog)])
+            }
+            Ask::Unsubscribe(channel) => {
+                match channel {
+                    Channel::Status => self.wants_status = false,
+                    Channel::Feed(subscription) => {
+                        self.app.venue.unsubscribe(self.connection, subscription)?;
+                        self.subscriptions.retain(|s| *s != subscription);
+                    }
+                }
+                Ok(vec![messages::subscribed("unsubscribed", channel, &catalog)])
+            }
+            Ask::Order(request) => {
+                let account = self.trader()?;
+                let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
+                self.command(command, Some(subject), account, id)
+            }
+            Ask::Cancel(request) => {
+                let account = self.trader()?;
+                let (command, subject) = request.command(account, &catalog)?;
+                self.command(command, Some(subject), account, id)
+            }
+            Ask::Amend(of, request) => {
+                let account = self.trader()?;
+                let (command, subject) = request.command(&of, account, &catalog)?;
+                self.command(command, Some(subject), account, id)
+            }
+            Ask::MassCancel(request) => {
+                let account = self.trader()?;
+                self.command(request.command(account, &catalog)?, None, account, id)
+            }
+        }
+    }
+
+    fn subscribe(&mut self, subscription: Subscription) -> Result<(), Refusal> {
+        let max = self.app.config.websocket.subscriptions_max;
+        if !self.subscriptions.contains(&subscription) {
+            if self.subscriptions.len() >= max {
+                return Err(Refusal::new(RejectReason::Throttled, format!("a connection has at most {max} subscriptions")));
+            }
+            self.subscriptions.push(subscription);
+        }
+        Ok(self.app.venue.subscribe(self.connection, subscription)?)
+    }
+
+    fn authenticate(&mut self, fields: &walras_gateway::AuthFields) -> Result<Vec<Value>, Refusal> {
+        let caller = self.app.access.authenticate_socket(fields)?;
+        if self.caller.as_ref().is_some_and(|now| now.account != caller.account) {
+            return Err(Refusal::new(RejectReason::Malformed, "this connection belongs to another account: open a new one"));
+        }
+        let account = caller.account;
+        if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
+            // Not counted among the client's own subscriptions.
+            self.app.venue.subscribe(self.connection, Subscription::Account(account))?;
+        }
+        let message = json!({"type": "authenticated", "key": fields.key, "account_id": account.map(|a| a.0)});
+        self.caller = Some(caller);
+        Ok(vec![message])
+    }
+
+    fn trader(&self) -> Result<AccountId, Refusal> {
+        let caller = self.caller.as_ref().ok_or(RejectReason::Unauthenticated)?;
+        let account = caller.account.filter(|_| caller.permissions.allow(Permission::Trade));
+        let account = account.ok_or(RejectReason::Forbidden)?;
+        self.app.access.charge(caller, Permission::Trade)?;
+        Ok(account)
+    }
+
+    /// Sends a command on its way, in the order in which the client sent them; its answer follows when it is durable.
+    fn command(
+        &mut self,
+        command: Command,
+        subject: Option<Subject>,
+        account: AccountId,
+        id: Option<&str>,
+    ) -> Result<Vec<Value>, Refusal> {
+        let outcome = self.app.venue.submit(command)?;
+        let (app, id) = (self.app.clone(), id.map(str::to_owned));
+        let answer = async move {
+            let answered = outcome.await.unwrap_or(Err(RejectReason::VenueNotReady)).and_then(|outcome| {
+                let catalog = app.venue.catalog();
+                match subject {
+                    Some(subject) => {
+                        let scale = catalog.instrument(subject.instrument).ok_or(RejectReason::UnknownInstrument)?;
+                        outcome::order(&outcome, &subject, scale)
+                    }
+                    None => outcome::mass_cancel(&outcome, account, &catalog),
+                }
+            });
+            match answered {
+                Ok(mut reply) => {
+                    reply["type"] = "reply".into();
+                    if let Some(id) = id {
+                        reply["id"] = id.into();
+                    }
+                    reply
+                }
+                Err(reason) => messages::error(id.as_deref(), &reason.into()),
+            }
+        };
+        self.in_flight.push(answer.boxed());
+        Ok(Vec::new())
+    }
+}
+
+fn too_big(error: &axum::Error) -> End {
+    let text = error.to_string();
+    // The library names it only in words; any other failure means that there is nobody to tell.
+    if text.contains("too long") || text.contains("too large") || text.contains("too big") {
+        End::Close(CLOSE_TOO_BIG, "the message is larger than the gateway reads")
+    } else {
+        End::Gone
+    }
+}

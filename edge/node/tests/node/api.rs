@@ -1,0 +1,328 @@
+//! `openapi.yaml` against a running server, both ways: what it documents is what the server does, and nothing else.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use walras_gateway::ClientKey;
+use walras_node::cli::client::read_key;
+use walras_node::http::ROUTES;
+use walras_node::node::operator_key_file;
+
+use crate::schema::{check, check_named, document};
+use crate::support::{Raw, Venue, key, limit};
+
+/// Every documented operation: method, path.
+fn operations(document: &Value) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            all.push((method.clone(), path.clone()));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_route_is_documented_and_every_documented_path_is_a_route() {
+    let documented: BTreeSet<_> = operations(&document()).into_iter().collect();
+    let served: BTreeSet<_> = ROUTES.iter().map(|(method, path)| (method.to_string(), path.to_string())).collect();
+    assert_eq!(served, documented);
+    assert_eq!(ROUTES.len(), served.len(), "a route twice");
+}
+
+struct Walk {
+    document: Value,
+    url: String,
+    operator: ClientKey,
+    trader: ClientKey,
+    reader: ClientKey,
+    covered: BTreeSet<(String, String, String)>,
+}
+
+/// `/v1/instruments/BTC-USD/book?depth=1` is of `/v1/instruments/{instrument}/book`.
+fn is_of(template: &str, path: &str) -> bool {
+    let path = path.split('?').next().unwrap();
+    let (t, p): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+    t.len() == p.len() && t.iter().zip(&p).all(|(t, p)| t.starts_with('{') || t == p)
+}
+
+impl Walk {
+    /// Sends a request and holds the answer against what is documented for it.
+    fn go(&mut self, expected: u16, method: &str, path: &str, body: &[u8], key: Option<&ClientKey>) -> Value {
+        let answer = Raw { method: &method.to_uppercase(), path, body, key }.send(&self.url);
+        assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text);
+        let operations = operations(&self.document);
+        let exact = operations.iter().find(|(m, t)| m == method && t == path.split('?').next().unwrap());
+        let template = exact.or_else(|| operations.iter().find(|(m, t)| m == method && is_of(t, path)));
+        let (_, template) = template.unwrap_or_else(|| panic!("{method} {path} is not documented"));
+        let operation = &self.document["paths"][template][method];
+        let mut response = &operation["responses"][expected.to_string()];
+        assert!(response.is_object(), "{method} {template} does not document {expected}");
+        if let Some(named) = response["$ref"].as_str() {
+            response = self.document.pointer(named.strip_prefix('#').unwrap()).unwrap();
+        }
+        self.covered.insert((method.to_owned(), template.clone(), expected.to_string()));
+        let Some(content) = response["content"].as_object() else { return Value::Null };
+        let media = answer.content_type.split(';').next().unwrap().to_owned();
+        let schema = &content.get(&media).unwrap_or_else(|| panic!("{method} {path} answered {media:?}"))["schema"];
+        if schema.is_null() {
+            return Value::String(answer.text);
+        }
+        let body = answer.json();
+        check(&self.document, schema, &body).unwrap_or_else(|e| panic!("{method} {path} {expected}: {e}\n{body:#}"));
+        body
+    }
+
+    fn get(&mut self, expected: u16, path: &str) -> Value {
+        self.go(expected, "get", path, b"", None)
+    }
+
+    fn operate(&mut self, expected: u16, method: &str, path: &str, body: &Value) -> Value {
+        let key = self.operator.clone();
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        if (200..300).contains(&expected) {
+            self.check_request(method, path, body);
+        }
+        self.go(expected, method, path, &bytes, Some(&key))
+    }
+
+    fn trade(&mut self, expected: u16, method: &str, path: &str, body: &Value) -> Value {
+        let key = self.trader.clone();
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        if (200..300).contains(&expected) {
+            self.check_request(method, path, body);
+        }
+        self.go(expected, method, path, &bytes, Some(&key))
+    }
+
+    /// What the server takes is what is documented.
+    fn check_request(&self, method: &str, path: &str, body: &Value) {
+        let operations = operations(&self.document);
+        let (_, template) = operations.iter().find(|(m, t)| m == method && is_of(t, path)).unwrap();
+        let schema = &self.document["paths"][template][method]["requestBody"]["content"]["application/json"]["schema"];
+        if schema.is_object() {
+            check(&self.document, schema, body).unwrap_or_else(|e| panic!("{method} {path}: {e}\n{body:#}"));
+        }
+    }
+}
+
+#[test]
+fn every_documented_answer_of_every_path_is_given_as_documented() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let operator = read_key(&operator_key_file(&venue.dir)).unwrap();
+    let mut walk = Walk {
+        document: document(),
+        url: venue.url(),
+        operator,
+        trader: market.alice_key.clone(),
+        reader: key(&market.operator, 0, &["read"]),
+        covered: BTreeSet::new(),
+    };
+    // Trades, so that nothing is empty.
+    market.order(&market.bob, &limit(1, "sell", "2", "30000"));
+    market.order(&market.alice, &limit(1, "buy", "0.5", "30000"));
+
+    public(&mut walk);
+    trading(&mut walk);
+    administration(&mut walk);
+    refusals_of_all(&mut walk);
+
+    let mut documented = BTreeSet::new();
+    for (method, path) in operations(&walk.document) {
+        for status in walk.document["paths"][&path][&method]["responses"].as_object().unwrap().keys() {
+            // `default` stands for what any request may get (429 and 503), which has tests of its own.
+            if status != "default" {
+                documented.insert((method.clone(), path.clone(), status.clone()));
+            }
+        }
+    }
+    // The upgrade itself is what the WebSocket tests begin with.
+    documented.remove(&("get".into(), "/v1/ws".into(), "101".into()));
+    assert_eq!(walk.covered, documented);
+}
+
+fn public(walk: &mut Walk) {
+    assert_eq!(walk.get(200, "/v1/status")["ready"], true);
+    walk.get(200, "/v1/time");
+    assert_eq!(walk.get(200, "/v1/assets")["assets"][0]["supply"], "200");
+    let instruments = walk.get(200, "/v1/instruments");
+    assert_eq!(instruments["instruments"][0]["tick_size"], "0.25");
+    assert_eq!(instruments["instruments"][0]["lot_size"], "0.0001");
+    let book = walk.get(200, "/v1/instruments/BTC-USD/book?depth=5");
+    assert_eq!(book["asks"], json!([["30000.00", "1.5000", 1]]));
+    let trades = walk.get(200, "/v1/instruments/BTC-USD/trades?limit=5");
+    assert_eq!((&trades["trades"][0]["price"], &trades["trades"][0]["size"]), (&json!("30000.00"), &json!("0.5000")));
+    let before = walk.get(200, "/v1/instruments/BTC-USD/trades?before=1");
+    assert_eq!(before["trades"], json!([]));
+    let candles = walk.get(200, "/v1/instruments/BTC-USD/candles?interval=1s&limit=5");
+    assert_eq!(candles["candles"][0]["volume"], "0.5000");
+    for of in ["book", "trades", "candles"] {
+        walk.get(404, &format!("/v1/instruments/NO-SUCH/{of}"));
+        walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?limit=many"));
+    }
+    walk.get(400, "/v1/ws");
+    let yaml = walk.get(200, "/openapi.yaml");
+    assert_eq!(yaml.as_str(), Some(walras_node::http::OPENAPI_YAML));
+    let json: Value = serde_json::from_str(walk.get(200, "/openapi.json").as_str().unwrap()).unwrap();
+    assert_eq!(json, walk.document);
+    assert!(walk.get(200, "/metrics").as_str().unwrap().contains("walras_trades_total 1\n"));
+}
+
+fn trading(walk: &mut Walk) {
+    let resting = walk.trade(200, "post", "/v1/orders", &limit(7, "buy", "1", "29000"));
+    assert_eq!((&resting["status"], &resting["open"]), (&json!("resting"), &json!("1.0000")));
+    walk.trade(400, "post", "/v1/orders", &limit(8, "buy", "1", "29000.1"));
+    walk.trade(409, "post", "/v1/orders", &limit(7, "buy", "1", "29000"));
+    let mut conditional = limit(9, "sell", "0.5", "28000");
+    conditional["type"] = "stop_limit".into();
+    conditional["trigger"] = "28500".into();
+    conditional["time_in_force"] = "gtt".into();
+    conditional["expire_time_ns"] = u64::MAX.to_string().into();
+    assert_eq!(walk.trade(200, "post", "/v1/orders", &conditional)["status"], "waiting_trigger");
+    let mut iceberg = limit(10, "buy", "1", "29500");
+    iceberg["display"] = "iceberg".into();
+    iceberg["peak"] = "0.25".into();
+    iceberg["post_only"] = "reject".into();
+    walk.trade(200, "post", "/v1/orders", &iceberg);
+    let orders = walk.trade(200, "get", "/v1/orders?instrument=BTC-USD", &Value::Null);
+    assert_eq!(orders["orders"].as_array().unwrap().len(), 3);
+    walk.trade(400, "get", "/v1/orders?no=1", &Value::Null);
+    walk.trade(409, "get", "/v1/orders?instrument=NO-SUCH", &Value::Null);
+    assert_eq!(walk.trade(200, "get", "/v1/account", &Value::Null)["account_id"], 0);
+    let fills = walk.trade(200, "get", "/v1/fills?limit=1", &Value::Null);
+    assert_eq!((&fills["fills"][0]["role"], &fills["fills"][0]["fee"]), (&json!("taker"), &json!("3")));
+    walk.trade(400, "get", "/v1/fills?limit=x", &Value::Null);
+
+    let amended = walk.trade(200, "patch", "/v1/orders/BTC-USD/7", &json!({"size": "0.5"}));
+    assert_eq!((&amended["open"], &amended["events"][0]["priority"]), (&json!("0.5000"), &json!("kept")));
+    walk.trade(400, "patch", "/v1/orders/BTC-USD/7", &json!({}));
+    walk.trade(409, "patch", "/v1/orders/BTC-USD/99", &json!({"size": "0.5"}));
+    assert_eq!(walk.trade(200, "delete", "/v1/orders/BTC-USD/7", &Value::Null)["status"], "cancelled");
+    walk.trade(409, "delete", "/v1/orders/BTC-USD/7", &Value::Null);
+    walk.trade(400, "delete", "/v1/orders/BTC-USD/seven", &Value::Null);
+    let all = walk.trade(200, "delete", "/v1/orders?instrument=BTC-USD&side=buy", &Value::Null);
+    assert_eq!(all["cancelled"].as_array().unwrap().len(), 1);
+    walk.trade(400, "delete", "/v1/orders?side=up", &Value::Null);
+    walk.trade(409, "delete", "/v1/orders?instrument=NO-SUCH", &Value::Null);
+}
+
+fn administration(walk: &mut Walk) {
+    walk.operate(200, "post", "/v1/admin/assets", &json!({"symbol": "ETH", "decimals": 6}));
+    walk.operate(409, "post", "/v1/admin/assets", &json!({"symbol": "ETH", "decimals": 6}));
+    let eth = json!({
+        "symbol": "ETH/USD", "base": "ETH", "quote": "USD", "tick_size": "0.01", "lot_size": "0.001", "reference_price": "2000",
+        "allocation": {"kind": "top_pro_rata", "top_size_max": "10", "min_size": "0.01"}, "collar_ppm": 50_000, "band_ppm": 100_000,
+        "default_limits": {"order_size_max": "100", "open_orders_max": 10},
+    });
+    assert_eq!(walk.operate(200, "post", "/v1/admin/instruments", &eth)["instrument_id"], 1);
+    walk.operate(409, "post", "/v1/admin/instruments", &eth);
+    let shown = walk.get(200, "/v1/instruments")["instruments"][1].clone();
+    assert_eq!(
+        shown["allocation"],
+        eth["allocation"].clone().tap(|a| a["top_size_max"] = "10.000".into(), |a| a["min_size"] = "0.010".into())
+    );
+    assert_eq!(walk.operate(200, "post", "/v1/admin/accounts", &json!({}))["account_id"], 2);
+    let account = walk.operate(200, "get", "/v1/admin/accounts/1", &Value::Null);
+    assert_eq!(account["positions"][0]["position"], "-0.5000");
+    walk.operate(404, "get", "/v1/admin/accounts/77", &Value::Null);
+    walk.operate(400, "get", "/v1/admin/accounts/one", &Value::Null);
+    let deposit = json!({"account_id": 2, "asset": "ETH", "amount": "1.5", "transfer_id": "1"});
+    walk.operate(200, "post", "/v1/admin/deposits", &deposit);
+    walk.operate(409, "post", "/v1/admin/deposits", &deposit);
+    let withdrawal = json!({"account_id": 2, "asset": "ETH", "amount": "0.5", "transfer_id": "2"});
+    walk.operate(200, "post", "/v1/admin/withdrawals", &withdrawal);
+    walk.operate(409, "post", "/v1/admin/withdrawals", &withdrawal);
+    walk.operate(200, "post", "/v1/admin/fees", &json!({"account_id": 2, "asset": "USD"}));
+    walk.operate(409, "post", "/v1/admin/fees", &json!({"account_id": 77, "asset": "USD"}));
+    let funds = walk.operate(200, "get", "/v1/admin/accounts/2", &Value::Null);
+    assert_eq!(
+        funds["balances"],
+        json!([
+            {"asset": "USD", "available": "4.5", "reserved": "0"}, {"asset": "ETH", "available": "1", "reserved": "0"},
+        ])
+    );
+    let limits = json!({"account_id": 2, "instrument": "BTC/USD", "limits": {"order_size_max": "1", "order_value_max": "50000", "position_max": "0"}});
+    walk.operate(200, "post", "/v1/admin/limits", &limits);
+    walk.operate(409, "post", "/v1/admin/limits", &json!({"account_id": 77, "instrument": "BTC/USD", "limits": {}}));
+    walk.operate(200, "post", "/v1/admin/phases", &json!({"instrument": "ETH-USD", "phase": "pre_open"}));
+    walk.operate(409, "post", "/v1/admin/phases", &json!({"instrument": "ETH-USD", "phase": "closing_auction"}));
+    walk.operate(200, "post", "/v1/admin/account-status", &json!({"account_id": 2, "status": "suspended"}));
+    walk.operate(409, "post", "/v1/admin/account-status", &json!({"account_id": 77, "status": "active"}));
+    let made =
+        walk.operate(200, "post", "/v1/admin/keys", &json!({"account_id": 2, "permissions": ["read"], "algorithm": "ed25519"}));
+    walk.operate(409, "post", "/v1/admin/keys", &json!({"account_id": 77, "permissions": ["read"]}));
+    let listed = walk.operate(200, "get", "/v1/admin/keys", &Value::Null);
+    assert!(listed["keys"].as_array().unwrap().iter().any(|key| key["key_id"] == made["key_id"]));
+    let path = format!("/v1/admin/keys/{}", made["key_id"].as_str().unwrap());
+    walk.operate(200, "delete", &path, &Value::Null);
+    walk.operate(404, "delete", &path, &Value::Null);
+    walk.operate(200, "post", "/v1/admin/snapshots", &Value::Null);
+    walk.operate(200, "post", "/v1/admin/snapshots", &Value::Null);
+}
+
+trait Tap: Sized {
+    fn tap(self, one: impl FnOnce(&mut Self), two: impl FnOnce(&mut Self)) -> Self;
+}
+
+impl Tap for Value {
+    fn tap(mut self, one: impl FnOnce(&mut Self), two: impl FnOnce(&mut Self)) -> Self {
+        one(&mut self);
+        two(&mut self);
+        self
+    }
+}
+
+/// What every signed operation refuses in the same way.
+fn refusals_of_all(walk: &mut Walk) {
+    for (method, path) in operations(&walk.document) {
+        let operation = walk.document["paths"][&path][&method].clone();
+        let Some(permission) = operation["security"][0]["key"][0].as_str().map(str::to_owned) else { continue };
+        let path = path
+            .replace("{instrument}", "BTC-USD")
+            .replace("{client_order_id}", "1")
+            .replace("{account_id}", "0")
+            .replace("{key_id}", "hm_none");
+        walk.go(401, &method, &path, b"{}", None);
+        let (reader, operator, trader) = (walk.reader.clone(), walk.operator.clone(), walk.trader.clone());
+        let lacks = match permission.as_str() {
+            "read" => &operator,
+            "trade" => &reader,
+            _ => &trader,
+        };
+        walk.go(403, &method, &path, b"{}", Some(lacks));
+        if operation["requestBody"].is_object() {
+            let may = if permission == "operator" { &operator } else { &trader };
+            walk.go(400, &method, &path, b"{\"no_such_field\":", Some(may));
+            walk.go(400, &method, &path, b"{\"no_such_field\":1}", Some(may));
+            walk.go(413, &method, &path, &[b' '; 20_000], Some(may));
+        }
+    }
+}
+
+#[test]
+fn the_errors_body_is_documented() {
+    let venue = Venue::start();
+    let answer = Raw { method: "GET", path: "/v1/nothing", body: b"", key: None }.send(&venue.url());
+    assert_eq!((answer.status, answer.code()), (404, 109));
+    check_named(&document(), "Error", &answer.json());
+    let answer = Raw { method: "PUT", path: "/v1/orders", body: b"", key: None }.send(&venue.url());
+    assert_eq!((answer.status, answer.code()), (405, 109));
+}
+
+#[test]
+fn every_answer_is_fenced_in_for_browsers() {
+    let venue = Venue::start();
+    for path in ["/", "/v1/status", "/v1/nothing"] {
+        let answer = Raw { method: "GET", path, body: b"", key: None }.send(&venue.url());
+        let header = |name: &str| answer.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+        assert_eq!(header("content-security-policy"), "default-src 'self'", "{path}");
+        assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(header("x-frame-options"), "DENY", "{path}");
+        assert_eq!(header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(header("access-control-allow-origin"), "", "no other site may read answers");
+    }
+    let page = Raw { method: "GET", path: "/", body: b"", key: None }.send(&venue.url());
+    assert_eq!(page.status, 200);
+    assert!(page.content_type.starts_with("text/html"));
+}

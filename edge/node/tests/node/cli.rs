@@ -1,0 +1,148 @@
+//! The command line as people and scripts use it: what it prints and how it exits.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Venue, config, spawn};
+use walras_node::node::operator_key_file;
+
+struct Cli {
+    url: String,
+    key_file: std::path::PathBuf,
+}
+
+impl Cli {
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
+        command.args(args).env("WALRAS_URL", &self.url).env("WALRAS_KEY_FILE", &self.key_file);
+        spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+    }
+
+    /// Runs what should work; its output as JSON.
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--json"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn text(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what should fail; its exit status and what it said.
+    fn fails(&self, args: &[&str]) -> (i32, String) {
+        let output = self.run(args);
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+#[test]
+fn a_market_is_made_and_traded_on_from_the_command_line() {
+    let mut venue = Venue::start();
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    operator.text(&["admin", "asset", "BTC", "8"]);
+    operator.text(&["admin", "asset", "USD", "6"]);
+    let instrument = ["admin", "instrument", "BTC/USD", "BTC", "USD", "--tick-size", "0.25", "--lot-size", "0.0001"];
+    operator.text(&[&instrument[..], &["--reference-price", "30000", "--maker-fee-ppm", "-10", "--taker-fee-ppm", "20"]].concat());
+    operator.text(&["admin", "phase", "BTC/USD", "continuous"]);
+    let traders = [0, 1].map(|account| {
+        assert_eq!(operator.json(&["admin", "account"])["account_id"], account);
+        let id = account.to_string();
+        operator.text(&["admin", "deposit", &id, "USD", "100000"]);
+        operator.text(&["admin", "deposit", &id, "BTC", "10"]);
+        let key_file = venue.dir.join(format!("trader-{account}.key"));
+        operator.text(&["admin", "key", "--account", &id, "--out", key_file.to_str().unwrap()]);
+        Cli { url: venue.url(), key_file }
+    });
+    let [alice, bob] = traders;
+    let asked = alice.json(&["order", "sell", "BTC/USD", "1", "--price", "30000", "--id", "7", "--iceberg", "0.25"]);
+    assert_eq!(asked["status"], "resting");
+    assert!(alice.text(&["book", "BTC-USD"]).contains("30000.00"));
+    let bought = bob.text(&["order", "buy", "BTC/USD", "0.5"]);
+    assert!(bought.contains("filled") && bought.contains("0.2500"), "{bought}");
+    assert!(bob.text(&["trades", "BTC/USD"]).lines().count() == 3, "a head and two trades");
+    assert_eq!(alice.json(&["amend", "BTC/USD", "7", "--size", "0.1"])["open"], "0.1000");
+    assert!(alice.text(&["account", "orders"]).contains("0.1000"));
+    assert!(alice.text(&["account", "fills"]).contains("maker"));
+    assert!(alice.text(&["account"]).contains("USD"));
+    assert_eq!(alice.json(&["cancel", "BTC/USD", "7"])["status"], "cancelled");
+    assert_eq!(alice.json(&["cancel", "--all"])["cancelled"].as_array().unwrap().len(), 0);
+    assert!(operator.text(&["admin", "show", "1"]).contains("0.5000"));
+    assert!(operator.text(&["admin", "keys"]).contains("operator"));
+    assert!(operator.text(&["instruments"]).contains("BTC/USD"));
+    assert!(operator.json(&["admin", "snapshot"])["log_index"].is_string());
+
+    let (status, said) = alice.fails(&["cancel", "BTC/USD", "7"]);
+    assert_eq!(status, 1);
+    assert!(said.contains("UnknownOrder (4)"), "{said}");
+    let (status, said) = alice.fails(&["order", "buy", "BTC/USD", "0.00001"]);
+    assert_eq!(status, 1);
+    assert!(said.contains("SizeNotOnLot (114)") && said.contains("0.0001"), "{said}");
+    venue.stop();
+    let (status, said) = alice.fails(&["book", "BTC-USD"]);
+    assert_eq!(status, 3);
+    assert!(said.contains("--url"), "{said}");
+}
+
+#[test]
+fn a_key_that_its_holder_made_is_registered_and_signs() {
+    let venue = Venue::start();
+    let market = venue.market();
+    drop(market);
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    let key_file = venue.dir.join("mine.key");
+    let made = operator.json(&["keys", "new", "--out", key_file.to_str().unwrap()]);
+    let (id, public) = (made["key_id"].as_str().unwrap(), made["public_key"].as_str().unwrap());
+    operator.text(&["admin", "key", "--account", "0", "--key-id", id, "--public-key", public]);
+    let mine = Cli { url: venue.url(), key_file };
+    assert_eq!(mine.json(&["account"])["account_id"], 0);
+    operator.text(&["admin", "revoke", id]);
+    assert_eq!(mine.fails(&["account"]).0, 1);
+}
+
+#[test]
+fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
+    let mut venue = Venue::start();
+    venue.market();
+    let dir = venue.dir.clone();
+    let cli = Cli { url: venue.url(), key_file: operator_key_file(&dir) };
+    let (status, said) = cli.fails(&["log", "verify", dir.to_str().unwrap()]);
+    assert_eq!(status, 4);
+    assert!(said.contains("in use"), "{said}");
+    venue.stop();
+    assert!(cli.text(&["log", "verify", dir.to_str().unwrap()]).starts_with("sound: "));
+    let dump = cli.text(&["log", "dump", dir.to_str().unwrap(), "--limit", "3"]);
+    assert_eq!(dump.lines().count(), 3);
+    assert!(dump.starts_with("1 ") && dump.contains("CreateAsset"), "{dump}");
+    // A bit of an entry in the middle of the log turns over.
+    let segment = dir.join("log/0000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let symbol = bytes.windows(7).position(|window| window == b"BTC/USD").unwrap();
+    bytes[symbol] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    assert_eq!(cli.fails(&["log", "verify", dir.to_str().unwrap()]).0, 5);
+    assert_eq!(cli.fails(&["serve", "--data", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]).0, 4, "no venue starts on it");
+}
+
+#[test]
+fn what_is_wrong_on_this_side_has_its_own_exit_status() {
+    let cli = Cli { url: "http://127.0.0.1:9".into(), key_file: "no-such.key".into() };
+    assert_eq!(cli.fails(&["order"]).0, 2);
+    let (status, said) = cli.fails(&["account"]);
+    assert_eq!(status, 4);
+    assert!(said.contains("--key-file"), "{said}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("walras.toml");
+    std::fs::write(&file, "[http]\nlisen = \"127.0.0.1:0\"\n").unwrap();
+    let (status, said) = cli.fails(&["serve", "--config", file.to_str().unwrap()]);
+    assert_eq!(status, 4);
+    assert!(said.contains("did you mean `http.listen`"), "{said}");
+    let busy = Venue::with(&config());
+    let address = busy.node().address().to_string();
+    let (status, said) = cli.fails(&["serve", "--listen", &address, "--data", dir.path().to_str().unwrap()]);
+    assert_eq!(status, 4);
+    assert!(said.contains("--listen"), "{said}");
+}

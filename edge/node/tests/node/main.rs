@@ -1,0 +1,12 @@
+//! The node from outside: a real server on loopback, spoken to as its clients do.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+mod api;
+mod bad_input;
+mod cli;
+mod demo;
+mod recovery;
+mod schema;
+mod storage;
+mod support;
+mod websocket;

@@ -1,0 +1,156 @@
+//! A checker for the part of JSON Schema that `openapi.yaml` uses. A word that it does not know fails the check, so that nothing in the
+//! document is there for show.
+
+use serde_json::Value;
+
+/// The document.
+pub(crate) fn document() -> Value {
+    serde_saphyr::from_str(walras_node::http::OPENAPI_YAML).expect("openapi.yaml is YAML")
+}
+
+/// Checks a value against a schema; says where it fails.
+pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    at(document, schema, value, "$")
+}
+
+/// Checks a value against a named schema.
+pub(crate) fn check_named(document: &Value, name: &str, value: &Value) {
+    let schema = &document["components"]["schemas"][name];
+    assert!(schema.is_object(), "openapi.yaml has no schema {name}");
+    if let Err(e) = check(document, schema, value) {
+        panic!("{name}: {e}\n{value:#}");
+    }
+}
+
+fn at(document: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), String> {
+    let Value::Object(words) = schema else { return Err(format!("{path}: the schema is no object: {schema}")) };
+    for (word, says) in words {
+        let wrong = |what: String| Err(format!("{path}: {what}, got {value}"));
+        match word.as_str() {
+            "description" | "default" => {}
+            "$ref" => {
+                let name = says.as_str().and_then(|r| r.strip_prefix("#/")).ok_or_else(|| format!("{path}: odd $ref {says}"))?;
+                let target = document.pointer(&format!("/{name}")).ok_or_else(|| format!("{path}: {says} leads nowhere"))?;
+                at(document, target, value, path)?;
+            }
+            "type" => {
+                let names: Vec<&str> = match says {
+                    Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+                    one => one.as_str().into_iter().collect(),
+                };
+                if !names.iter().any(|name| is_of(name, value)) {
+                    return wrong(format!("expected {says}"));
+                }
+            }
+            "format" => {
+                if let Some(text) = value.as_str()
+                    && !has_format(says.as_str().unwrap_or_default(), text)
+                {
+                    return wrong(format!("expected the format {says}"));
+                }
+            }
+            "enum" => {
+                if !says.as_array().is_some_and(|all| all.contains(value)) {
+                    return wrong(format!("expected one of {says}"));
+                }
+            }
+            "minimum" => {
+                if value.as_i64().zip(says.as_i64()).is_some_and(|(value, least)| value < least) {
+                    return wrong(format!("expected at least {says}"));
+                }
+            }
+            "minItems" | "maxItems" => {
+                let (count, bound) = (value.as_array().map_or(0, Vec::len) as u64, says.as_u64().unwrap_or(0));
+                if (word == "minItems" && count < bound) || (word == "maxItems" && count > bound) {
+                    return wrong(format!("{word} is {says}"));
+                }
+            }
+            "items" => {
+                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                    at(document, says, item, &format!("{path}[{index}]"))?;
+                }
+            }
+            "prefixItems" => {
+                let schemas = says.as_array().into_iter().flatten();
+                for (index, (schema, item)) in schemas.zip(value.as_array().into_iter().flatten()).enumerate() {
+                    at(document, schema, item, &format!("{path}[{index}]"))?;
+                }
+            }
+            "required" => {
+                for name in says.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    if value.get(name).is_none() {
+                        return wrong(format!("{name} is missing"));
+                    }
+                }
+            }
+            "properties" => {
+                for (name, schema) in says.as_object().into_iter().flatten() {
+                    if let Some(field) = value.get(name) {
+                        at(document, schema, field, &format!("{path}.{name}"))?;
+                    }
+                }
+            }
+            "additionalProperties" => {
+                assert_eq!(says, &Value::Bool(false), "{path}: only `false` is known");
+                let known = schema["properties"].as_object();
+                for name in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
+                    if !known.is_some_and(|known| known.contains_key(name)) {
+                        return wrong(format!("{name} is not documented"));
+                    }
+                }
+            }
+            "oneOf" => {
+                let results: Vec<_> =
+                    says.as_array().into_iter().flatten().map(|schema| at(document, schema, value, path)).collect();
+                if results.iter().filter(|r| r.is_ok()).count() != 1 {
+                    return wrong(format!("expected exactly one of {} schemas: {results:?}", results.len()));
+                }
+            }
+            unknown => return Err(format!("{path}: the checker does not know `{unknown}`")),
+        }
+    }
+    Ok(())
+}
+
+fn is_of(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "null" => value.is_null(),
+        other => panic!("the checker does not know the type {other}"),
+    }
+}
+
+fn has_format(format: &str, text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let decimal = |text: &str| match text.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => digits(text),
+    };
+    match format {
+        "digits" => digits(text),
+        "decimal" => decimal(text),
+        "signed-decimal" => decimal(text.strip_prefix('-').unwrap_or(text)),
+        other => panic!("the checker does not know the format {other}"),
+    }
+}
+
+#[test]
+fn the_checker_finds_what_is_wrong() {
+    use serde_json::json;
+    let document = document();
+    let level = json!({"$ref": "#/components/schemas/Level"});
+    assert_eq!(check(&document, &level, &json!(["1.5", "2", 3])), Ok(()));
+    for wrong in [json!(["1.5", "2"]), json!(["1.5", "x", 3]), json!(["1.5", "2", "3"]), json!(["1.", "2", 3]), json!({})] {
+        assert!(check(&document, &level, &wrong).is_err(), "{wrong}");
+    }
+    let time = json!({"$ref": "#/components/schemas/Time"});
+    assert_eq!(check(&document, &time, &json!({"time_ns": "5"})), Ok(()));
+    for wrong in [json!({}), json!({"time_ns": 5}), json!({"time_ns": "5", "more": 1})] {
+        assert!(check(&document, &time, &wrong).is_err(), "{wrong}");
+    }
+    assert!(check(&document, &json!({"maxLength": 3}), &json!("x")).is_err(), "an unknown word is no pass");
+}

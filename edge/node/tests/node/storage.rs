@@ -1,0 +1,62 @@
+//! A full disk: nothing is acknowledged, nothing acknowledged is lost, and the venue goes on when there is room again.
+
+use serde_json::json;
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
+use walras_node::node::Node;
+use walras_types::RejectReason as R;
+
+use crate::support::{code, config, limit, market, operator, restart};
+
+#[test]
+fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
+    let mut config = config();
+    config.log.segment_bytes = 64 << 10;
+    let disk = SimDisk::new(1, SimDiskConfig::default());
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start_on(disk.clone(), dir.path(), &config).unwrap();
+    let url = format!("http://{}", node.address());
+    let market = market(&operator(&url, dir.path()));
+
+    // What is there is what fits.
+    let used: u64 = disk.paths().iter().map(|path| disk.bytes_of(path).map_or(0, |bytes| bytes.len() as u64)).sum();
+    disk.set_capacity(used);
+    let mut acknowledged = Vec::new();
+    let refused =
+        (1..100_000).find_map(|id| match market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000"))) {
+            Ok(_) => {
+                acknowledged.push(id);
+                None
+            }
+            refusal => Some(refusal),
+        });
+    assert_eq!(code(refused.expect("the disk is full at some point")), u64::from(R::StorageFull.number()));
+    let status = market.operator.get("/v1/status").unwrap();
+    assert_eq!((&status["storage"], &status["ready"]), (&json!("full"), &json!(true)));
+    assert_eq!(code(market.alice.signed("DELETE", "/v1/orders", None)), u64::from(R::StorageFull.number()));
+    let orders = |client: &walras_node::cli::client::Client| {
+        let all = client.signed("GET", "/v1/orders", None).unwrap();
+        let ids = all["orders"].as_array().unwrap().iter().map(|o| o["client_order_id"].as_str().unwrap().parse::<u64>().unwrap());
+        let mut ids: Vec<u64> = ids.collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(orders(&market.alice), acknowledged, "reading goes on, and shows what was acknowledged and no more");
+
+    disk.set_capacity(u64::MAX);
+    let after = limit(999_999, "buy", "0.0001", "29000");
+    assert_eq!(market.order(&market.alice, &after)["status"], "resting");
+    assert_eq!(market.operator.get("/v1/status").unwrap()["storage"], "ok");
+    acknowledged.push(999_999);
+
+    // The power fails; what was acknowledged is there again, and what was refused is not.
+    let hash = node.venue().read_blocking(|view| view.engine.state_hash()).unwrap();
+    let after_power_cut = disk.fork();
+    after_power_cut.crash();
+    node.stop();
+    let node = restart(after_power_cut, dir.path(), &config);
+    assert_eq!(node.recovered().state_hash, hash);
+    let url = format!("http://{}", node.address());
+    let alice = walras_node::cli::client::Client::new(&url, Some(market.alice_key.clone()));
+    assert_eq!(orders(&alice), acknowledged);
+    node.stop();
+}

@@ -1,0 +1,293 @@
+//! The WebSocket: feeds without gaps, private channels that stay private, slow readers dropped, commands in order.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+use walras_types::RejectReason as R;
+
+use crate::schema::{check_named, document};
+use crate::support::{Market, Socket, Venue, config, limit};
+
+fn subscribe(socket: &mut Socket, channel: &str) -> Value {
+    socket.ask(&json!({"op": "subscribe", "channel": channel, "instrument": "BTC-USD"}), "subscribed")
+}
+
+/// A reader's book.
+#[derive(Debug, Default, PartialEq)]
+struct Book {
+    seq: u64,
+    sides: [BTreeMap<String, (String, u64)>; 2],
+}
+
+impl Book {
+    fn apply(&mut self, message: &Value) {
+        let seq: u64 = message["feed_seq"].as_str().unwrap().parse().unwrap();
+        assert_eq!(seq, self.seq + 1, "a gap");
+        self.seq = seq;
+        if message["kind"] == "snapshot" {
+            self.sides = Default::default();
+        }
+        for (side, name) in self.sides.iter_mut().zip(["bids", "asks"]) {
+            for level in message[name].as_array().unwrap() {
+                let text = |i: usize| level[i].as_str().unwrap().to_owned();
+                if text(1) == "0" {
+                    side.remove(&text(0));
+                } else {
+                    side.insert(text(0), (text(1), level[2].as_u64().unwrap()));
+                }
+            }
+        }
+    }
+}
+
+/// Reads the book's feed until it shows an entry of the log at or after this.
+fn follow(socket: &mut Socket, book: &mut Book, until: u64) {
+    loop {
+        let message = socket.next_of("book");
+        check_named(&document(), "WsBook", &message);
+        book.apply(&message);
+        if message["log_index"].as_str().unwrap().parse::<u64>().unwrap() >= until {
+            return;
+        }
+    }
+}
+
+fn index_of(reply: &Value) -> u64 {
+    reply["log_index"].as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_reader_who_follows_the_updates_holds_the_book() {
+    let venue = Venue::start();
+    let market = venue.market();
+    market.order(&market.alice, &limit(1, "buy", "1", "29000"));
+    let mut socket = Socket::connect(&venue.url());
+    check_named(&document(), "WsSubscribed", &subscribe(&mut socket, "book"));
+    let mut book = Book::default();
+    book.apply(&socket.next_of("book"));
+    assert_eq!(book.sides[0]["29000.00"], ("1.0000".into(), 1));
+    let mut last = 0;
+    for id in 2..60_u64 {
+        let (side, price) = if id % 2 == 0 { ("buy", 29_900 - id) } else { ("sell", 30_100 + id) };
+        last = index_of(&market.order(&market.alice, &limit(id, side, "0.5", &price.to_string())));
+        if id % 5 == 0 {
+            last = index_of(&market.alice.signed("DELETE", &format!("/v1/orders/BTC-USD/{id}"), None).unwrap());
+        }
+    }
+    follow(&mut socket, &mut book, last);
+    let mut fresh = Book::default();
+    let mut second = Socket::connect(&venue.url());
+    subscribe(&mut second, "book");
+    fresh.apply(&second.next_of("book"));
+    assert_eq!(book.sides, fresh.sides, "updates led to where a snapshot is");
+    assert!(book.seq > 1);
+}
+
+#[test]
+fn trades_candles_and_ticker_tell_the_same_trade() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    for channel in ["trades", "ticker"] {
+        subscribe(&mut socket, channel);
+    }
+    let candles = json!({"op": "subscribe", "channel": "candles", "instrument": "BTC/USD", "interval": "1h"});
+    assert_eq!(socket.ask(&candles, "subscribed")["interval"], "1h");
+    market.order(&market.bob, &limit(1, "sell", "1", "30000"));
+    market.order(&market.alice, &limit(1, "buy", "0.25", "30000"));
+    let (mut trade, mut candle, mut ticker) = (None, None, None);
+    while trade.is_none() || candle.is_none() || ticker.is_none() {
+        let message = socket.next().unwrap();
+        let is_update = message["kind"] == "update";
+        match message["type"].as_str().unwrap() {
+            "trades" if is_update => trade = Some(message),
+            "candles" if is_update => candle = Some(message),
+            "ticker" if message["last_price"] == "30000.00" => ticker = Some(message),
+            _ => {}
+        }
+    }
+    let (trade, candle, ticker) = (trade.unwrap(), candle.unwrap(), ticker.unwrap());
+    for (name, message) in [("WsTrades", &trade), ("WsCandles", &candle), ("WsTicker", &ticker)] {
+        check_named(&document(), name, message);
+    }
+    assert_eq!((&trade["trades"][0]["taker_side"], &trade["trades"][0]["size"]), (&json!("buy"), &json!("0.2500")));
+    assert_eq!((&candle["candles"][0]["close"], &candle["candles"][0]["volume"]), (&json!("30000.00"), &json!("0.2500")));
+    assert_eq!((&ticker["best_ask"], &ticker["best_bid"], &ticker["volume"]), (&json!("30000.00"), &Value::Null, &json!("0.2500")));
+}
+
+#[test]
+fn the_private_channel_is_its_accounts_alone() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let (mut alice, mut bob) = (Socket::connect(&venue.url()), Socket::connect(&venue.url()));
+    for (socket, key) in [(&mut alice, &market.alice_key), (&mut bob, &market.bob_key)] {
+        check_named(&document(), "WsAuthenticated", &socket.authenticate(key));
+        let snapshot = socket.next_of("account");
+        check_named(&document(), "WsAccount", &snapshot);
+        assert_eq!((&snapshot["kind"], &snapshot["orders"]), (&json!("snapshot"), &json!([])));
+    }
+    market.order(&market.alice, &limit(3, "buy", "1", "30000"));
+    let update = alice.next_of("account");
+    check_named(&document(), "WsAccount", &update);
+    let order = &update["order_updates"][0];
+    assert_eq!((&order["client_order_id"], &order["status"], &order["type"]), (&json!("3"), &json!("resting"), &json!("limit")));
+    assert_eq!(update["balances"][1], json!({"asset": "USD", "available": "969994", "reserved": "30006"}));
+
+    // The first that bob hears is of his own order.
+    market.order(&market.bob, &limit(8, "sell", "0.5", "30000"));
+    let heard = bob.next_of("account");
+    assert_eq!(heard["order_updates"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&heard["order_updates"][0]["client_order_id"], &heard["order_updates"][0]["status"]),
+        (&json!("8"), &json!("filled"))
+    );
+    assert_eq!((&heard["fills"][0]["role"], &heard["fills"][0]["size"]), (&json!("taker"), &json!("0.5000")));
+    let partly = alice.next_of("account");
+    check_named(&document(), "WsAccount", &partly);
+    assert_eq!(
+        (&partly["order_updates"][0]["status"], &partly["order_updates"][0]["open"]),
+        (&json!("partially_filled"), &json!("0.5000"))
+    );
+    assert_eq!((&partly["fills"][0]["role"], &partly["fills"][0]["fee"]), (&json!("maker"), &json!("1.5")));
+
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/3", None).unwrap();
+    let gone = alice.next_of("account");
+    assert_eq!(
+        (&gone["order_updates"][0]["status"], &gone["order_updates"][0]["reason"]),
+        (&json!("cancelled"), &json!("requested"))
+    );
+}
+
+#[test]
+fn commands_over_the_socket_are_answered_by_id() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    let order = |id: &str, client: u64, side: &str| {
+        let mut message = limit(client, side, "1", "30000");
+        message["op"] = "order".into();
+        message["id"] = id.into();
+        message
+    };
+    let refused = socket.ask(&order("a", 1, "buy"), "error");
+    check_named(&document(), "WsError", &refused);
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a"), &json!(R::Unauthenticated.number())));
+    socket.authenticate(&market.alice_key);
+    // Sent without waiting: answered in order, because they are applied in order.
+    socket.send(&order("b", 1, "buy"));
+    socket.send(&json!({"op": "amend", "id": "c", "instrument": "BTC-USD", "client_order_id": "1", "size": "0.5"}));
+    socket.send(&order("d", 1, "buy"));
+    socket.send(&json!({"op": "cancel", "id": "e", "instrument": "BTC-USD", "client_order_id": "1"}));
+    socket.send(&json!({"op": "mass_cancel", "id": "f"}));
+    let mut answers = BTreeMap::new();
+    while answers.len() < 5 {
+        let message = socket.next().unwrap();
+        if let Some(id) = message["id"].as_str() {
+            answers.insert(id.to_owned(), message);
+        }
+    }
+    check_named(&document(), "WsReply", &answers["b"]);
+    assert_eq!((&answers["b"]["status"], &answers["b"]["open"]), (&json!("resting"), &json!("1.0000")));
+    assert_eq!(answers["c"]["open"], "0.5000");
+    assert_eq!(answers["d"]["error"]["code"], R::DuplicateClientOrderId.number());
+    assert_eq!(answers["e"]["status"], "cancelled");
+    check_named(&document(), "WsMassCancelReply", &answers["f"]);
+    assert_eq!(answers["f"]["cancelled"], json!([]));
+    let indices: Vec<u64> = ["b", "c", "e", "f"].iter().map(|id| index_of(&answers[*id])).collect();
+    assert!(indices.is_sorted(), "{indices:?}");
+}
+
+#[test]
+fn what_does_not_parse_is_answered_and_the_connection_goes_on() {
+    let venue = Venue::start();
+    venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    let bad = [
+        "",
+        "{",
+        "[]",
+        "7",
+        r#"{"op":"dance"}"#,
+        r#"{"op":7}"#,
+        r#"{"channel":"book"}"#,
+        r#"{"op":"subscribe","channel":"book"}"#,
+        r#"{"op":"subscribe","channel":"account","instrument":"BTC-USD"}"#,
+        r#"{"op":"subscribe","channel":"book","instrument":"BTC-USD","interval":"1s"}"#,
+        r#"{"op":"subscribe","channel":"candles","instrument":"BTC-USD","interval":"2s"}"#,
+        r#"{"op":"auth"}"#,
+        r#"{"op":"ping","more":1,"id":7}"#,
+    ];
+    for text in bad {
+        socket.send_raw(Message::Text(text.into()));
+        let answer = socket.next_of("error");
+        assert_eq!(answer["error"]["code"], R::Malformed.number(), "{text}");
+    }
+    socket.send_raw(Message::Binary(vec![1, 2, 3].into()));
+    assert_eq!(socket.next_of("error")["error"]["code"], R::Malformed.number());
+    let unknown = json!({"op": "subscribe", "channel": "book", "instrument": "NO/SUCH"});
+    assert_eq!(socket.ask(&unknown, "error")["error"]["code"], R::UnknownInstrument.number());
+    check_named(&document(), "WsPong", &socket.ask(&json!({"op": "ping"}), "pong"));
+    socket.send(&json!({"op": "subscribe", "channel": "status"}));
+    check_named(&document(), "WsStatus", &socket.next_of("status"));
+    // One message too large ends it, with the code for that or none.
+    socket.send_raw(Message::Text("x".repeat(100_000).into()));
+    assert!(matches!(socket.next(), Err(Some(1009) | None)));
+}
+
+#[test]
+fn a_revoked_key_ends_what_its_connections_may_do() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    market.operator.signed("DELETE", &format!("/v1/admin/keys/{}", market.alice_key.key_id()), None).unwrap();
+    let mut order = limit(1, "buy", "1", "30000");
+    order["op"] = "order".into();
+    assert_eq!(socket.ask(&order, "error")["error"]["code"], R::UnknownKey.number());
+}
+
+/// Fills a reader's queue until the venue drops it.
+fn churn_until_dropped(venue: &Venue, market: &Market) {
+    let status = venue.node().venue();
+    for id in 1.. {
+        // A wide, ever-changing book makes large updates.
+        for level in 0..40_u64 {
+            let price = (29_000 + level).to_string();
+            let body = limit(id * 100 + level, "buy", "0.0001", &price);
+            market.alice.signed("POST", "/v1/orders", Some(&body)).unwrap();
+        }
+        market.alice.signed("DELETE", "/v1/orders", None).unwrap();
+        if status.status().dropped_readers_total() > 0 {
+            return;
+        }
+        assert!(id < 2_000, "the reader that does not read is never dropped");
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_is_dropped_and_the_others_notice_nothing() {
+    let mut config = config();
+    config.websocket.queue_messages = 4;
+    config.websocket.updates_per_second = 1_000;
+    config.websocket.send_buffer_bytes = 4_096;
+    config.throttle.requests_per_second = 1_000_000;
+    config.throttle.burst = 1_000_000;
+    config.throttle.source_requests_per_second = 1_000_000;
+    config.throttle.source_burst = 1_000_000;
+    let venue = Venue::with(&config);
+    let market = venue.market();
+    let mut slow = Socket::connect_with(&venue.url(), Some(4_096));
+    subscribe(&mut slow, "book");
+    churn_until_dropped(&venue, &market);
+    // It reads what was on its way, then the code that tells it to come back.
+    let code = loop {
+        if let Err(code) = slow.next() {
+            break code;
+        }
+    };
+    assert_eq!(code, Some(walras_node::ws::CLOSE_SLOW));
+    let mut again = Socket::connect(&venue.url());
+    subscribe(&mut again, "book");
+    assert_eq!(again.next_of("book")["kind"], "snapshot");
+}
