@@ -41,7 +41,7 @@ rust-test: ## unit, property, scenario and recovery tests, doc tests, the small 
 
 web: web/dist/index.html ## build the page
 
-web/dist/index.html: web/package-lock.json $(shell find web/src web/index.html -type f 2>/dev/null)
+web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $(shell find web/src web/public web/index.html -type f 2>/dev/null)
 	cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
 web-test: web ## the page's own tests
