@@ -1,0 +1,436 @@
+//! The comparing run: each step done by the book, then held against the record.
+
+use std::collections::HashMap;
+
+use walras_market_history::Format;
+use walras_order_book::OrderBook;
+use walras_types::{PriceTicks, Side, SizeLots};
+
+use crate::apply::{Applied, Market, Mode, Recorder, rested};
+use crate::load::Loaded;
+use crate::options::{Progress, Stage};
+use crate::plan::{Action, Aggressor, AuctionReference, Origin, Plan, RecordedFill, RecordedPair, Step};
+use crate::quality::Quality;
+use crate::report::{AuctionReport, BookReport, Cause, ExecutionReport, Mismatch, TapeReport};
+use crate::snapshots::{Checker, Day, SnapshotReport};
+use crate::truth::Queues;
+
+const PROGRESS_STEP: usize = 1 << 15;
+
+/// What the comparing run found.
+pub(crate) struct Compared {
+    pub(crate) book: BookReport,
+    pub(crate) executions: ExecutionReport,
+    pub(crate) auctions: Vec<AuctionReport>,
+    pub(crate) snapshots: SnapshotReport,
+    pub(crate) tape: TapeReport,
+    pub(crate) quality: Quality,
+    pub(crate) mismatches: Vec<Mismatch>,
+    pub(crate) steps_with_trade: u64,
+    /// How the book was set after which steps.
+    pub(crate) corrections: Vec<(usize, Queues)>,
+    /// The book at the end.
+    pub(crate) end: OrderBook,
+}
+
+pub(crate) fn compare(loaded: &Loaded, plan: &Plan, mismatches_max: usize, progress: &mut dyn FnMut(Progress)) -> Compared {
+    let mut drive = Drive {
+        plan,
+        close: loaded.previous_close.and_then(|price| loaded.scale.ticks_and_lots.ticks(price).ok()),
+        market: Market::new(plan.reference),
+        recorder: Recorder::default(),
+        day: Day::default(),
+        tape: Tape::default(),
+        mismatches_max,
+        book: BookReport { steps: plan.steps.len() as u64, orders_made_up: plan.made_up, ..BookReport::default() },
+        executions: ExecutionReport {
+            recorded: plan.messages.executions,
+            of_unknown_orders: plan.left_out.unknown_executions,
+            ..ExecutionReport::default()
+        },
+        auctions: Vec::new(),
+        mismatches: Vec::new(),
+        steps_with_trade: 0,
+        corrections: Vec::new(),
+    };
+    let mut checker = Checker::new(loaded);
+    let mut quality = Quality::default();
+    let mut since_ns = 0;
+    for (at, step) in plan.steps.iter().enumerate() {
+        if at.is_multiple_of(PROGRESS_STEP) {
+            progress(Progress { stage: Stage::Comparing, done: at as u64, total: Some(plan.steps.len() as u64) });
+        }
+        checker.observe(&drive.market, &drive.day, since_ns, step.time_ns);
+        if drive.market.mode == Mode::Continuous {
+            quality.observe(&drive.market.book, weight(loaded, since_ns, step.time_ns));
+        }
+        since_ns = step.time_ns;
+        if matches!(step.action, Action::CollectForOpen | Action::CollectForClose) {
+            checker.freeze(&drive.market.book);
+        }
+        drive.step(at, step);
+    }
+    checker.observe(&drive.market, &drive.day, since_ns, u64::MAX);
+    let steps = plan.steps.len() as u64;
+    progress(Progress { stage: Stage::Comparing, done: steps, total: Some(steps) });
+    drive.finish(checker.finish(), quality)
+}
+
+/// Times of continuous trading in Shanghai, since midnight there.
+const SSE_SESSIONS_NS: [(u64, u64); 2] = [
+    ((9 * 60 + 30) * 60_000_000_000, (11 * 60 + 30) * 60_000_000_000),
+    (13 * 60 * 60_000_000_000, (14 * 60 + 57) * 60_000_000_000),
+];
+
+/// How much a state from one time to another counts in a mean.
+fn weight(loaded: &Loaded, since_ns: u64, until_ns: u64) -> u64 {
+    match loaded.format {
+        Format::Workload => 1,
+        Format::Sse => {
+            let within = |&(from, to): &(u64, u64)| until_ns.min(to).saturating_sub(since_ns.max(from));
+            SSE_SESSIONS_NS.iter().map(within).sum()
+        }
+        Format::Lobster | Format::Itch | Format::BitstampLog | Format::BitstampOrders => until_ns.saturating_sub(since_ns),
+    }
+}
+
+/// The book's trades and the anonymous ones reported, paired by price and size, whichever comes first.
+#[derive(Default)]
+struct Tape {
+    unreported: HashMap<(PriceTicks, SizeLots), u64>,
+    unmade: HashMap<(PriceTicks, SizeLots), u64>,
+    report: TapeReport,
+}
+
+fn take(from: &mut HashMap<(PriceTicks, SizeLots), u64>, trade: (PriceTicks, SizeLots)) -> bool {
+    match from.get_mut(&trade) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
+}
+
+impl Tape {
+    fn made(&mut self, price: PriceTicks, size: SizeLots) {
+        if take(&mut self.unmade, (price, size)) {
+            self.report.trades_matched += 1;
+        } else {
+            *self.unreported.entry((price, size)).or_default() += 1;
+        }
+    }
+
+    fn reported(&mut self, price: Option<PriceTicks>, size: SizeLots) {
+        self.report.trades += 1;
+        let Some(price) = price else { return };
+        if take(&mut self.unreported, (price, size)) {
+            self.report.trades_matched += 1;
+        } else {
+            *self.unmade.entry((price, size)).or_default() += 1;
+        }
+    }
+}
+
+struct Drive<'a> {
+    plan: &'a Plan,
+    close: Option<PriceTicks>,
+    market: Market,
+    recorder: Recorder,
+    day: Day,
+    tape: Tape,
+    mismatches_max: usize,
+    book: BookReport,
+    executions: ExecutionReport,
+    auctions: Vec<AuctionReport>,
+    mismatches: Vec<Mismatch>,
+    steps_with_trade: u64,
+    corrections: Vec<(usize, Queues)>,
+}
+
+impl Drive<'_> {
+    fn step(&mut self, at: usize, step: &Step) {
+        self.recorder.clear();
+        let plan = self.plan;
+        match &step.action {
+            Action::Sweep(aggressor) => self.sweep(at, step, aggressor, &plan.fills[aggressor.fills.clone()]),
+            Action::Uncross { price, size, pairs } => self.uncross(at, step, *price, *size, &plan.pairs[pairs.clone()]),
+            Action::Tape { price, size } => self.tape.reported(*price, *size),
+            Action::SetOpen { open, .. } => self.set_open(step, *open),
+            Action::Rest { .. }
+            | Action::Submit { .. }
+            | Action::Reduce { .. }
+            | Action::Delete { .. }
+            | Action::Move { .. }
+            | Action::Replace { .. }
+            | Action::CollectForOpen
+            | Action::CollectForClose => self.plain(at, step),
+        }
+        self.steps_with_trade += u64::from(!self.recorder.fills.is_empty());
+        self.book.resting_orders_max = self.book.resting_orders_max.max(self.market.book.order_count() as u64);
+    }
+
+    fn finish(mut self, snapshots: SnapshotReport, quality: Quality) -> Compared {
+        self.book.resting_orders_end = self.market.book.order_count() as u64;
+        self.book.corrections = self.corrections.len() as u64;
+        self.tape.report.trades_unreported = self.tape.unreported.values().sum();
+        Compared {
+            book: self.book,
+            executions: self.executions,
+            auctions: self.auctions,
+            snapshots,
+            tape: self.tape.report,
+            quality,
+            mismatches: self.mismatches,
+            steps_with_trade: self.steps_with_trade,
+            corrections: self.corrections,
+            end: self.market.book,
+        }
+    }
+
+    fn mismatch(&mut self, step: &Step, order_ref: u64, instead: Option<u64>, cause: Cause) {
+        let causes = &mut self.executions.causes;
+        match cause {
+            Cause::EnteredBeforeShownAfter => causes.entered_before_shown_after += 1,
+            Cause::PassedOver => causes.passed_over += 1,
+            Cause::NotAtBest => causes.not_at_best += 1,
+            Cause::OrderGone => causes.order_gone += 1,
+            Cause::AddTraded => self.book.adds_that_traded += 1,
+            Cause::Auction => {}
+        }
+        if self.mismatches.len() < self.mismatches_max {
+            self.mismatches.push(Mismatch { index: step.index, time_ns: step.time_ns, order_ref, instead, cause });
+        }
+    }
+
+    fn correct(&mut self, at: usize, queues: Queues) {
+        self.market.book = queues.book();
+        self.corrections.push((at, queues));
+    }
+
+    /// Counts what the book itself traded.
+    fn count_fills(&mut self) {
+        for fill in &self.recorder.fills {
+            self.book.trades += 1;
+            self.book.volume_lots += fill.size.get();
+        }
+    }
+
+    fn day_follows_book(&mut self) {
+        for fill in &self.recorder.fills {
+            self.day.trade_count += 1;
+            self.day.traded_lots += fill.size.get();
+            self.day.last_price = Some(fill.price);
+        }
+    }
+
+    fn plain(&mut self, at: usize, step: &Step) {
+        let applied = self.market.apply(step, &mut self.recorder);
+        self.book.orders_rested += u64::from(!rested(&applied).is_zero());
+        self.count_fills();
+        match applied {
+            Applied::Missing => self.book.orders_missing += 1,
+            Applied::Refused(_) => self.book.refused += 1,
+            Applied::Was(order) => {
+                if let Action::Delete { open: Some(open), .. } = step.action {
+                    self.book.open_sizes_differing += u64::from(open != order.open);
+                }
+            }
+            Applied::Placed(_) | Applied::Grew(_) | Applied::Uncrossed(_) | Applied::Nothing => {}
+        }
+        let rested_by_record = match step.action {
+            Action::Rest { order_ref, side, price, size, .. } => Some((order_ref, side, price, size)),
+            _ => None,
+        };
+        if let Some((order_ref, side, price, size)) = rested_by_record
+            && let Some(first) = self.recorder.fills.first()
+        {
+            let picked = first.maker.client_order_id.0;
+            let mut queues = Queues::before(&self.market.book, Some(order_ref), &self.recorder.fills);
+            queues.rest(step.index, order_ref, side, price, size);
+            self.mismatch(step, order_ref, Some(picked), Cause::AddTraded);
+            self.correct(at, queues);
+            return;
+        }
+        self.day_follows_book();
+        for fill in &self.recorder.fills {
+            self.tape.made(fill.price, fill.size);
+        }
+    }
+
+    /// The record says what an order has left. The book made all fills of an aggressor when it came, where such feeds tell of them one
+    /// by one; so it is right to have traded more by then, and stays so: to put back what it traded would put it behind others.
+    fn set_open(&mut self, step: &Step, open: SizeLots) {
+        let report = &mut self.tape.report;
+        report.statements += 1;
+        match self.market.apply(step, &mut self.recorder) {
+            Applied::Was(order) if order.open == open => report.statements_matched += 1,
+            Applied::Missing if open.is_zero() => report.statements_matched += 1,
+            Applied::Missing | Applied::Grew(_) => report.statements_outrun += 1,
+            Applied::Was(_) | Applied::Placed(_) | Applied::Refused(_) | Applied::Uncrossed(_) | Applied::Nothing => {
+                report.statements_corrected += 1;
+            }
+        }
+    }
+
+    fn sweep(&mut self, at: usize, step: &Step, aggressor: &Aggressor, recorded: &[RecordedFill]) {
+        let applied = self.market.apply(step, &mut self.recorder);
+        self.count_fills();
+        let fills_match = self.recorder.fills.len() == recorded.len()
+            && self.recorder.fills.iter().zip(recorded).all(|(ours, theirs)| {
+                (ours.maker.client_order_id.0, ours.price, ours.size) == (theirs.maker, theirs.price, theirs.size)
+            });
+        self.book.refused += u64::from(matches!(applied, Applied::Refused(_)));
+        let rest_matches = rested(&applied) == aggressor.rest;
+        let matches = fills_match && rest_matches;
+        let several = recorded.len() > 1;
+        let rests = !aggressor.rest.is_zero();
+        let report = &mut self.executions;
+        report.aggressors += 1;
+        report.aggressors_matched += u64::from(matches);
+        report.sweeps += u64::from(several);
+        report.sweeps_matched += u64::from(several && matches);
+        report.rests += u64::from(rests);
+        report.rests_matched += u64::from(rests && rest_matches);
+        self.book.orders_rested += u64::from(rests);
+        if matches {
+            report.in_matched_aggressors += recorded.len() as u64;
+            for fill in recorded {
+                self.count_execution(fill, true, true);
+            }
+            self.day_follows_book();
+            return;
+        }
+        let taker = match (&applied, self.recorder.fills.first()) {
+            (Applied::Refused(_), _) => None,
+            (_, Some(fill)) => Some(fill.taker.client_order_id.0),
+            (_, None) => aggressor.order_ref,
+        };
+        let queues = Queues::before(&self.market.book, taker, &self.recorder.fills);
+        self.one_by_one(at, step, aggressor, recorded, queues);
+    }
+
+    fn count_execution(&mut self, fill: &RecordedFill, at_best: bool, at_head: bool) {
+        let report = &mut self.executions;
+        match fill.origin {
+            Origin::Added => {
+                report.of_known_orders += 1;
+                report.at_best += u64::from(at_best);
+                report.at_head += u64::from(at_head);
+            }
+            Origin::MadeUp => {
+                report.of_made_up_orders += 1;
+                report.made_up_at_best += u64::from(at_best);
+                report.made_up_at_head += u64::from(at_head);
+            }
+        }
+    }
+
+    /// Asks for each execution on its own, and does what the record says before the next.
+    fn one_by_one(&mut self, at: usize, step: &Step, aggressor: &Aggressor, recorded: &[RecordedFill], mut queues: Queues) {
+        let side = aggressor.side.opposite();
+        for fill in recorded {
+            let at_best = queues.best(side) == Some(fill.price);
+            let mut asked = Market::new(AuctionReference::Middle);
+            asked.book = queues.book();
+            self.recorder.clear();
+            let alone =
+                Aggressor { order_ref: None, limit: fill.price, size: fill.size, rest: SizeLots::ZERO, ..aggressor.clone() };
+            asked.apply(&Step { action: Action::Sweep(alone), ..step.clone() }, &mut self.recorder);
+            let picked = self.recorder.fills.first().map(|first| (first.maker.client_order_id.0, first.size));
+            let at_head = at_best && picked == Some((fill.maker, fill.size));
+            self.count_execution(fill, at_best, at_head);
+            if !at_head {
+                let cause = match queues.find(fill.maker) {
+                    None => Cause::OrderGone,
+                    Some(order) if order.open < fill.size => Cause::OrderGone,
+                    Some(_) if !at_best => Cause::NotAtBest,
+                    Some(order) if queues.ahead(order).all(|ahead| ahead.client_order_id > order.client_order_id) => {
+                        Cause::EnteredBeforeShownAfter
+                    }
+                    Some(_) => Cause::PassedOver,
+                };
+                self.mismatch(step, fill.maker, picked.map(|(maker, _)| maker), cause);
+            }
+            queues.execute(fill);
+            self.day.trade_count += 1;
+            self.day.traded_lots += fill.size.get();
+            self.day.last_price = Some(fill.price);
+        }
+        if let Some(order_ref) = aggressor.order_ref
+            && !aggressor.rest.is_zero()
+        {
+            queues.rest(step.index, order_ref, aggressor.side, aggressor.limit, aggressor.rest);
+        }
+        self.correct(at, queues);
+    }
+
+    fn uncross(&mut self, at: usize, step: &Step, price: PriceTicks, size: SizeLots, recorded: &[RecordedPair]) {
+        let mut queues = Queues::of(&self.market.book);
+        let near_close = self.close.and_then(|close| self.market.book.auction(close)).map(|uncross| uncross.price.get());
+        let Applied::Uncrossed(uncross) = self.market.apply(step, &mut self.recorder) else { return };
+        let ours = &self.recorder.pairs;
+        let same_pair = |(ours, theirs): &(&(u64, u64, SizeLots), &RecordedPair)| **ours == (theirs.buy, theirs.sell, theirs.size);
+        let theirs_by_order = by_order(recorded.iter().map(|pair| (pair.buy, pair.sell, pair.size)));
+        let ours_by_order = by_order(ours.iter().copied());
+        let report = AuctionReport {
+            time_ns: step.time_ns,
+            recorded_price_ticks: price.get(),
+            recorded_lots: size.get(),
+            price_ticks: uncross.map(|uncross| uncross.price.get()),
+            price_near_close_ticks: near_close,
+            lots: ours.iter().map(|(_, _, size)| size.get()).sum(),
+            imbalance_lots: uncross.map_or(0, |uncross| uncross.imbalance_lots),
+            pairs: recorded.len() as u64,
+            pairs_matched: ours.iter().zip(recorded).filter(same_pair).count() as u64,
+            orders: theirs_by_order.len() as u64,
+            orders_matched: theirs_by_order.iter().filter(|(order, lots)| ours_by_order.get(order) == Some(lots)).count() as u64,
+        };
+        self.book.trades += ours.len() as u64;
+        self.book.volume_lots += report.lots;
+        let matches = report.matches() && theirs_by_order == ours_by_order;
+        self.day.trade_count += if matches { ours.len() as u64 } else { recorded.len() as u64 };
+        self.day.traded_lots += if matches { report.lots } else { report.recorded_lots };
+        self.day.last_price = Some(price);
+        self.auctions.push(report);
+        if !matches {
+            for pair in recorded {
+                for order_ref in [pair.buy, pair.sell] {
+                    if !queues.shrink(order_ref, pair.size) {
+                        self.book.orders_missing += 1;
+                    }
+                }
+            }
+            let first = recorded.first().map_or(0, |pair| pair.buy);
+            self.mismatch(step, first, None, Cause::Auction);
+            self.correct(at, queues);
+        }
+    }
+}
+
+/// Lots that each order traded; an order number is of one side only.
+fn by_order(pairs: impl Iterator<Item = (u64, u64, SizeLots)>) -> HashMap<u64, u64> {
+    let mut lots = HashMap::new();
+    for (buy, sell, size) in pairs {
+        *lots.entry(buy).or_default() += size.get();
+        *lots.entry(sell).or_default() += size.get();
+    }
+    lots
+}
+
+/// Levels, orders and hash of a book's sides, asks first.
+pub(crate) struct Ending {
+    pub(crate) levels: [Vec<(i64, u64)>; 2],
+    pub(crate) orders: [u64; 2],
+}
+
+pub(crate) fn ending(book: &OrderBook) -> Ending {
+    let mut orders = [0; 2];
+    let levels = [Side::Sell, Side::Buy].map(|side| {
+        let mut depth = Vec::new();
+        book.depth(side, usize::MAX, &mut depth);
+        orders[usize::from(side == Side::Buy)] = depth.iter().map(|level| u64::from(level.order_count)).sum();
+        depth.iter().map(|level| (level.price.get(), level.shown.get())).collect()
+    });
+    Ending { levels, orders }
+}

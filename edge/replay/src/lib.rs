@@ -1,0 +1,46 @@
+//! Real order flow run through our book as a matching engine, and the result held against what the exchange recorded.
+//!
+//! - [`run`] replays a file: for each recorded execution it reconstructs the incoming order that must have caused it, submits that to
+//!   [`walras_order_book::OrderBook`], which decides by its own rules whom it meets, and compares the fills with the recorded ones,
+//!   order by order; then auctions, and the exchange's own snapshots. The [`Report`] says what agrees, what does not and why.
+//! - [`venue::commands`] turns the same history into commands for a venue's engine: accounts, reserves, phases and all.
+//! - [`figures`] are what `make bench NAME=replay` records.
+//!
+//! *Deliberately absent*: readers of formats and any repair of what they say (`walras-market-history`); matching rules (`walras-order-book`):
+//! nothing here decides who trades with whom. Pacing: commands carry their time, who sends them waits.
+//!
+//! *Invariants*
+//! - What the book traded is never taken from the record. Where the two disagree it is counted, and the book then set to the record, so
+//!   that one disagreement does not cause another.
+//! - The timed run does the same steps by the same code as the compared one, and must trade the same.
+//! - A snapshot counts only in order and in a stated window: [`snapshots`].
+//!
+//! *Start reading* at [`plan`], then [`reconstruct`], then `drive`.
+//!
+//! *Sources*: the formats' documents named in `walras-market-history`; the rest is said by the data itself, and where so, it is said
+//! with the evidence.
+
+pub mod error;
+pub mod load;
+pub mod options;
+pub mod plan;
+pub mod reconstruct;
+pub mod report;
+pub mod snapshots;
+
+mod apply;
+mod drive;
+mod figures;
+mod quality;
+mod run;
+mod text;
+mod truth;
+pub mod venue;
+
+pub use error::ReplayError;
+pub use figures::{Figure, data_folder, figures};
+pub use load::{Loaded, Scale};
+pub use options::{Options, Progress, Stage};
+pub use quality::QualityReport;
+pub use report::*;
+pub use run::{run, run_loaded};

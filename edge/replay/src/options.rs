@@ -1,0 +1,62 @@
+//! What one may choose of a replay, and how it tells of its progress.
+
+use walras_market_history::{Format, PriceUnits};
+
+use crate::load::Scale;
+
+/// What one may choose. [`Options::default`] is right for every known file.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file's format; `None` to recognise it.
+    pub format: Option<Format>,
+    /// Tick and lot; `None` for the format's own, see [`Scale::of_format`].
+    pub scale: Option<Scale>,
+    /// Which of a file's instruments; `None` for the busiest.
+    pub instrument: Option<u32>,
+    /// Reference price of auctions; `None` for the exchange's rule, see [`crate::plan::AuctionReference`].
+    pub reference_price: Option<PriceUnits>,
+    /// How often the book alone is run and timed; zero to leave it out. The report gives the median.
+    pub timing_rounds: u32,
+    /// How many mismatches the report names one by one.
+    pub mismatches_named_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { format: None, scale: None, instrument: None, reference_price: None, timing_rounds: 9, mismatches_named_max: 64 }
+    }
+}
+
+/// What a replay is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading the file, in messages.
+    Reading,
+    /// Running the book and comparing, in steps.
+    Comparing,
+    /// Timing the book alone, in rounds.
+    Timing,
+}
+
+impl Stage {
+    /// As a progress bar calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Reading => "reading",
+            Stage::Comparing => "replaying",
+            Stage::Timing => "timing",
+        }
+    }
+}
+
+/// How far a replay has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Doing what.
+    pub stage: Stage,
+    /// How much of it.
+    pub done: u64,
+    /// Of how much, where known.
+    pub total: Option<u64>,
+}

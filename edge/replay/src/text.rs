@@ -1,0 +1,226 @@
+//! A report for people.
+
+use std::fmt::{Formatter, Result};
+
+use crate::report::{AuctionReport, BookReport, ExecutionReport, Report, TapeReport, percent};
+use crate::snapshots::SnapshotReport;
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn line(f: &mut Formatter<'_>, name: &str, value: impl std::fmt::Display) -> Result {
+    writeln!(f, "  {name:<34} {value}")
+}
+
+fn of(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "none".to_owned();
+    }
+    format!("{} of {} ({:.2} %)", grouped(part), grouped(whole), percent(part, whole))
+}
+
+pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
+    match &report.file {
+        Some(path) => writeln!(f, "{} ({})", path.display(), report.format)?,
+        None => writeln!(f, "{} history", report.format)?,
+    }
+    messages(report, f)?;
+    book(&report.book, f)?;
+    if let Some(executions) = &report.executions {
+        self::executions(executions, f)?;
+    }
+    for auction in &report.auctions {
+        self::auction(report, auction, f)?;
+    }
+    if let Some(snapshots) = &report.snapshots {
+        self::snapshots(snapshots, f)?;
+    }
+    if let Some(tape) = &report.tape {
+        self::tape(tape, f)?;
+    }
+    if let Some(workload) = &report.workload {
+        writeln!(f, "commands")?;
+        line(f, "commands that traded", grouped(workload.commands_with_trade))?;
+        let verdict = match workload.as_expected {
+            Some(true) => "equal to the expected one",
+            Some(false) => "NOT the expected one",
+            None => "not checked: no .expect file beside it",
+        };
+        line(f, "result", verdict)?;
+    }
+    if let Some(quality) = &report.quality {
+        writeln!(f, "market")?;
+        let spread = format!("mean {:.2} ticks, median {} ticks", quality.spread_mean_ticks, quality.spread_median_ticks);
+        line(f, "spread", spread)?;
+        let depth = format!("{:.0} bid, {:.0} offered lots (mean)", quality.bid_depth_mean_lots, quality.ask_depth_mean_lots);
+        line(f, "depth, best 5 levels", depth)?;
+    }
+    if let Some(timing) = &report.timing {
+        writeln!(f, "speed")?;
+        let ns = format!(
+            "{:.1} ns a message ({} messages, median of {})",
+            timing.ns_per_message,
+            grouped(timing.messages),
+            timing.rounds
+        );
+        line(f, "book alone", ns)?;
+    }
+    if !report.mismatches.is_empty() {
+        writeln!(f, "mismatches (first {})", report.mismatches.len())?;
+        for mismatch in &report.mismatches {
+            let instead = mismatch.instead.map_or(String::new(), |order| format!(", the book picks {order}"));
+            writeln!(f, "  message {}: order {}{instead} ({:?})", mismatch.index, mismatch.order_ref, mismatch.cause)?;
+        }
+    }
+    Ok(())
+}
+
+fn messages(report: &Report, f: &mut Formatter<'_>) -> Result {
+    let counts = &report.messages;
+    writeln!(f, "messages")?;
+    line(f, "in the file", grouped(report.file_messages))?;
+    if counts.events != report.file_messages {
+        line(f, "of the instrument", grouped(counts.events))?;
+    }
+    for (name, count) in [
+        ("adds", counts.adds),
+        ("reductions", counts.reduces),
+        ("deletions", counts.deletes),
+        ("moves and replacements", counts.replaces),
+        ("executions", counts.executions),
+        ("executions of hidden orders", counts.hidden_executions),
+        ("auction trades", counts.auction_trades),
+        ("anonymous trades", counts.tape_trades),
+        ("snapshots", counts.snapshots),
+        ("out of order", report.out_of_order),
+        ("left out, off tick or lot", report.left_out.off_scale),
+        ("left out, order unknown", report.left_out.unknown_order),
+    ] {
+        if count > 0 {
+            line(f, name, grouped(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn book(book: &BookReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "book")?;
+    line(f, "trades", grouped(book.trades))?;
+    line(f, "volume, lots", grouped(book.volume_lots))?;
+    line(f, "orders resting, most", grouped(book.resting_orders_max))?;
+    line(f, "orders resting, at the end", grouped(book.resting_orders_end))?;
+    for (name, count) in [
+        ("orders made up", book.orders_made_up),
+        ("adds that traded", book.adds_that_traded),
+        ("orders missing", book.orders_missing),
+        ("open sizes differing", book.open_sizes_differing),
+        ("orders refused", book.refused),
+        ("book set to the record", book.corrections),
+    ] {
+        if count > 0 {
+            line(f, name, grouped(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn executions(executions: &ExecutionReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "recorded executions against the book's choices")?;
+    line(f, "of orders the file added", of(executions.of_known_orders, executions.recorded))?;
+    if executions.of_made_up_orders > 0 {
+        let made_up = format!("{}, {} as the book picks", executions.of_made_up_orders, executions.made_up_at_head);
+        line(f, "of orders made up", made_up)?;
+    }
+    if executions.of_unknown_orders > 0 {
+        line(f, "of orders unknown", grouped(executions.of_unknown_orders))?;
+    }
+    line(f, "at the best price", of(executions.at_best, executions.of_known_orders))?;
+    line(f, "at the head of the queue", of(executions.at_head, executions.of_known_orders))?;
+    line(f, "aggressors filled as recorded", of(executions.aggressors_matched, executions.aggressors))?;
+    line(f, "  of several fills", of(executions.sweeps_matched, executions.sweeps))?;
+    line(f, "  leaving a rest as recorded", of(executions.rests_matched, executions.rests))?;
+    for (name, count) in [
+        ("entered before, shown after", executions.causes.entered_before_shown_after),
+        ("another order passed over", executions.causes.passed_over),
+        ("not at the best price", executions.causes.not_at_best),
+        ("order gone", executions.causes.order_gone),
+    ] {
+        if count > 0 {
+            line(f, &format!("mismatch: {name}"), grouped(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn auction(report: &Report, auction: &AuctionReport, f: &mut Formatter<'_>) -> Result {
+    let currency = |ticks: i64| {
+        let units = i128::from(ticks) * i128::from(report.units_per_tick);
+        let scale = i128::from(report.price_scale.max(1));
+        let decimals = usize::try_from(scale.ilog10()).unwrap_or(0);
+        format!("{}.{:0decimals$}", units / scale, units % scale)
+    };
+    let seconds = auction.time_ns / 1_000_000_000;
+    writeln!(f, "auction at {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
+    let recorded = format!("{} lots at {}", grouped(auction.recorded_lots), currency(auction.recorded_price_ticks));
+    line(f, "recorded", recorded)?;
+    let price = auction.price_ticks.map_or("no price".to_owned(), currency);
+    let verdict = if auction.matches() { "equal" } else { "NOT EQUAL" };
+    line(f, "by the book", format!("{} lots at {price}: {verdict}", grouped(auction.lots)))?;
+    line(f, "orders traded as recorded", of(auction.orders_matched, auction.orders))?;
+    line(f, "pairs as recorded", of(auction.pairs_matched, auction.pairs))
+}
+
+fn snapshots(snapshots: &SnapshotReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "exchange snapshots")?;
+    line(f, "reproduced", of(snapshots.reproduced, snapshots.total))?;
+    let kinds = format!(
+        "{} with levels, {} with an indicative price, {} empty",
+        grouped(snapshots.with_levels),
+        grouped(snapshots.with_indicative),
+        grouped(snapshots.empty)
+    );
+    line(f, "of which", kinds)?;
+    let found = format!(
+        "{} in their own second, {} up to 100 ms before, {} an interval late",
+        grouped(snapshots.in_own_second),
+        grouped(snapshots.in_skew),
+        grouped(snapshots.an_interval_late)
+    );
+    line(f, "found", found)?;
+    if snapshots.earliest_ms > 0 {
+        line(f, "found before their second", format!("by {} ms at most", grouped(snapshots.earliest_ms)))?;
+    }
+    for missed in snapshots.missed.iter().take(10) {
+        line(f, "missed", format!("line {}", missed.index))?;
+    }
+    Ok(())
+}
+
+fn tape(tape: &TapeReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "feed without executions")?;
+    line(f, "trades that the book made too", of(tape.trades_matched, tape.trades))?;
+    line(f, "trades of the book not reported", grouped(tape.trades_unreported))?;
+    line(f, "statements found true", of(tape.statements_matched, tape.statements))?;
+    line(f, "statements the book was ahead of", grouped(tape.statements_outrun))?;
+    line(f, "statements corrected to", grouped(tape.statements_corrected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"].map(str::to_owned));
+    }
+}
