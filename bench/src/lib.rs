@@ -26,6 +26,7 @@ pub mod peer;
 pub mod pipeline;
 pub mod plain;
 pub mod records;
+pub mod replay;
 pub mod report;
 pub mod sharing;
 pub mod statistics;
