@@ -253,6 +253,9 @@ impl<I: PriceIndex> Engine<I> {
                     None => fits = false,
                 }
             });
+            if state.exposures().map(|(_, exposure)| i128::from(exposure.net_lots)).sum::<i128>() != 0 {
+                return Err(RestoreError::Contradiction("positions: what was bought was not sold"));
+            }
             let crossed = book.best(Side::Buy).zip(book.best(Side::Sell)).is_some_and(|(bid, ask)| bid >= ask);
             fits &= !(crossed && state.phase == TradingPhase::Continuous);
         }

@@ -122,6 +122,7 @@ proptest! {
         let bytes = snapshot(&engine);
         let at = 12 + at.index(bytes.len() - 32 - 2 - 12);
         if let Ok(restored) = resealed(&bytes, at, &new) {
+            restored.check_invariants();
             let mut expected = bytes[..bytes.len() - 32].to_vec();
             expected[at..at + 2].copy_from_slice(&new);
             prop_assert_eq!(&snapshot(&restored)[..expected.len()], &expected[..], "one state has one encoding");

@@ -1,0 +1,68 @@
+//! What goes wrong in the safety phase.
+
+use walras_log_store::sim_disk::SimFaults;
+use walras_testkit::Choices;
+
+use crate::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
+use crate::network::Weather;
+
+/// One thing that goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// Power fails, comes back after a while.
+    PowerFailure,
+    /// The process is killed; the machine stays up.
+    Kill,
+    /// Operations of the disk fail from now on: power fails in one, a write, a sync.
+    Disk(SimFaults),
+    /// Only so many bytes more fit on the disk, for so long.
+    DiskFull { room_bytes: u64, for_ns: u64 },
+    /// The clock jumps.
+    ClockJump { by_ns: i64 },
+    /// The clock is set right.
+    ClockSetRight,
+    /// The network changes.
+    Network(Weather),
+    /// The disk gets so many times slower.
+    Slow { times: u64 },
+}
+
+/// How long until something goes wrong.
+pub(crate) fn pause_ns(c: &mut Choices<'_>) -> u64 {
+    if c.one_in(3) { c.within(1_000_000, 20_000_000) } else { c.within(20_000_000, 800_000_000) }
+}
+
+/// How long a machine or a process is down.
+pub(crate) fn downtime_ns(c: &mut Choices<'_>) -> u64 {
+    c.within(1_000_000, 400_000_000)
+}
+
+pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
+    match c.weighted(&[3, 3, 12, 3, 4, 1, 3, 2]) {
+        0 => Fault::PowerFailure,
+        1 => Fault::Kill,
+        2 => {
+            let mut due = |one_in: u64, within: u64| (c.below(one_in) == 0).then(|| c.below(within));
+            Fault::Disk(SimFaults { crash_in_ops: due(2, 40), sync_error_in: due(3, 10), write_error_in: due(4, 10) })
+        }
+        3 => Fault::DiskFull { room_bytes: c.below(30_000), for_ns: c.within(50_000_000, 2_000_000_000) },
+        4 => {
+            let most = c.pick(&[1_000, 100_000_000, BEHIND_NS_MAX as u64, 3_000_000_000, AHEAD_NS_MAX as u64]);
+            let by_ns = c.below(most) as i64;
+            Fault::ClockJump { by_ns: if c.below(2) == 0 { by_ns } else { -by_ns } }
+        }
+        5 => Fault::ClockSetRight,
+        6 => Fault::Network(Weather::foul(c)),
+        _ => Fault::Slow { times: c.pick(&[1, 1, 10, 100]) },
+    }
+}
+
+/// Faults that strike a recovery, now and then.
+pub(crate) fn draw_for_recovery(c: &mut Choices<'_>) -> Option<SimFaults> {
+    if !c.one_in(4) {
+        return None;
+    }
+    let crash_in_ops = (c.below(3) > 0).then(|| c.below(12));
+    let sync_error_in = (c.below(4) == 0).then(|| c.below(4));
+    Some(SimFaults { crash_in_ops, sync_error_in, write_error_in: None })
+}

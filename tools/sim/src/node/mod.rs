@@ -1,0 +1,8 @@
+//! The node: the product's state machines, and in place of its threads and sockets a few timers.
+
+mod keeper;
+mod process;
+mod start;
+
+pub(crate) use process::{Effect, NodeTimer, Process, Released};
+pub(crate) use start::{StartFrom, Started, log_dir, log_options};

@@ -1,0 +1,192 @@
+//! Writes the seeds of the fuzz targets, a few small inputs each from which a fuzzer and the smoke tests set out:
+//! `cargo run -p walras-testkit --example make_seeds`. Everything in them is made up, by fixed random numbers or by hand.
+#![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it can not write")]
+
+use std::path::{Path, PathBuf};
+
+use walras_engine::Engine;
+use walras_log_store::SnapshotStore;
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
+use walras_market_data::MarketData;
+use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
+use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
+use walras_testkit::commands::{self, Range};
+use walras_testkit::{Choices, Random};
+use walras_types::{LogIndex, Side, TimeNs};
+use walras_wire::{Event, encode_command, encode_event};
+
+const HASH_BYTES: usize = 32;
+
+fn put(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// An engine and its market data after some commands, and every command and event on the way.
+fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire::Command, &[Event])) -> (Engine, MarketData) {
+    let c = &mut Choices::of_seed(seed);
+    let (mut engine, mut market, mut time) = (Engine::new(), MarketData::new(), TimeNs(1_000));
+    let mut queue = commands::opening(c, range);
+    for _ in 0..count {
+        queue.push(commands::command(c, range, time));
+    }
+    for command in queue {
+        time = TimeNs(time.0 + c.below(4));
+        let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
+        engine.apply(log_index, time, &command, &mut events);
+        market.on_entry(log_index, time).unwrap();
+        for event in &events {
+            market.on_event(log_index, time, event).unwrap();
+        }
+        see(&command, &events);
+    }
+    (engine, market)
+}
+
+fn wire() {
+    let (mut kinds, mut event_kinds) = (Vec::new(), Vec::new());
+    for seed in 0..40 {
+        let range = if seed % 4 == 0 { Range::Wild } else { Range::Near };
+        let _ = play(seed, range, 150, |command, events| {
+            let mut bytes = Vec::new();
+            encode_command(command, &mut bytes);
+            // One of each tag and length: every optional field is once there and once not.
+            if !kinds.contains(&(bytes[0], bytes.len())) {
+                kinds.push((bytes[0], bytes.len()));
+                put("wire_command", &format!("{:02}-{}", bytes[0], bytes.len()), &bytes);
+            }
+            for event in events {
+                let mut bytes = Vec::new();
+                encode_event(event, &mut bytes);
+                if !event_kinds.contains(&(bytes[0], bytes.len())) {
+                    event_kinds.push((bytes[0], bytes.len()));
+                    put("wire_event", &format!("{:02}-{}", bytes[0], bytes.len()), &bytes);
+                }
+            }
+        });
+    }
+}
+
+fn states() {
+    for (seed, count) in [(1, 0), (2, 40), (3, 90)] {
+        let (engine, market) = play(seed, Range::Near, count, |_, _| ());
+        let mut bytes = Vec::new();
+        engine.snapshot(&mut bytes);
+        put("engine_restore", &format!("after-{count}"), &bytes[..bytes.len() - HASH_BYTES]);
+        bytes.clear();
+        market.snapshot(&mut bytes);
+        put("market_data_restore", &format!("after-{count}"), &bytes);
+    }
+}
+
+fn random_bytes() {
+    for (target, lens) in [("engine_apply", [120, 400, 900]), ("order_book", [80, 300, 900])] {
+        for (seed, len) in (0..).zip(lens) {
+            let mut bytes = vec![0; len];
+            Random::new(seed).fill(&mut bytes);
+            put(target, &format!("random-{len}"), &bytes);
+        }
+    }
+}
+
+fn histories() {
+    put(
+        "history_lobster",
+        "lines",
+        b"34200.004241176,1,16113575,18,5853300,1\n34200.1,4,16113575,8,5853300,1\n34201,3,16113575,10,5853300,1\n\
+        34202.5,5,0,100,5853400,-1\n34203,7,0,0,-1,-1\n",
+    );
+    let mut itch = ItchWriter::new(Vec::new());
+    let symbol = *b"TEST    ";
+    let bodies = [
+        ItchBody::System { code: b'O' },
+        ItchBody::TradingAction { symbol, state: b'T', reserved: b' ', reason: *b"    " },
+        ItchBody::Add { order_ref: 7, side: Side::Buy, shares: 100, symbol, price: 1_000_000, attribution: None },
+        ItchBody::Add { order_ref: 8, side: Side::Sell, shares: 50, symbol, price: 1_000_100, attribution: Some(*b"ABCD") },
+        ItchBody::Execute { order_ref: 7, shares: 10, match_number: 1 },
+        ItchBody::ExecuteAtPrice { order_ref: 8, shares: 5, match_number: 2, printable: true, price: 1_000_050 },
+        ItchBody::Cancel { order_ref: 7, shares: 20 },
+        ItchBody::Replace { old_ref: 7, new_ref: 9, shares: 30, price: 999_900 },
+        ItchBody::Delete { order_ref: 9 },
+        ItchBody::Trade { order_ref: 0, side: Side::Buy, shares: 5, symbol, price: 1_000_000, match_number: 3 },
+        ItchBody::Cross { shares: 900, symbol, price: 1_000_000, match_number: 4, cross_type: b'O' },
+    ];
+    for (time_ns, body) in (1_000..).zip(bodies) {
+        itch.write(&ItchMessage { header: ItchHeader { locate: 1, tracking: 0, time_ns }, body }).unwrap();
+    }
+    put("history_itch", "one-of-each", &itch.finish().unwrap());
+    let mut sse = String::from(
+        "//SecurityIDSource=101 MsgType=192 MsgLen=64 SecurityID=600000 ChannelNo=6 ApplSeqNum=12 TradingPhase=0 OrderNo=370 \
+         Price=1800320 OrderQty=100000 OrdType=65 Side=66 TransactTime=9242431 resv= BizIndex=567\r\n",
+    );
+    sse += "//SecurityIDSource=101 MsgType=111 MsgLen=336 SecurityID=600000 ChannelNo=0 ApplSeqNum=0 TradingPhase=2 NumTrades=3 \
+            TotalVolumeTrade=300 TotalValueTrade=9 PrevClosePx=10 LastPx=0 OpenPx=0 HighPx=0 LowPx=0 BidWeightPx=1 BidWeightSize=2 \
+            AskWeightPx=3 AskWeightSize=4 DataTimeStamp=91532";
+    for side in ["Bid", "Ask"] {
+        for level in 0..10 {
+            sse += &format!(" {side}Level[{level}].Price={} {side}Level[{level}].Qty=5", 100 + level);
+        }
+    }
+    sse += " TradingPhaseCodePack=69 resv=\n";
+    put("history_sse", "order-and-snapshot", sse.as_bytes());
+    let log = "1430438404518 order_created {\"price\": \"236.47\", \"amount\": \"2.00000000\", \"datetime\": \"1430438404\", \"id\": 1, \
+               \"order_type\": 0}\n1430442721068 trade {\"price\": 236.28999999999999, \"amount\": 9.9999999999999995e-07, \"id\": 8}\n\
+               1430438405885 order_book {\"bids\": [[\"236.47\", \"1.78855669\"]], \"asks\": []}\n";
+    put("history_bitstamp_log", "order-trade-book", log.as_bytes());
+    let orders = "id,timestamp,exchange.timestamp,price,volume,action,direction\n7,1430438404637,1430438340000,236.47,0,deleted,ask\n\
+                  8,1430438404637,1430438340000,1.5,100000000,created,bid\n";
+    put("history_bitstamp_orders", "two", orders.as_bytes());
+    let ops = [
+        WorkloadOp::Limit { side: Side::Buy, price_ticks: 100, size_lots: 5 },
+        WorkloadOp::Immediate { side: Side::Sell, price_ticks: 99, size_lots: 2 },
+        WorkloadOp::Move { price_ticks: 101 },
+        WorkloadOp::Reduce { size_lots: 1 },
+        WorkloadOp::Cancel,
+    ];
+    let commands = ops.map(|op| WorkloadCommand { user: 3, order_id: 1, op }.encode());
+    put("history_workload", "one-of-each", &commands.concat());
+}
+
+fn files() {
+    // Which file, how it is changed, where, to what: see the target.
+    for (name, bytes) in [
+        ("untouched", &[0, 0, 0][..]),
+        ("identity", &[0, 0, 1, 12, 0, 0, 0, 0, 0, 0, 0, 255, 0]),
+        ("first-segment", &[1, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 1, 0]),
+        ("second-segment", &[2, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 1, 0]),
+        ("cut", &[2, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 1, 8]),
+        ("longer", &[2, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 9]),
+        ("another-file", &[1, 2, b'W', b'A', b'L', b'R', b'A', b'S']),
+    ] {
+        put("log_recovery", name, bytes);
+    }
+    let disk = SimDisk::new(2, SimDiskConfig::default());
+    let mut store = SnapshotStore::open(disk.clone(), &PathBuf::from("/snapshots"), 7).unwrap();
+    store.write(LogIndex(9), b"the state after nine").unwrap();
+    put("snapshot_store", "sound", &disk.bytes_of(&disk.paths()[0]).unwrap());
+    put("snapshot_store", "header-only", &disk.bytes_of(&disk.paths()[0]).unwrap()[..48]);
+}
+
+fn requests() {
+    put("gateway_request", "good-hmac", &[0, 0, 0, 1]);
+    put("gateway_request", "good-ed25519", &[1, 0, 0, 1]);
+    put("gateway_request", "other-key", b"\x00\x01\x00\x05hm_ab\x00\x01");
+    put("gateway_request", "other-stamp", b"\x00\x01\x01\x0d1000000000000\x00\x01");
+    put("gateway_request", "token", b"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x16hm_ab.AAECAwQFBgcICQoLDA0ODw");
+    for text in ["30711.25", "0.00000001", "1e3", "340282366920938463463374607431768211455", "007", "."] {
+        let mut bytes = vec![1, 2, 1, 8, 8, 2, 8];
+        bytes.extend_from_slice(&[9; 16]);
+        bytes.extend_from_slice(text.as_bytes());
+        put("gateway_decimal", &text.replace('.', "-"), &bytes);
+    }
+}
+
+fn main() {
+    wire();
+    states();
+    random_bytes();
+    histories();
+    files();
+    requests();
+}

@@ -1,0 +1,163 @@
+//! The replicated state machine: any commands, any snapshot.
+
+use walras_engine::Engine;
+use walras_market_data::MarketData;
+use walras_order_book::Art;
+use walras_types::{LogIndex, Side, TimeNs};
+use walras_wire::{Command, Event};
+
+use crate::Choices;
+use crate::commands::{self, Range};
+
+/// Most commands of one input: state grows with each, and checking it all after each is quadratic.
+const COMMANDS_MAX: usize = 400;
+
+/// Commands made of the bytes, applied to an engine over each price index; market data listens. Everything is checked after each.
+pub fn apply(bytes: &[u8]) {
+    let c = &mut Choices::of_bytes(bytes);
+    let range = c.pick(&[Range::Near, Range::Near, Range::Near, Range::Wild]);
+    let mut venue = Venue::new(Engine::new(), Engine::with_hash_seed(c.any()));
+    if c.below(8) < 7 {
+        for command in commands::opening(c, range) {
+            venue.apply(&command);
+        }
+    }
+    for _ in 0..COMMANDS_MAX {
+        if c.is_spent() {
+            break;
+        }
+        match c.weighted(&[40, 12, 2, 1]) {
+            0 => {}
+            1 => venue.advance(c.within(1, 20)),
+            2 => venue.advance(1 << c.below(50)),
+            _ => venue.restart(c.any()),
+        }
+        let command = commands::command(c, range, venue.ladder.time());
+        venue.apply(&command);
+    }
+    venue.restart(1);
+}
+
+/// A snapshot: the bytes as they are, and again with the hash that makes them whole, so that what lies behind the hash is reached.
+pub fn restore(bytes: &[u8]) {
+    restore_whole(bytes);
+    let mut whole = bytes.to_vec();
+    whole.extend_from_slice(blake3::hash(bytes).as_bytes());
+    restore_whole(&whole);
+}
+
+fn restore_whole(bytes: &[u8]) {
+    let Ok(ladder) = Engine::restore(bytes) else { return };
+    ladder.check_invariants();
+    let mut again = Vec::new();
+    ladder.snapshot(&mut again);
+    assert!(again == bytes, "one state has one encoding");
+    let art = Engine::<Art>::restore_with_hash_seed(bytes, 3).expect("what restores over one index restores over the other");
+    let mut venue = Venue::without_market_data(ladder, art);
+    // Whatever restores must go on: a few commands that touch most of it.
+    let c = &mut Choices::of_seed(u64::from(bytes.len() as u32));
+    for _ in 0..24 {
+        venue.advance(c.below(50));
+        let command = commands::command(c, Range::Near, venue.ladder.time());
+        venue.apply(&command);
+    }
+}
+
+/// A snapshot of market data.
+pub fn market_data_restore(bytes: &[u8]) {
+    let Ok(market) = MarketData::restore(bytes) else { return };
+    market.check_invariants();
+    let mut again = Vec::new();
+    market.snapshot(&mut again);
+    assert!(again == bytes, "one state has one encoding");
+}
+
+/// Two engines that must not differ, and who listens to them.
+struct Venue {
+    ladder: Engine,
+    art: Engine<Art>,
+    market: Option<MarketData>,
+    time: TimeNs,
+    events: Vec<Event>,
+    events_of_art: Vec<Event>,
+    /// The snapshot after the last entry.
+    state: Vec<u8>,
+}
+
+impl Venue {
+    fn new(ladder: Engine, art: Engine<Art>) -> Self {
+        Self { market: Some(MarketData::new()), ..Self::without_market_data(ladder, art) }
+    }
+
+    fn without_market_data(ladder: Engine, art: Engine<Art>) -> Self {
+        let time = ladder.time();
+        let mut state = Vec::new();
+        ladder.snapshot(&mut state);
+        Self { ladder, art, market: None, time, events: Vec::new(), events_of_art: Vec::new(), state }
+    }
+
+    fn advance(&mut self, by_ns: u64) {
+        self.time = TimeNs(self.time.0.saturating_add(by_ns));
+    }
+
+    fn apply(&mut self, command: &Command) {
+        let log_index = self.ladder.last_applied().next();
+        let before = std::mem::take(&mut self.state);
+        self.events.clear();
+        self.events_of_art.clear();
+        self.ladder.apply(log_index, self.time, command, &mut self.events);
+        self.art.apply(log_index, self.time, command, &mut self.events_of_art);
+        assert_eq!(self.events, self.events_of_art, "what {command:?} does depends on the price index");
+        self.ladder.check_invariants();
+        self.art.check_invariants();
+        self.ladder.snapshot(&mut self.state);
+        if let [Event::Rejected(_)] = self.events[..] {
+            assert!(lasting(&before) == lasting(&self.state), "{command:?} was rejected and changed something");
+        }
+        self.listen(log_index, command);
+    }
+
+    fn listen(&mut self, log_index: LogIndex, command: &Command) {
+        let Some(market) = &mut self.market else { return };
+        market.on_entry(log_index, self.time).expect("entries come in order");
+        for event in &self.events {
+            if let Err(error) = market.on_event(log_index, self.time, event) {
+                panic!("{error}: {command:?} gave {:?}", self.events);
+            }
+        }
+        market.check_invariants();
+        for view in self.ladder.instruments() {
+            let instrument = view.spec.instrument;
+            let feed = market.instrument(instrument).expect("market data knows every instrument");
+            for side in Side::BOTH {
+                let mut depth = Vec::new();
+                self.ladder.depth(instrument, side, usize::MAX, &mut depth);
+                let theirs = depth.iter().map(|level| (level.price, level.shown, level.order_count));
+                let ours = feed.book().levels(side).map(|level| (level.price, level.shown, level.order_count));
+                assert!(ours.eq(theirs), "market data shows another book than the engine's {depth:?} after {command:?}");
+            }
+        }
+    }
+
+    /// Saves everything, forgets it and restores it: each engine from the other one's bytes.
+    fn restart(&mut self, hash_seed: u64) {
+        let (mut ladder, mut art) = (Vec::new(), Vec::new());
+        self.ladder.snapshot(&mut ladder);
+        self.art.snapshot(&mut art);
+        assert!(ladder == art, "the snapshot depends on the price index");
+        self.ladder = Engine::restore_with_hash_seed(&art, hash_seed).expect("a saved state restores");
+        self.art = Engine::restore_with_hash_seed(&ladder, !hash_seed).expect("a saved state restores");
+        if let Some(market) = &mut self.market {
+            let mut bytes = Vec::new();
+            market.snapshot(&mut bytes);
+            *market = MarketData::restore(&bytes).expect("saved market data restores");
+        }
+    }
+}
+
+/// What of a snapshot does not move with every entry: without magic, versions, index and time, and without the hash of it all.
+fn lasting(snapshot: &[u8]) -> &[u8] {
+    const HEADER_BYTES: usize = 8 + 2 + 2 + 8 + 8;
+    const HASH_BYTES: usize = 32;
+    &snapshot[HEADER_BYTES..snapshot.len() - HASH_BYTES]
+}
