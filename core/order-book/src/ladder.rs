@@ -190,9 +190,24 @@ impl Ladder {
         }
     }
 
-    /// Finds the best rank after the level that had it went.
-    #[inline(never)]
+    /// Finds the best rank after the level that had it went. Most often the next one is in the same word of the bitmap.
+    #[inline]
     fn best_is_gone(&mut self) {
+        let place = place_of(self.best);
+        let worse = self.words[place / 64] & ((1 << (place % 64)) - 1);
+        if worse != 0 && self.far.is_empty() && self.in_window(self.best) {
+            let step = (place % 64) as i64 - i64::from(worse.ilog2());
+            // Not if going down crosses the window's lowest rank: below it the ring holds the highest.
+            if self.best.0 - self.base >= step {
+                self.best.0 -= step;
+                return;
+            }
+        }
+        self.find_best();
+    }
+
+    #[inline(never)]
+    fn find_best(&mut self) {
         let worse = self.next_worse(self.best);
         self.best = worse;
         if worse != Rank::BOTTOM && !self.in_window(worse) {
