@@ -33,6 +33,10 @@ sanitizer=${SANITIZER:-address}
 failed=()
 for target in "${targets[@]}"; do
     mkdir -p "corpus/$target"
+    if ! cargo +nightly fuzz build --fuzz-dir . -s "$sanitizer" "$target"; then
+        echo "fuzz: $target does not build; see above" >&2
+        exit 1
+    fi
     echo "fuzz: $target, $seconds s"
     if ! cargo +nightly fuzz run --fuzz-dir . -s "$sanitizer" "$target" "corpus/$target" "seeds/$target" -- \
         -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=0; then
