@@ -10,7 +10,7 @@ LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
 WALRAS := target/release/walras
 
-.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test bench bench-peers fuzz clean
+.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test bench fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -49,6 +49,9 @@ web-test: web ## the page's own tests
 
 bench: ## measure: make bench NAME=order-book|engine|replay|all
 	./bench/run.sh $(NAME)
+
+sim: ## simulate a venue with faults: make sim SEEDS=1000
+	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}
 
 fuzz: ## fuzz every decoder and apply: make fuzz SECONDS_EACH=60
 	./tools/fuzz/run.sh $${SECONDS_EACH:-60}
