@@ -25,7 +25,7 @@ use crate::access::AccessError;
 use crate::config;
 use crate::json::Refusal;
 use crate::node::Node;
-use crate::runtime::{DemoStatus, VenueHandle};
+use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
 
 /// Why the demo did not start.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,14 @@ pub enum DemoError {
         step: &'static str,
         /// Why not.
         reason: RejectReason,
+    },
+    /// A step of the preparation has no outcome.
+    #[error("could not {step}: {why}")]
+    NoOutcome {
+        /// What was being done.
+        step: &'static str,
+        /// Why not.
+        why: NoOutcome,
     },
     /// A key could not be kept.
     #[error("the demo's key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]

@@ -57,7 +57,7 @@ pub struct Scenario {
 
 fn apply(venue: &VenueHandle, step: &'static str, command: Command) -> Result<Outcome, DemoError> {
     let refused = |reason| DemoError::Refused { step, reason };
-    let outcome = venue.command_blocking(command).map_err(refused)?;
+    let outcome = venue.command_blocking(command).map_err(|why| DemoError::NoOutcome { step, why })?;
     match outcome.rejected() {
         Some(reason) => Err(refused(reason)),
         None => Ok(outcome),

@@ -16,7 +16,7 @@ use super::scenario::{Scenario, cents};
 use super::translate::{Sent, Translator};
 use super::{DemoError, StopSignal};
 use crate::progress::Slow;
-use crate::runtime::{Outcome, Storage, VenueHandle};
+use crate::runtime::{Answer, NoOutcome, Outcome, Storage, VenueHandle};
 
 /// Length of a generated stream before the next one, with another seed.
 const SYNTHETIC_NS: u64 = 3_600_000_000_000;
@@ -200,7 +200,7 @@ pub(super) struct Stream {
     speed: Speed,
     bookmark: PathBuf,
     /// Answers that were not looked at yet, each with the order that should be filled by then.
-    outstanding: VecDeque<(oneshot::Receiver<Result<Outcome, RejectReason>>, CancelOrder)>,
+    outstanding: VecDeque<(Answer, CancelOrder)>,
 }
 
 impl Stream {
@@ -338,10 +338,10 @@ impl Stream {
             let order = *order;
             let outcome = match answer.try_recv() {
                 Ok(outcome) => outcome,
-                Err(oneshot::error::TryRecvError::Closed) => Err(RejectReason::VenueNotReady),
+                Err(oneshot::error::TryRecvError::Closed) => Err(NoOutcome::GONE),
                 Err(oneshot::error::TryRecvError::Empty) if self.outstanding.len() > most => {
                     let Some((answer, _)) = self.outstanding.pop_front() else { return Ok(()) };
-                    let outcome = answer.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady));
+                    let outcome = answer.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
                     self.cancel_unless_filled(outcome, order)?;
                     continue;
                 }
@@ -353,7 +353,7 @@ impl Stream {
         Ok(())
     }
 
-    fn cancel_unless_filled(&self, outcome: Result<Outcome, RejectReason>, order: CancelOrder) -> Result<(), RejectReason> {
+    fn cancel_unless_filled(&self, outcome: Result<Outcome, NoOutcome>, order: CancelOrder) -> Result<(), RejectReason> {
         let is_filled = match outcome {
             Ok(outcome) => outcome.events.iter().any(|event| match event {
                 Event::Traded(t) => {
@@ -361,7 +361,7 @@ impl Stream {
                 }
                 _ => false,
             }),
-            Err(RejectReason::VenueNotReady) => return Err(RejectReason::VenueNotReady),
+            Err(why) if why.reason() == RejectReason::VenueNotReady => return Err(RejectReason::VenueNotReady),
             Err(_) => false,
         };
         if is_filled { Ok(()) } else { self.venue.send_blocking(Command::CancelOrder(order)) }

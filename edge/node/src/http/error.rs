@@ -6,6 +6,7 @@ use serde_json::json;
 use walras_types::RejectReason;
 
 use crate::json::{Refusal, views};
+use crate::runtime::NoOutcome;
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,12 @@ impl ApiError {
 impl From<RejectReason> for ApiError {
     fn from(reason: RejectReason) -> Self {
         Self { refusal: reason.into(), status: None }
+    }
+}
+
+impl From<NoOutcome> for ApiError {
+    fn from(why: NoOutcome) -> Self {
+        Refusal::from(why).into()
     }
 }
 

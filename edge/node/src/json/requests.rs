@@ -16,6 +16,7 @@ use walras_wire::{
 use super::names;
 use super::outcome::Subject;
 use super::scale::{AssetScale, Catalog, InstrumentScale};
+use crate::runtime::NoOutcome;
 
 /// A refusal with what exactly was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,15 @@ pub struct Refusal {
 impl From<RejectReason> for Refusal {
     fn from(reason: RejectReason) -> Self {
         Self { reason, detail: None }
+    }
+}
+
+impl From<NoOutcome> for Refusal {
+    fn from(why: NoOutcome) -> Self {
+        match why {
+            NoOutcome::Refused(reason) => reason.into(),
+            NoOutcome::InDoubt(reason) => Self::new(reason, NoOutcome::IN_DOUBT),
+        }
     }
 }
 

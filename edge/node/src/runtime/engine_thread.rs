@@ -16,7 +16,7 @@ use super::fills::Fills;
 use super::log_thread::{LogDone, LogJob};
 use super::recovery::{SnapshotJob, encode_snapshot};
 use super::status::{Status, Storage};
-use super::{Inbound, Outcome, Queues, Reply, Request, View, now};
+use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View, now};
 use crate::json::{Catalog, SharedCatalog};
 
 /// Commands taken from the queue before reads and the log get their turn.
@@ -112,6 +112,8 @@ pub(super) struct EngineThread {
     pub(super) status: Status,
     pub(super) pace: Pace,
     pub(super) commands_max: usize,
+    /// Commands in the batch last given to the log.
+    pub(super) in_log: usize,
 }
 
 impl EngineThread {
@@ -135,14 +137,17 @@ impl EngineThread {
                         self.apply_durable();
                         next_tick = Instant::now() + self.pace.tick_every;
                     }
-                    Ok(LogDone::Failed(batch)) => {
-                        self.status.set_storage(Storage::Full);
-                        self.sequencer.on_log_failed(|reply| refuse(reply, RejectReason::StorageFull));
+                    Ok(LogDone::Undone(batch)) => {
+                        self.log_failed(0, RejectReason::StorageFull);
+                        spare = batch;
+                    }
+                    Ok(LogDone::InDoubt(batch)) => {
+                        self.log_failed(batch.ends.len(), RejectReason::StorageFull);
                         spare = batch;
                     }
                     Err(_) => {
                         error!("the log's thread is gone: stopping");
-                        self.sequencer.on_log_failed(|reply| refuse(reply, RejectReason::VenueNotReady));
+                        self.log_failed(self.in_log, RejectReason::VenueNotReady);
                         break;
                     }
                 },
@@ -199,15 +204,28 @@ impl EngineThread {
 
     fn submit(&mut self, command: Command, reply: Option<Reply>) {
         if let Err(walras_sequencer::Refused(reply)) = self.sequencer.submit(now(), command, reply) {
-            refuse(reply, RejectReason::Overloaded);
+            answer(reply, NoOutcome::Refused(RejectReason::Overloaded));
         }
     }
 
     fn give_log(&mut self, spare: Batch) {
         if let Some(batch) = self.sequencer.next_batch(spare) {
+            self.in_log = batch.ends.len();
             // A log that is gone shows on its other channel.
             let _ = self.log.send(LogJob::Write(batch));
         }
+    }
+
+    /// Answers everybody whose command is not durable. The first `in_doubt`, the batch that was with the log, may be in it all the same;
+    /// those behind were never written.
+    fn log_failed(&mut self, in_doubt: usize, reason: RejectReason) {
+        self.status.set_storage(Storage::Full);
+        let mut left = in_doubt;
+        self.sequencer.on_log_failed(|reply| {
+            let why = if left > 0 { NoOutcome::InDoubt(reason) } else { NoOutcome::Refused(reason) };
+            left = left.saturating_sub(1);
+            answer(reply, why);
+        });
     }
 
     fn apply_durable(&mut self) {
@@ -277,8 +295,8 @@ impl EngineThread {
     }
 }
 
-fn refuse(reply: Option<Reply>, reason: RejectReason) {
+fn answer(reply: Option<Reply>, why: NoOutcome) {
     if let Some(reply) = reply {
-        let _ = reply.send(Err(reason));
+        let _ = reply.send(Err(why));
     }
 }

@@ -33,8 +33,11 @@ pub(super) enum LogJob {
 pub(super) enum LogDone {
     /// It is durable. The batch comes back for its memory.
     Durable(Batch),
-    /// It was not made durable.
-    Failed(Batch),
+    /// It is not in the log, and never will be.
+    Undone(Batch),
+    /// Nobody knows: part or all of it may be on the disk until the log has been opened again and it was cut off. A crash before that
+    /// brings it back.
+    InDoubt(Batch),
 }
 
 /// The log and how to open it again: after a failed write it takes no more until it has been read anew.
@@ -97,9 +100,15 @@ impl<D: Disk> LogKeeper<D> {
     fn write_or_undo(&mut self, batch: Batch) -> LogDone {
         let begun = Instant::now();
         if begun < self.retry_at {
-            return LogDone::Failed(batch);
+            // Nothing of it was written; a batch in doubt before it was answered as such.
+            return LogDone::Undone(batch);
         }
-        match self.write(&batch) {
+        let written = match self.log.is_none().then(|| self.reopen()) {
+            // Nothing of this batch was begun.
+            Some(Err(e)) => Err((e, false)),
+            Some(Ok(())) | None => self.write(&batch).map_err(|e| (e, true)),
+        };
+        match written {
             Ok(()) => {
                 self.acknowledged = batch.last();
                 if std::mem::take(&mut self.is_failing) {
@@ -108,28 +117,25 @@ impl<D: Disk> LogKeeper<D> {
                 self.prepare_next_segment();
                 LogDone::Durable(batch)
             }
-            Err(e) => {
+            Err((e, was_begun)) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
                     error!("the log can not be written, so commands are refused until it can: {e}");
                 }
-                // Whatever reached the disk of this batch must not be there when somebody reads the log: its senders are told that
-                // it was refused. If it can not be undone now it is before the next batch is written.
+                // Whatever reached the disk of this batch must not be there when somebody reads the log, or its senders can not be
+                // told that it was refused. If it can not be undone now it is before the next batch is written.
                 self.log = None;
-                let _ = self.reopen();
+                let in_doubt = was_begun && self.reopen().inspect_err(|e| error!("the log can not be opened again: {e}")).is_err();
                 let took = begun.elapsed();
                 if took > DEAR {
                     self.retry_at = Instant::now() + (took * 10).min(RETRY_MAX);
                 }
-                LogDone::Failed(batch)
+                if in_doubt { LogDone::InDoubt(batch) } else { LogDone::Undone(batch) }
             }
         }
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), LogError> {
-        if self.log.is_none() {
-            self.reopen()?;
-        }
-        let log = self.log.as_mut().expect("it was opened just now");
+        let log = self.log.as_mut().expect("the caller opened it");
         for entry in batch.entries() {
             log.append(entry)?;
         }

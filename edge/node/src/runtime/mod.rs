@@ -52,8 +52,45 @@ impl Outcome {
     }
 }
 
+/// Why a command has no outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoOutcome {
+    /// It is not in the log and never will be.
+    #[error("{0}")]
+    Refused(RejectReason),
+    /// It may be in the log, for this reason nobody knows: a crash before the log is whole again can bring it back.
+    #[error("{reason} {detail}", reason = .0, detail = NoOutcome::IN_DOUBT)]
+    InDoubt(RejectReason),
+}
+
+impl NoOutcome {
+    /// What somebody whose command is in doubt is told.
+    pub const IN_DOUBT: &str = "The outcome of this command is unknown: it was being written and may yet take effect. Before sending it \
+        again, wait until /v1/status shows storage \"ok\", then look for its client_order_id in GET /v1/orders and GET /v1/fills (an \
+        operator's command: for what it would have changed).";
+
+    /// Its reason.
+    #[must_use]
+    pub fn reason(self) -> RejectReason {
+        let (Self::Refused(reason) | Self::InDoubt(reason)) = self;
+        reason
+    }
+
+    /// Nobody is left to answer: whether the command reached the log is unknown.
+    pub(crate) const GONE: Self = Self::InDoubt(RejectReason::VenueNotReady);
+}
+
+impl From<RejectReason> for NoOutcome {
+    fn from(reason: RejectReason) -> Self {
+        Self::Refused(reason)
+    }
+}
+
 /// Who waits for a command's outcome.
-pub type Reply = oneshot::Sender<Result<Outcome, RejectReason>>;
+pub type Reply = oneshot::Sender<Result<Outcome, NoOutcome>>;
+
+/// Where a command's outcome comes.
+pub type Answer = oneshot::Receiver<Result<Outcome, NoOutcome>>;
 
 /// What a reader may look at, between two commands.
 pub struct View<'a> {
@@ -96,7 +133,7 @@ pub struct VenueHandle {
 
 impl VenueHandle {
     /// Queues a command. The receiver gets its outcome once it is durable and applied.
-    pub fn submit(&self, command: Command) -> Result<oneshot::Receiver<Result<Outcome, RejectReason>>, RejectReason> {
+    pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
         match self.commands.try_send(Inbound { command, reply: Some(reply) }) {
             Ok(()) => Ok(outcome),
@@ -106,15 +143,15 @@ impl VenueHandle {
     }
 
     /// Queues a command and waits for its outcome.
-    pub async fn command(&self, command: Command) -> Result<Outcome, RejectReason> {
-        self.submit(command)?.await.unwrap_or(Err(RejectReason::VenueNotReady))
+    pub async fn command(&self, command: Command) -> Result<Outcome, NoOutcome> {
+        self.submit(command)?.await.unwrap_or(Err(NoOutcome::GONE))
     }
 
     /// The same for a thread of its own. Waits for room in the queue.
-    pub fn command_blocking(&self, command: Command) -> Result<Outcome, RejectReason> {
+    pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
         self.commands.send(Inbound { command, reply: Some(reply) }).map_err(|_| RejectReason::VenueNotReady)?;
-        outcome.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady))
+        outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE))
     }
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.

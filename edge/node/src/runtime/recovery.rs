@@ -206,6 +206,7 @@ impl Venue {
                 snapshot_index,
             },
             commands_max: config.log.queue_entries,
+            in_log: 0,
         };
         thread.publish_status();
         let log = spawn("log", move || keeper.run(&log_jobs, &log_done_in))?;

@@ -21,7 +21,7 @@ use crate::access::Caller;
 use crate::http::{App, Place, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
 use crate::json::{Refusal, views};
-use crate::runtime::{ConnectionId, Push, Subscription};
+use crate::runtime::{ConnectionId, NoOutcome, Push, Subscription};
 
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_TOO_BIG: u16 = 1009;
@@ -260,14 +260,14 @@ impl Session {
         let outcome = self.app.venue.submit(command)?;
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
         let answer = async move {
-            let answered = outcome.await.unwrap_or(Err(RejectReason::VenueNotReady)).and_then(|outcome| {
+            let answered = outcome.await.unwrap_or(Err(NoOutcome::GONE)).map_err(Refusal::from).and_then(|outcome| {
                 let catalog = app.venue.catalog();
                 match subject {
                     Some(subject) => {
                         let scale = catalog.instrument(subject.instrument).ok_or(RejectReason::UnknownInstrument)?;
-                        outcome::order(&outcome, &subject, scale)
+                        Ok(outcome::order(&outcome, &subject, scale)?)
                     }
-                    None => outcome::mass_cancel(&outcome, account, &catalog),
+                    None => Ok(outcome::mass_cancel(&outcome, account, &catalog)?),
                 }
             });
             match answered {
@@ -278,7 +278,7 @@ impl Session {
                     }
                     reply
                 }
-                Err(reason) => messages::error(id.as_deref(), &reason.into()),
+                Err(refusal) => messages::error(id.as_deref(), &refusal),
             }
         };
         self.in_flight.push(answer.boxed());

@@ -1,7 +1,8 @@
 //! A full disk: nothing is acknowledged, nothing acknowledged is lost, and the venue goes on when there is room again.
 
 use serde_json::json;
-use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
+use walras_node::cli::client::{Client, ClientError};
 use walras_node::node::Node;
 use walras_types::RejectReason as R;
 
@@ -33,7 +34,7 @@ fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
     let status = market.operator.get("/v1/status").unwrap();
     assert_eq!((&status["storage"], &status["ready"]), (&json!("full"), &json!(true)));
     assert_eq!(code(market.alice.signed("DELETE", "/v1/orders", None)), u64::from(R::StorageFull.number()));
-    let orders = |client: &walras_node::cli::client::Client| {
+    let orders = |client: &Client| {
         let all = client.signed("GET", "/v1/orders", None).unwrap();
         let ids = all["orders"].as_array().unwrap().iter().map(|o| o["client_order_id"].as_str().unwrap().parse::<u64>().unwrap());
         let mut ids: Vec<u64> = ids.collect();
@@ -56,7 +57,44 @@ fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
     let node = restart(after_power_cut, dir.path(), &config);
     assert_eq!(node.recovered().state_hash, hash);
     let url = format!("http://{}", node.address());
-    let alice = walras_node::cli::client::Client::new(&url, Some(market.alice_key.clone()));
+    let alice = Client::new(&url, Some(market.alice_key.clone()));
     assert_eq!(orders(&alice), acknowledged);
+    node.stop();
+}
+
+#[test]
+fn a_command_that_a_crash_can_bring_back_is_not_called_refused() {
+    let config = config();
+    let disk = SimDisk::new(1, SimDiskConfig::default());
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start_on(disk.clone(), dir.path(), &config).unwrap();
+    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+    market.order(&market.alice, &limit(1, "buy", "0.0001", "29000"));
+
+    // The next batch's bytes are written; the device is gone when they are to be synced, and stays away.
+    disk.set_faults(SimFaults { crash_in_ops: Some(1), ..SimFaults::default() });
+    let answer = |id| match market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000"))) {
+        Err(ClientError::Refused { status, code, detail, .. }) => (status, code, detail),
+        other => panic!("expected a refusal, got {other:?}"),
+    };
+    let (status, code, detail) = answer(2);
+    assert!(disk.is_off());
+    assert_eq!((status, code), (503, u64::from(R::StorageFull.number())));
+    let detail = detail.expect("the answer says that it is none");
+    assert!(detail.contains("unknown") && detail.contains("/v1/orders") && detail.contains("client_order_id"), "{detail}");
+    // What comes later was never written: it is refused with certainty.
+    assert_eq!(answer(3), (503, u64::from(R::StorageFull.number()), None));
+    assert_eq!(market.operator.get("/v1/status").unwrap()["storage"], "full");
+
+    // The process ends before the log was opened again, and the disk has what it was given.
+    let after = disk.fork();
+    after.kill();
+    node.stop();
+    let node = restart(after, dir.path(), &config);
+    let alice = Client::new(&format!("http://{}", node.address()), Some(market.alice_key.clone()));
+    let open = alice.signed("GET", "/v1/orders", None).unwrap();
+    let mut ids: Vec<_> = open["orders"].as_array().unwrap().iter().map(|o| o["client_order_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["1", "2"], "the one in doubt took effect; the one that was refused did not");
     node.stop();
 }
