@@ -1,6 +1,6 @@
 //! The engine with ledger, risk and events: `make bench NAME=engine`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::ensure;
 use walras_types::SelfTrade;
@@ -78,7 +78,7 @@ fn throughput(config: &Config, stream: &Stream, session: &Session, report: &mut 
             let run = peer.run("pipeline", &stream.file, &[("--warmup", 3), ("--rounds", 1)])?;
             peer_memory.push(run.number(&["median"])?);
             peer_name = run.name();
-            peer_journal.push(peer_journal_rate(peer, stream)?);
+            peer_journal.push(peer_journal_rate(peer, stream, &directory)?);
         }
     }
     remove(&directory)?;
@@ -97,12 +97,14 @@ fn throughput(config: &Config, stream: &Stream, session: &Session, report: &mut 
     Ok(())
 }
 
-fn peer_journal_rate(peer: &ExchangeCore, stream: &Stream) -> anyhow::Result<f64> {
-    let run = peer.run("pipeline-journal", &stream.file, &[("--warmup", 1), ("--rounds", 1)])?;
+fn peer_journal_rate(peer: &ExchangeCore, stream: &Stream, directory: &Path) -> anyhow::Result<f64> {
+    remove(directory)?;
+    std::fs::create_dir_all(directory)?;
+    let run = peer.run_journal(&stream.file, directory, &[("--warmup", 1), ("--rounds", 1)])?;
     run.number(&["median"])
 }
 
-fn remove(directory: &PathBuf) -> anyhow::Result<()> {
+fn remove(directory: &Path) -> anyhow::Result<()> {
     if directory.exists() {
         std::fs::remove_dir_all(directory)?;
     }

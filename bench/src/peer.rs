@@ -30,11 +30,27 @@ impl ExchangeCore {
 
     /// Runs a mode on a file. Fails unless the peer came to the expected answer.
     pub fn run(&self, mode: &str, file: &Path, options: &[(&str, usize)]) -> anyhow::Result<PeerRun> {
+        self.finish(self.command(mode, file, options), mode, file, "expect-file")
+    }
+
+    /// Runs its whole pipeline with its journal in a folder, on the first million commands; the answer is checked with its own book.
+    pub fn run_journal(&self, file: &Path, folder: &Path, options: &[(&str, usize)]) -> anyhow::Result<PeerRun> {
+        let mode = "pipeline-journal";
+        let mut command = self.command(mode, file, options);
+        command.arg("--journal-dir").arg(folder);
+        self.finish(command, mode, file, "own-book")
+    }
+
+    fn command(&self, mode: &str, file: &Path, options: &[(&str, usize)]) -> Command {
         let mut command = Command::new(&self.script);
         command.arg(mode).arg(file).stdin(Stdio::null()).stderr(Stdio::inherit());
         for (name, value) in options {
             command.arg(name).arg(value.to_string());
         }
+        command
+    }
+
+    fn finish(&self, mut command: Command, mode: &str, file: &Path, checked_against: &str) -> anyhow::Result<PeerRun> {
         let output = command.output().with_context(|| format!("starting {}", self.script.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let last = text.lines().last().unwrap_or_default();
@@ -43,8 +59,8 @@ impl ExchangeCore {
         }
         let value: Value = serde_json::from_str(last).with_context(|| format!("exchange-core's last line is no JSON: {last}"))?;
         ensure!(
-            value["check"] == "equal" && value["checked_against"] == "expect-file",
-            "exchange-core did not check its answer against {}.expect: {last}",
+            value["check"] == "equal" && value["checked_against"] == checked_against,
+            "exchange-core did not check its answer on {} against its {checked_against}: {last}",
             file.display()
         );
         Ok(PeerRun(value))
