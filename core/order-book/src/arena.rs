@@ -172,6 +172,14 @@ impl Arena {
         self.live_count -= 1;
     }
 
+    /// Gives back the places of `count` orders that hang together by `next`, from `first` to `last`, each marked as nowhere.
+    #[inline]
+    pub(crate) fn remove_chain(&mut self, first: Slot, last: Slot, count: usize) {
+        self.orders[last.index()].next = self.free;
+        self.free = Some(first);
+        self.live_count -= count;
+    }
+
     /// Live orders in no particular order, with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Order)> {
         self.orders

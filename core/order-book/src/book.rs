@@ -54,6 +54,8 @@ pub struct OrderBook<I: PriceIndex = Ladder> {
     pub(crate) last_price: Option<PriceTicks>,
     /// Shares of a pro-rata level, kept to spare an allocation per match.
     pub(crate) shares: Vec<u64>,
+    /// Levels that a sweep took out, kept for the same reason.
+    pub(crate) swept: Vec<(Rank, Level)>,
 }
 
 impl<I: PriceIndex> OrderBook<I> {
@@ -76,6 +78,7 @@ impl<I: PriceIndex> OrderBook<I> {
             allocation,
             last_price: None,
             shares: Vec::new(),
+            swept: Vec::new(),
         }
     }
 

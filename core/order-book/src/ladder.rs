@@ -159,6 +159,20 @@ impl Ladder {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn pop_far_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
+        let rank = self.best;
+        if rank < bound || rank == Rank::BOTTOM {
+            return None;
+        }
+        let level = *self.get(rank)?;
+        (level.lots <= lots).then(|| {
+            self.remove(rank);
+            (rank, level)
+        })
+    }
+
     /// Moves the window to where the best price is. Every level stays what it was.
     #[cold]
     #[inline(never)]
@@ -280,6 +294,24 @@ impl PriceIndex for Ladder {
         if rank == self.best {
             self.best_is_gone();
         }
+    }
+
+    #[inline]
+    fn pop_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
+        let rank = self.best;
+        // Of no level the rank is below every bound, but may be the bound.
+        if rank < bound || !self.in_window(rank) {
+            return self.pop_far_best_within(bound, lots);
+        }
+        let place = place_of(rank);
+        let level = self.ring[place];
+        if level.lots > lots || level.order_count == 0 {
+            return None;
+        }
+        self.ring[place] = Level::default();
+        self.clear_if(true, place);
+        self.best_is_gone();
+        Some((rank, level))
     }
 
     #[inline(always)]

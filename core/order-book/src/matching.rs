@@ -3,7 +3,7 @@
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots};
 
 use crate::api::{BookEvents, Fill, Handle, OwnerId, Party, RemovalCause, Seniority};
-use crate::arena::{Order, Place, Plain, Slot};
+use crate::arena::{Order, Place, Plain, Slot, place_of};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
 
@@ -95,6 +95,9 @@ impl<I: PriceIndex> OrderBook<I> {
                 return Stopped::NoMatch;
             }
             let place = if displayed == rank { Place::Displayed } else { Place::Hidden };
+            if self.allocation == Allocation::PriceTime && place == Place::Displayed && self.sweep(taker, bound, events) {
+                continue;
+            }
             let stopped = match (self.allocation, place) {
                 (Allocation::PriceTime, _) | (_, Place::Hidden) => self.match_queue(taker, place, rank, u64::MAX, events),
                 _ => self.match_shared(taker, rank, events),
@@ -103,6 +106,58 @@ impl<I: PriceIndex> OrderBook<I> {
                 return stopped;
             }
         }
+    }
+
+    /// Trades with whole levels, from the best on, as long as the taker wants all that stands there and nobody hidden comes between.
+    /// Most of a large order's fills are such: no order is left over, so none is written back, their places are given back in one
+    /// chain, and the loop over them ends once and not at every level, which the processor could not foresee. Orders that are not plain and the
+    /// taker's own are left to [`OrderBook::match_queue`]. Whether it did anything.
+    #[inline]
+    fn sweep(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> bool {
+        let opposite = taker.side.opposite();
+        let bound = bound.max(self.sides[opposite as usize].hidden_best);
+        self.swept.clear();
+        let (mut lots, mut count, mut chain) = (taker.open.get(), 0, [None; 2]);
+        while let Some((rank, level)) = self.sides[opposite as usize].displayed.pop_best_within(bound, lots) {
+            lots -= level.lots;
+            count += level.order_count;
+            let [first, last] = chain;
+            self.arena.with_scratch()[place_of(last)].next = level.head;
+            chain = [first.or(level.head), level.tail];
+            self.swept.push((rank, level));
+        }
+        let Some(first) = chain[0] else { return false };
+        let (mut slot, mut last, mut rank) = (first, first, Rank::BOTTOM);
+        for traded in 0..count {
+            let maker = &mut self.arena[slot];
+            if maker.plain == Plain::No || taker.shuns(maker.owner) {
+                return self.end_sweep_at(opposite, [first, last], slot, traded);
+            }
+            let size = maker.open;
+            taker.open -= size;
+            rank = maker.rank;
+            let price = rank.price(opposite);
+            events.traded(&Fill {
+                price,
+                size,
+                taker_side: taker.side,
+                maker: Party {
+                    order_id: maker.order_id,
+                    client_order_id: maker.client_order_id,
+                    owner: maker.owner,
+                    limit: price,
+                    open: SizeLots::ZERO,
+                },
+                taker: taker.party(),
+            });
+            maker.place = Place::Nowhere;
+            last = slot;
+            self.ids.remove(maker.tag, slot);
+            slot = maker.next.unwrap_or(slot);
+        }
+        self.arena.remove_chain(first, last, count as usize);
+        self.last_price = Some(rank.price(opposite));
+        true
     }
 
     #[inline]
@@ -174,6 +229,43 @@ impl<I: PriceIndex> OrderBook<I> {
         };
         self.write_back(opposite, place, rank, level, traded, price);
         stopped
+    }
+
+    /// Ends a sweep before the order at `slot`, after `traded` orders of a chain: puts back the levels that it did not come to, and what is
+    /// left of the one that it stopped in. Whether it traded at all.
+    #[cold]
+    #[inline(never)]
+    fn end_sweep_at(&mut self, side: Side, chain: [Slot; 2], slot: Slot, traded: u32) -> bool {
+        let mut left = traded;
+        let mut swept = std::mem::take(&mut self.swept);
+        for (rank, mut level) in swept.drain(..) {
+            if left >= level.order_count {
+                left -= level.order_count;
+                self.last_price = Some(rank.price(side));
+                continue;
+            }
+            if traded > 0 && left > 0 {
+                self.last_price = Some(rank.price(side));
+            }
+            let mut gone = level.head;
+            for _ in 0..std::mem::take(&mut left) {
+                let order = &self.arena[gone.expect("a level has as many orders as it counts")];
+                level.lots -= order.open.get();
+                level.order_count -= 1;
+                gone = order.next;
+            }
+            level.head = gone;
+            self.arena.with_scratch()[place_of(level.head)].prev = None;
+            self.arena.with_scratch()[place_of(level.tail)].next = None;
+            *self.sides[side as usize].displayed.get_or_insert(rank) = level;
+        }
+        self.swept = swept;
+        let [first, last] = chain;
+        if traded > 0 {
+            self.arena.remove_chain(first, last, traded as usize);
+        }
+        debug_assert!(self.arena[slot].prev.is_none(), "the sweep ended at the head of what is left");
+        traded > 0
     }
 
     /// Asks for what the next turn and the end of this one need: in a large book each is a miss, and a sweep is a chain of them.

@@ -96,6 +96,19 @@ pub trait PriceIndex: Default {
     fn get_or_insert(&mut self, rank: Rank) -> &mut Level;
     /// Takes a level out. It is present.
     fn remove(&mut self, rank: Rank);
+    /// Takes out the best level, if it is no worse than `bound` and holds at most `lots`, and says where it was.
+    #[inline]
+    fn pop_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
+        let rank = self.best();
+        if rank < bound || rank == Rank::BOTTOM {
+            return None;
+        }
+        let level = *self.get(rank)?;
+        (level.lots <= lots).then(|| {
+            self.remove(rank);
+            (rank, level)
+        })
+    }
     /// Changes a level that is present, and takes it out if it holds no order after.
     #[inline]
     fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
