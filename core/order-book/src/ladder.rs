@@ -159,20 +159,6 @@ impl Ladder {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn pop_far_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
-        let rank = self.best;
-        if rank < bound || rank == Rank::BOTTOM {
-            return None;
-        }
-        let level = *self.get(rank)?;
-        (level.lots <= lots).then(|| {
-            self.remove(rank);
-            (rank, level)
-        })
-    }
-
     /// Moves the window to where the best price is. Every level stays what it was.
     #[cold]
     #[inline(never)]
@@ -297,21 +283,38 @@ impl PriceIndex for Ladder {
     }
 
     #[inline]
-    fn pop_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
-        let rank = self.best;
-        // Of no level the rank is below every bound, but may be the bound.
-        if rank < bound || !self.in_window(rank) {
-            return self.pop_far_best_within(bound, lots);
+    fn take_best(&mut self, bound: Rank, mut lots: u64, mut count: usize, mut taken: impl FnMut(Rank, Level)) {
+        // Word by word of the bitmap, which stays in a register: level after level through memory would be a chain of its own.
+        while self.best >= bound && self.in_window(self.best) {
+            let place = place_of(self.best);
+            let (at, top) = (place / 64, place % 64);
+            // Places above hold worse prices, if any: those where the ring begins again.
+            let mask = u64::MAX >> (63 - top);
+            let mut word = self.words[at] & mask;
+            let mut rank;
+            let is_done = loop {
+                let bit = word.ilog2() as usize;
+                rank = Rank(self.best.0 - top as i64 + bit as i64);
+                let level = &mut self.ring[at * 64 + bit];
+                if rank < bound || level.lots > lots || count == 0 {
+                    break true;
+                }
+                lots -= level.lots;
+                count -= 1;
+                taken(rank, std::mem::take(level));
+                word &= !(1 << bit);
+                if word == 0 {
+                    break false;
+                }
+            };
+            self.words[at] &= word | !mask;
+            self.summary &= !(u64::from(self.words[at] == 0) << at);
+            self.best = rank;
+            if is_done {
+                return;
+            }
+            self.find_best();
         }
-        let place = place_of(rank);
-        let level = self.ring[place];
-        if level.lots > lots || level.order_count == 0 {
-            return None;
-        }
-        self.ring[place] = Level::default();
-        self.clear_if(true, place);
-        self.best_is_gone();
-        Some((rank, level))
     }
 
     #[inline(always)]

@@ -80,6 +80,9 @@ impl Search {
     }
 }
 
+/// Levels that a sweep takes at once: what it takes too much, it must put back.
+const SWEEP_LEVELS: usize = 16;
+
 impl<I: PriceIndex> OrderBook<I> {
     /// Matches until the taker is filled, nothing stands at `bound` or better, or self-trade prevention ends it.
     pub(crate) fn match_taker(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> Stopped {
@@ -117,15 +120,16 @@ impl<I: PriceIndex> OrderBook<I> {
         let opposite = taker.side.opposite();
         let bound = bound.max(self.sides[opposite as usize].hidden_best);
         self.swept.clear();
-        let (mut lots, mut count, mut chain) = (taker.open.get(), 0, [None; 2]);
-        while let Some((rank, level)) = self.sides[opposite as usize].displayed.pop_best_within(bound, lots) {
-            lots -= level.lots;
+        let (mut count, mut chain) = (0, [None; 2]);
+        let (orders, swept) = (self.arena.with_scratch(), &mut self.swept);
+        self.sides[opposite as usize].displayed.take_best(bound, taker.open.get(), SWEEP_LEVELS, |rank, level| {
             count += level.order_count;
             let [first, last] = chain;
-            self.arena.with_scratch()[place_of(last)].next = level.head;
+            orders[place_of(last)].next = level.head;
+            walras_types::prefetch(&orders[place_of(level.head)]);
             chain = [first.or(level.head), level.tail];
-            self.swept.push((rank, level));
-        }
+            swept.push((rank, level));
+        });
         let Some(first) = chain[0] else { return false };
         let (mut slot, mut last, mut rank) = (first, first, Rank::BOTTOM);
         for traded in 0..count {

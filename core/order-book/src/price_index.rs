@@ -96,18 +96,23 @@ pub trait PriceIndex: Default {
     fn get_or_insert(&mut self, rank: Rank) -> &mut Level;
     /// Takes a level out. It is present.
     fn remove(&mut self, rank: Rank);
-    /// Takes out the best level, if it is no worse than `bound` and holds at most `lots`, and says where it was.
+    /// Takes out levels from the best on, at most `count`, none worse than `bound`, as long as they hold at most `lots` together, and
+    /// hands each over.
     #[inline]
-    fn pop_best_within(&mut self, bound: Rank, lots: u64) -> Option<(Rank, Level)> {
-        let rank = self.best();
-        if rank < bound || rank == Rank::BOTTOM {
-            return None;
-        }
-        let level = *self.get(rank)?;
-        (level.lots <= lots).then(|| {
+    fn take_best(&mut self, bound: Rank, mut lots: u64, count: usize, mut taken: impl FnMut(Rank, Level)) {
+        for _ in 0..count {
+            let rank = self.best();
+            if rank < bound {
+                return;
+            }
+            let Some(&level) = self.get(rank) else { return };
+            if level.lots > lots {
+                return;
+            }
+            lots -= level.lots;
             self.remove(rank);
-            (rank, level)
-        })
+            taken(rank, level);
+        }
     }
     /// Changes a level that is present, and takes it out if it holds no order after.
     #[inline]
