@@ -72,7 +72,7 @@ function api(venue: FakeVenue, request: IncomingMessage, path: string): object {
   const header = (name: string): string => String(request.headers[name] ?? "");
   const account = (): number => verify({
     key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
-  }, request.method ?? "", path, "");
+  }, request.method ?? "", path, "", venue.takesSignedFromNs);
   switch (path.split("?")[0]) {
     case "/v1/time":
       return { time_ns: `${Date.now()}000000` };

@@ -17,7 +17,7 @@ use walras_types::{AccountId, RejectReason, TimeNs};
 
 use crate::config::Throttle;
 use crate::json::Refusal;
-use crate::runtime::now;
+use crate::runtime::{Clock, now};
 
 /// Why the keys could not be read or kept.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,22 @@ pub enum AccessError {
     },
 }
 
+/// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as long
+/// after a restart clients must stamp ahead or wait.
+pub const STAMP_AHEAD_NS_MAX: u64 = 1_000_000_000;
+
+/// How far behind it, which is also how long a request may take.
+pub const STAMP_AGE_NS_MAX: u64 = 5_000_000_000;
+
+/// Two times at which a venue starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// When this process had the data folder for itself.
+    pub started: TimeNs,
+    /// Of the log's last entry.
+    pub log_time: TimeNs,
+}
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -52,10 +68,16 @@ pub struct Caller {
     principal: Principal,
 }
 
+/// Version 1 had no `saved_at_ns`.
+const KEY_FILE_VERSION: u32 = 2;
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFile {
     version: u32,
+    /// When it was written, by the venue's clock. What makes and revokes keys is not in the log, so the log's time says nothing about it.
+    #[serde(default)]
+    saved_at_ns: u64,
     keys: Vec<KeyEntry>,
 }
 
@@ -73,6 +95,8 @@ struct KeyEntry {
 #[derive(Debug)]
 pub struct Access {
     gateway: RwLock<Gateway>,
+    clock: Clock,
+    takes_signed_from: TimeNs,
     path: PathBuf,
     /// Held while the file is written, so that two changes do not cross.
     writing: Mutex<()>,
@@ -83,31 +107,42 @@ impl Access {
     pub const FILE: &str = "keys.json";
 
     /// Reads the keys of a data folder; a folder without has none.
-    pub fn open(data: &Path, throttle: &Throttle, started: TimeNs) -> Result<Self, AccessError> {
+    ///
+    /// Where there are keys a process before this one may have taken requests with them, as late as this one started, or as late as the
+    /// log or the key file show where the computer's clock was set back since: see [`GatewayConfig::following`].
+    pub fn open(data: &Path, throttle: &Throttle, clock: Clock, start: Start) -> Result<Self, AccessError> {
         let path = data.join(Self::FILE);
         let rate = |per_second, burst| Rate::new(per_second, burst).expect("the configuration was checked: neither is zero");
-        let mut gateway = Gateway::new(GatewayConfig {
+        let config = GatewayConfig {
+            stamp_age_ns_max: STAMP_AGE_NS_MAX,
+            stamp_ahead_ns_max: STAMP_AHEAD_NS_MAX,
             key_rate: rate(throttle.requests_per_second, throttle.burst),
             source_rate: rate(throttle.source_requests_per_second, throttle.source_burst),
-            ..GatewayConfig::new(started.0)
-        });
-        match std::fs::read(&path) {
-            Ok(bytes) => {
-                let invalid = |detail: String| AccessError::Invalid { path: path.clone(), detail };
-                let file: KeyFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
-                if file.version != 1 {
-                    return Err(invalid(format!("version {} is not 1, which this program reads", file.version)));
-                }
-                for entry in file.keys {
-                    let id = entry.key_id.clone();
-                    let record = record_of(entry).map_err(|e| invalid(format!("key {id}: {e}")))?;
-                    gateway.add_key(record).map_err(|e| invalid(format!("key {id}: {e}")))?;
-                }
+            ..GatewayConfig::new(start.started.0)
+        };
+        let (config, entries) = match read_key_file(&path)? {
+            // Nobody can have signed anything with a key that is yet to be made.
+            None => (config, Vec::new()),
+            Some(file) => {
+                let last = start.started.max(start.log_time).max(TimeNs(file.saved_at_ns));
+                warn_if_ahead(&path, last, start.started);
+                (config.following(last.0), file.keys)
             }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(AccessError::Io { action: "read", path, source }),
+        };
+        let mut gateway = Gateway::new(config);
+        for entry in entries {
+            let id = entry.key_id.clone();
+            let invalid = |detail| AccessError::Invalid { path: path.clone(), detail: format!("key {id}: {detail}") };
+            gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
         }
-        Ok(Self { gateway: RwLock::new(gateway), path, writing: Mutex::new(()) })
+        let takes_signed_from = TimeNs(config.stamps_from_ns);
+        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, writing: Mutex::new(()) })
+    }
+
+    /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
+    #[must_use]
+    pub fn takes_signed_from(&self) -> TimeNs {
+        self.takes_signed_from
     }
 
     fn gateway(&self) -> std::sync::RwLockWriteGuard<'_, Gateway> {
@@ -123,27 +158,27 @@ impl Access {
 
     /// Counts a request of an address, signed or not.
     pub fn admit_source(&self, source: IpAddr) -> Result<(), Refusal> {
-        Ok(self.gateway().admit_source(now().0, SourceId::of(source), 1)?)
+        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), 1)?)
     }
 
     /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
     pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
         let verified = {
             let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-            gateway.verify(now().0, request, Some(fields))?
+            gateway.verify(self.clock.now().0, request, Some(fields))?
         };
-        Ok(caller(self.gateway().admit(now().0, &verified, permission)?))
+        Ok(caller(self.gateway().admit(self.clock.now().0, &verified, permission)?))
     }
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
     pub fn authenticate_socket(&self, fields: &AuthFields) -> Result<Caller, Refusal> {
         let verified = {
             let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-            gateway.verify(now().0, &Request::WEB_SOCKET, Some(fields))?
+            gateway.verify(self.clock.now().0, &Request::WEB_SOCKET, Some(fields))?
         };
         let mut gateway = self.gateway();
-        let admitted = match gateway.admit(now().0, &verified, Permission::Read) {
-            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(now().0, &verified, Permission::Trade),
+        let admitted = match gateway.admit(self.clock.now().0, &verified, Permission::Read) {
+            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, Permission::Trade),
             admitted => admitted,
         };
         Ok(caller(admitted?))
@@ -151,7 +186,7 @@ impl Access {
 
     /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
     pub fn charge(&self, caller: &Caller, permission: Permission) -> Result<(), Refusal> {
-        Ok(self.gateway().charge(now().0, &caller.principal, permission, 1)?)
+        Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, 1)?)
     }
 
     /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
@@ -221,12 +256,41 @@ impl Access {
     }
 
     fn save(&self) -> Result<(), Refusal> {
-        let entries = self.gateway().keys().map(entry_of).collect();
-        let text = serde_json::to_string_pretty(&KeyFile { version: 1, keys: entries }).expect("strings and numbers always encode");
+        let keys = self.gateway().keys().map(entry_of).collect();
+        let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys };
+        let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&self.path, text.as_bytes()).map_err(|e| {
             tracing::error!("{e}");
             Refusal::new(RejectReason::StorageFull, "the key file could not be written")
         })
+    }
+}
+
+fn read_key_file(path: &Path) -> Result<Option<KeyFile>, AccessError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(AccessError::Io { action: "read", path: path.to_path_buf(), source }),
+    };
+    let invalid = |detail: String| AccessError::Invalid { path: path.to_path_buf(), detail };
+    let file: KeyFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
+    if !(1..=KEY_FILE_VERSION).contains(&file.version) {
+        return Err(invalid(format!("version {} is none of 1 and {KEY_FILE_VERSION}, which this program reads", file.version)));
+    }
+    Ok(Some(file))
+}
+
+/// Tells the operator of a clock that was set back why nobody can sign, and what helps.
+fn warn_if_ahead(path: &Path, last: TimeNs, started: TimeNs) {
+    let ahead_ms = last.0.saturating_sub(started.0) / 1_000_000;
+    if ahead_ms > 1_000 {
+        tracing::warn!(
+            "this computer's clock is {ahead_ms} ms behind the last time at which the venue was running. Signed requests are refused until \
+             it has caught up, or what was signed then could be sent again. Set the clock if it is wrong. If it was wrong before and there \
+             is no time to wait, stop the venue, move {} away and start it: that makes a new operator's key, and all others must be made \
+             again",
+            path.display()
+        );
     }
 }
 
@@ -273,9 +337,15 @@ pub fn generate(algorithm: Algorithm) -> ClientKey {
 /// Signs a request now, with a fresh nonce.
 #[must_use]
 pub fn sign(key: &ClientKey, request: &Request<'_>) -> AuthFields {
+    sign_at(now(), key, request)
+}
+
+/// Signs a request with a stamp of the caller's choice and a fresh nonce.
+#[must_use]
+pub fn sign_at(stamp: TimeNs, key: &ClientKey, request: &Request<'_>) -> AuthFields {
     let mut entropy = [0; 16];
     getrandom::fill(&mut entropy).expect("the operating system gives random bytes");
-    key.sign(request, now().0, &walras_gateway::generate_nonce(&entropy))
+    key.sign(request, stamp.0, &walras_gateway::generate_nonce(&entropy))
 }
 
 /// The headers of a signed request.

@@ -10,11 +10,11 @@ use tracing::info;
 use walras_gateway::{Algorithm, KeyError, Permission};
 use walras_log_store::{Disk, RealDisk};
 
-use crate::access::{Access, AccessError, generate, write_secret};
+use crate::access::{Access, AccessError, Start, generate, write_secret};
 use crate::config::Config;
 use crate::http::{App, Server, ServerError, router};
 use crate::json::Refusal;
-use crate::runtime::{RecoveryError, StartOptions, Venue, VenueHandle};
+use crate::runtime::{Clock, RecoveryError, StartOptions, Venue, VenueHandle};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -59,11 +59,11 @@ pub fn operator_key_file(data: &Path) -> PathBuf {
 impl Node {
     /// Recovers the venue in `data`, or begins one, and serves it.
     pub fn start(data: &Path, config: &Config) -> Result<Self, NodeError> {
-        Self::start_on(RealDisk, data, config)
+        Self::start_on(RealDisk, Clock::system(), data, config)
     }
 
-    /// The same with log and snapshots on any disk; keys are always files.
-    pub fn start_on<D: Disk>(disk: D, data: &Path, config: &Config) -> Result<Self, NodeError> {
+    /// The same with log and snapshots on any disk, by any clock; keys are always files.
+    pub fn start_on<D: Disk>(disk: D, clock: Clock, data: &Path, config: &Config) -> Result<Self, NodeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 4)))
             .thread_name("walras-io")
@@ -75,8 +75,9 @@ impl Node {
             let _context = runtime.enter();
             Server::bind(config)?
         };
-        let venue = Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), config: config.clone() })?;
-        let access = Arc::new(Access::open(data, &config.throttle, venue.handle().status().started())?);
+        let venue = Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?;
+        let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
+        let access = Arc::new(Access::open(data, &config.throttle, venue.handle().clock().clone(), start)?);
         if access.is_empty() {
             let key = generate(Algorithm::Ed25519);
             let file = operator_key_file(data);

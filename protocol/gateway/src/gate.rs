@@ -17,9 +17,7 @@ use crate::throttle::{Denied, Rate, Throttle};
 /// What the gate is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// Earlier stamps are stale: the time of start, since nonces taken before it are unknown. A client whose clock was ahead of the venue's
-    /// may have signed, before a restart, a stamp that lies after it; to close that too, pass the time of start plus `stamp_ahead_ns_max`
-    /// (signed requests are then refused for that long after a start).
+    /// Earlier stamps are stale: the nonces that came with them are unknown here. See [`GatewayConfig::following`].
     pub stamps_from_ns: u64,
     /// How far a stamp may lie behind the clock.
     pub stamp_age_ns_max: u64,
@@ -53,6 +51,16 @@ impl GatewayConfig {
             nonces_max: NONCES_MAX,
             sources_max: SOURCES_MAX,
         }
+    }
+
+    /// The same for a gateway that follows another one with the same keys, the same `stamp_ahead_ns_max`, and a clock that showed no more
+    /// than `last_ns` when that one took its last request. What that one took is stamped up to `stamp_ahead_ns_max` after it, since clients'
+    /// clocks may be ahead, and its nonces are forgotten: only later stamps are taken. A client who will not wait until its clock shows them
+    /// signs such a stamp ahead of its clock.
+    #[must_use]
+    pub fn following(self, last_ns: u64) -> Self {
+        let unknown_to_ns = last_ns.saturating_add(self.stamp_ahead_ns_max);
+        Self { stamps_from_ns: self.stamps_from_ns.max(unknown_to_ns.saturating_add(1)), ..self }
     }
 }
 
@@ -301,7 +309,12 @@ impl Gateway {
         } else if ahead_ns > self.config.stamp_ahead_ns_max {
             stale(format!("It is {} ms ahead.", ahead_ns / 1_000_000))
         } else if stamp_ns < self.config.stamps_from_ns {
-            stale("It is from before the gateway's start: sign the request anew.".to_owned())
+            let from_ns = self.config.stamps_from_ns;
+            let wait_ns = from_ns.saturating_sub(self.config.stamp_ahead_ns_max).saturating_sub(now_ns);
+            let wait = if wait_ns > 0 { format!("wait {} ms and ", wait_ns.div_ceil(1_000_000)) } else { String::new() };
+            stale(format!(
+                "The gateway started anew and takes stamps from {from_ns} on: {wait}sign the request anew, not before that."
+            ))
         } else {
             Ok(())
         }

@@ -10,8 +10,8 @@
 //!
 //! *Invariants*
 //! - A request is taken at most once: a (key, nonce) is remembered for as long as its stamp is acceptable, and where there is no room
-//!   to remember it the request is refused, never forgotten. Across a restart this holds for stamps before
-//!   [`GatewayConfig::stamps_from_ns`].
+//!   to remember it the request is refused, never forgotten. A restart forgets
+//!   the nonces; [`GatewayConfig::following`] refuses every stamp that may have come with one of them.
 //! - Time never goes back in here: an earlier `now_ns` than before counts as the latest seen.
 //! - Signatures and secrets are compared in constant time; secrets are wiped when dropped and never printed by `Debug`.
 //! - Every table is bounded by [`limits`] or by the configuration.

@@ -109,6 +109,31 @@ fn stamps_are_held_against_the_clock_and_the_start() {
 }
 
 #[test]
+fn a_gateway_that_follows_another_takes_only_what_that_one_cannot_have_taken() {
+    let mut before = setup();
+    let ahead = before.trader.sign(&ORDER, NOW + 5 * SECOND, "n");
+    before.send(NOW, &ahead).unwrap();
+    let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW).following(NOW));
+    let refusal = after.send(NOW + 1, &ahead).unwrap_err();
+    assert_eq!(refusal.reason, RejectReason::TimestampStale);
+    assert!(refusal.to_string().contains(&format!("from {} on: sign the request anew", NOW + 5 * SECOND + 1)), "{refusal}");
+    for later in [1, 2 * SECOND, 5 * SECOND, 10 * SECOND] {
+        assert_eq!(after.reason(NOW + later, &ahead), Some(RejectReason::TimestampStale), "{later}");
+    }
+    // Nobody has to wait: the first stamp that is taken is one that may be signed ahead of time.
+    let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW).following(NOW));
+    let first = after.trader.sign(&ORDER, NOW + 5 * SECOND + 1, "n");
+    assert!(after.send(NOW + 1, &first).is_ok());
+    // Unless the clock went back: then they are told how long.
+    let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW - 60 * SECOND).following(NOW));
+    let fresh = after.trader.sign(&ORDER, NOW - 60 * SECOND, "n");
+    let refusal = after.send(NOW - 60 * SECOND, &fresh).unwrap_err();
+    assert!(refusal.to_string().contains("wait 60001 ms and sign"), "{refusal}");
+    // What it follows never brings stamps back that were stale already.
+    assert_eq!(GatewayConfig::new(NOW).following(START - 60 * SECOND).stamps_from_ns, NOW);
+}
+
+#[test]
 fn every_signed_part_matters() {
     for algorithm in [Algorithm::Ed25519, Algorithm::HmacSha256] {
         let mut setup = setup_with(algorithm, GatewayConfig::new(START));
@@ -317,6 +342,32 @@ proptest! {
             let fields = setup.trader.sign(&ORDER, stamp_ns, &nonce.to_string());
             if setup.send(now_ns, &fields).is_ok() {
                 prop_assert!(taken.insert((stamp_ns, nonce)), "taken twice: {fields:?}");
+            }
+        }
+    }
+
+    /// The same across restarts, wherever a restart sets the clock, as long as the gateway before is remembered by its last moment.
+    #[test]
+    fn no_request_is_taken_twice_by_gateways_that_follow_each_other(
+        steps in prop::collection::vec((0u64..3_000_000_000, prop::option::weighted(0.2, 0u64..8_000_000_000), 0u64..12, any::<prop::sample::Index>()), 1..80),
+    ) {
+        let mut setup = setup_with(Algorithm::HmacSha256, GatewayConfig::new(START));
+        let (mut now_ns, mut last_ns) = (NOW, 0);
+        let mut taken: Vec<AuthFields> = Vec::new();
+        for (number, (step_ns, restarts_back_ns, ahead_s, which)) in steps.into_iter().enumerate() {
+            now_ns += step_ns;
+            if let Some(back_ns) = restarts_back_ns {
+                now_ns -= back_ns;
+                setup = setup_with(Algorithm::HmacSha256, GatewayConfig::new(now_ns).following(last_ns));
+            }
+            let fields = setup.trader.sign(&ORDER, now_ns - 5 * SECOND + ahead_s * SECOND, &number.to_string());
+            if setup.send(now_ns, &fields).is_ok() {
+                taken.push(fields);
+                last_ns = last_ns.max(now_ns);
+            }
+            if !taken.is_empty() {
+                let again = &taken[which.index(taken.len())];
+                prop_assert!(setup.send(now_ns, again).is_err(), "taken twice: {again:?}");
             }
         }
     }

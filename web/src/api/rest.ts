@@ -1,22 +1,55 @@
 // The few things the page asks for by plain HTTP: lists that do not change, and the account's history on arrival.
 
 import { type Key, freshNonce, sign } from "./signing.ts";
-import { type ApiErrorBody, type Asset, type Fill, type Instrument, type Position, Refusal } from "./types.ts";
+import { Stamps } from "./stamps.ts";
+import { type ApiErrorBody, type Asset, type Fill, type Instrument, type Position, Refusal, type Status } from "./types.ts";
 
-let clockOffsetNs = 0n;
+/** Longest that a request waits until the venue takes its stamp. */
+const WAIT_MS_MAX = 2_000;
+
+const stamps = new Stamps();
 
 /** Nanoseconds since the epoch by the venue's clock, as far as the page knows it. */
 export function venueTimeNs(): bigint {
-  return BigInt(Date.now()) * 1_000_000n + clockOffsetNs;
+  return stamps.venueTimeNs();
 }
 
-/** Learns how far this computer's clock is from the venue's: signatures are taken within 5 s only. */
-export async function synchroniseClock(): Promise<void> {
-  const sent = BigInt(Date.now());
-  const { time_ns } = await get<{ time_ns: string }>("/v1/time");
-  const middle = (sent + BigInt(Date.now())) / 2n;
-  clockOffsetNs = BigInt(time_ns) - middle * 1_000_000n;
+/** What to sign a request with now. */
+export function nextStamp(): string {
+  return stamps.next().toString();
 }
+
+/** Learns how far this computer's clock is from the venue's: stamps more than 5 s behind or 1 s ahead are refused. */
+export async function synchroniseClock(): Promise<void> {
+  const sent = stamps.ownTimeNs();
+  const { time_ns } = await get<{ time_ns: string }>("/v1/time");
+  stamps.learnTime(BigInt(time_ns), (sent + stamps.ownTimeNs()) / 2n);
+}
+
+/**
+ * After a stamp was refused as stale: makes the next one a stamp that the venue takes, waiting a little if need be. The refused request
+ * was not taken, so it may be signed and sent once more.
+ */
+export async function prepareNextStamp(): Promise<void> {
+  stamps.learnStart(BigInt((await get<Status>("/v1/status")).takes_signed_from_ns));
+  await synchroniseClock();
+  const waitMs = stamps.waitMs();
+  if (waitMs > WAIT_MS_MAX) {
+    const seconds = Math.ceil(waitMs / 1_000);
+    throw new Refusal({
+      code: 105, name: STALE,
+      message: `The venue's clock was set back, and until it has caught up no key is taken: sign in again in ${seconds} s, or ask its operator.`,
+    });
+  }
+  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+}
+
+/** Whether a request was refused for its stamp alone. */
+export function isStale(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.reason === STALE;
+}
+
+const STALE = "TimestampStale";
 
 export async function fetchAssets(): Promise<Asset[]> {
   return (await get<{ assets: Asset[] }>("/v1/assets")).assets;
@@ -27,17 +60,27 @@ export async function fetchInstruments(): Promise<Instrument[]> {
 }
 
 export async function fetchPositions(key: Key): Promise<Position[]> {
-  return (await get<{ positions: Position[] }>("/v1/account", key)).positions;
+  return (await getSigned<{ positions: Position[] }>("/v1/account", key)).positions;
 }
 
 export async function fetchFills(key: Key): Promise<Fill[]> {
-  return (await get<{ fills: Fill[] }>("/v1/fills?limit=100", key)).fills;
+  return (await getSigned<{ fills: Fill[] }>("/v1/fills?limit=100", key)).fills;
+}
+
+async function getSigned<T>(path: string, key: Key): Promise<T> {
+  try {
+    return await get<T>(path, key);
+  } catch (error) {
+    if (!isStale(error)) throw error;
+    await prepareNextStamp();
+    return get<T>(path, key);
+  }
 }
 
 async function get<T>(path: string, key?: Key): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (key) {
-    const signed = await sign(key, "GET", path, "", venueTimeNs().toString(), freshNonce());
+    const signed = await sign(key, "GET", path, "", nextStamp(), freshNonce());
     headers["Walras-Key"] = signed.key;
     headers["Walras-Timestamp"] = signed.timestamp;
     headers["Walras-Nonce"] = signed.nonce;

@@ -1,6 +1,6 @@
 // The live connection: subscriptions that survive reconnects, requests with replies, a watchdog against silent links.
 
-import { synchroniseClock, venueTimeNs } from "./rest.ts";
+import { isStale, nextStamp, prepareNextStamp, synchroniseClock } from "./rest.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { type ErrorMessage, type Interval, OutcomeUnknown, Refusal, type ReplyMessage, type ServerMessage } from "./types.ts";
 import { Backoff } from "./backoff.ts";
@@ -118,16 +118,17 @@ export class VenueSocket {
     });
   }
 
-  async #authenticate(): Promise<void> {
+  async #authenticate(prepare = synchroniseClock): Promise<void> {
     const key = this.#key;
     const socket = this.#socket;
     if (!key || socket?.readyState !== WebSocket.OPEN) return;
     try {
-      await synchroniseClock();
-      const signed = await sign(key, "WS", "/v1/ws", "", venueTimeNs().toString(), freshNonce());
+      await prepare();
+      const signed = await sign(key, "WS", "/v1/ws", "", nextStamp(), freshNonce());
       if (this.#socket === socket) this.#send({ op: "auth", ...signed });
     } catch (error) {
-      this.#events.onUnreadable(error as Error);
+      if (isStale(error)) this.#events.onAuthenticated(error);
+      else this.#events.onUnreadable(error as Error);
     }
   }
 
@@ -150,9 +151,9 @@ export class VenueSocket {
     if (message.id !== undefined) {
       this.#settle(message.id, (pending) => pending.reject(refusal));
     } else if (refusal.code >= 102 && refusal.code <= 108) {
-      if (refusal.reason === "TimestampStale" && !this.#authRetried) {
+      if (isStale(refusal) && !this.#authRetried) {
         this.#authRetried = true;
-        void this.#authenticate();
+        void this.#authenticate(prepareNextStamp);
       } else this.#events.onAuthenticated(refusal);
     } else this.#events.onUnreadable(refusal);
   }

@@ -40,6 +40,9 @@ export interface Status {
   venue: string;
   version: string;
   commit: string;
+  started_at_ns: string;
+  /** First stamp that signed requests may have. */
+  takes_signed_from_ns: string;
   log_index: string;
   time_ns: string;
   ready: boolean;

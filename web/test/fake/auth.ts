@@ -16,10 +16,12 @@ export function signatureOf(secret: string, method: string, path: string, timest
 /** The account of a well-signed request; a reject otherwise. */
 export function verify(
   signed: { key?: string; timestamp?: string; nonce?: string; signature?: string }, method: string, path: string, body: string,
+  takesFromNs: bigint,
 ): number {
   if (signed.key !== DEMO_KEY_ID) throw new FakeReject(103, "UnknownKey", "No such API key: create one, or check the key id.");
-  const offsetNs = BigInt(Date.now()) * 1_000_000n - BigInt(signed.timestamp ?? "0");
-  if (offsetNs > 5_000_000_000n || offsetNs < -5_000_000_000n) {
+  const stampNs = BigInt(signed.timestamp ?? "0");
+  const ageNs = BigInt(Date.now()) * 1_000_000n - stampNs;
+  if (ageNs > 5_000_000_000n || ageNs < -1_000_000_000n || stampNs < takesFromNs) {
     throw new FakeReject(105, "TimestampStale", "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.");
   }
   const expected = signatureOf(DEMO_SECRET, method, path, signed.timestamp ?? "", signed.nonce ?? "", body);

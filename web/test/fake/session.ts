@@ -101,7 +101,7 @@ export class Session {
         case "unsubscribe":
           return this.#unsubscribe(message);
         case "auth": {
-          this.#account = verify(message as never, "WS", "/v1/ws", "");
+          this.#account = verify(message as never, "WS", "/v1/ws", "", this.#venue.takesSignedFromNs);
           return this.#send({ type: "account", kind: "snapshot", ...this.#venue.accountSnapshot(this.#account) });
         }
         default:

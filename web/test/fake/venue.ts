@@ -35,6 +35,8 @@ export class FakeVenue {
   readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n]]);
   readonly #fills: Fill[] = [];
   readonly #started = nowNs();
+  /** First stamp that is taken. */
+  takesSignedFromNs = this.#started;
   #timeNs = this.#started - BigInt(HISTORY_STEPS) * HISTORY_STEP_NS;
 
   constructor() {
@@ -46,6 +48,11 @@ export class FakeVenue {
       this.#timeNs += HISTORY_STEP_NS;
       for (const market of this.markets) market.botStep(this.#timeNs, () => (this.logIndex += 1n));
     }
+  }
+
+  /** Forgets, as a restart does, what was signed: from now on takes only stamps that it cannot have taken before. */
+  forgetNonces(): void {
+    this.takesSignedFromNs = nowNs() + 1_000_000_000n;
   }
 
   /** Lets the bots act `steps` times, now. */
@@ -69,7 +76,8 @@ export class FakeVenue {
   status(): object {
     const seconds = Number((nowNs() - this.#started) / 1_000_000_000n);
     return {
-      venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started), log_index: String(this.logIndex), time_ns: String(nowNs()),
+      venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started),
+      takes_signed_from_ns: String(this.takesSignedFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
       ready: true, storage: "ok", instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
       demo: { speed: 10, source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
     };

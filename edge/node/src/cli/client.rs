@@ -1,4 +1,4 @@
-//! A client of the REST API: one request, signed where there is a key.
+//! A client of the REST API: one request, signed where there is a key, and signed once more where the venue had just started.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,8 +6,13 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::http;
 use walras_gateway::{ClientKey, Request};
+use walras_types::{RejectReason, TimeNs};
 
-use crate::access::{headers, sign};
+use crate::access::{STAMP_AGE_NS_MAX, STAMP_AHEAD_NS_MAX, headers, sign_at};
+use crate::runtime::now;
+
+/// Longest that a request waits until the venue takes its stamp.
+const WAIT_NS_MAX: u64 = 2_000_000_000;
 
 /// Why a request has no answer to show.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +60,46 @@ pub enum ClientError {
     },
 }
 
+impl ClientError {
+    fn is(&self, reason: RejectReason) -> bool {
+        matches!(self, Self::Refused { code, .. } if *code == u64::from(reason.number()))
+    }
+
+    fn with_detail(mut self, more: &str) -> Self {
+        if let Self::Refused { detail, .. } = &mut self {
+            let said = detail.take().map(|said| said + " ").unwrap_or_default();
+            *detail = Some(said + more);
+        }
+        self
+    }
+}
+
+/// Why a stamp was refused: what the clocks showed at one moment, and the first stamp that the venue takes since its start.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    own: TimeNs,
+    venue: TimeNs,
+    takes_from: TimeNs,
+}
+
+impl Clocks {
+    /// How long until the venue takes the later of its first stamp and this computer's time; or why that is not worth waiting for.
+    fn wait_ns(&self) -> Result<u64, String> {
+        let Self { own: TimeNs(own), venue: TimeNs(venue), takes_from: TimeNs(takes_from) } = *self;
+        let (ahead_ns, behind_ns) = (own.saturating_sub(venue), venue.saturating_sub(own));
+        if ahead_ns > STAMP_AHEAD_NS_MAX || behind_ns > STAMP_AGE_NS_MAX {
+            let (off_ns, side) = if ahead_ns > 0 { (ahead_ns, "ahead of") } else { (behind_ns, "behind") };
+            return Err(format!("This computer's clock is {} ms {side} the venue's: set it.", off_ns / 1_000_000));
+        }
+        let wait_ns = takes_from.saturating_sub(STAMP_AHEAD_NS_MAX).saturating_sub(venue);
+        if wait_ns > WAIT_NS_MAX {
+            let seconds = wait_ns.div_ceil(1_000_000_000);
+            return Err(format!("The venue's clock was set back and it takes nothing for {seconds} s: ask its operator, or wait."));
+        }
+        Ok(wait_ns)
+    }
+}
+
 /// A venue and, perhaps, a key to sign with.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -87,27 +132,47 @@ impl Client {
 
     /// A public question.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
-        self.send("GET", path, None, false)
+        self.send("GET", path, "", None)
     }
 
     /// A signed request.
     pub fn signed(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
-        self.send(method, path, body, true)
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let refused = match self.send(method, path, &body, Some(now())) {
+            Err(refused) if refused.is(RejectReason::TimestampStale) => refused,
+            answered => return answered,
+        };
+        // It was not taken, so it may be sent again: most likely the venue has just started.
+        let clocks = self.clocks()?;
+        let wait_ns = clocks.wait_ns().map_err(|why| refused.with_detail(&why))?;
+        std::thread::sleep(Duration::from_nanos(wait_ns)); // pause: the passing of time is what it waits for
+        self.send(method, path, &body, Some(now().max(clocks.takes_from)))
     }
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>, is_signed: bool) -> Result<Value, ClientError> {
-        let body = body.map(Value::to_string).unwrap_or_default();
+    fn clocks(&self) -> Result<Clocks, ClientError> {
+        let nanoseconds = |answer: &Value, field: &str| answer[field].as_str().and_then(|text| text.parse().ok()).map(TimeNs);
+        let status = self.get("/v1/status")?;
+        let asked = now();
+        let venue = nanoseconds(&self.get("/v1/time")?, "time_ns");
+        let own = TimeNs(asked.0.midpoint(now().0));
+        // A venue of another version may not say when it began to take signed requests; then the clocks say it all.
+        let takes_from = nanoseconds(&status, "takes_signed_from_ns").unwrap_or(TimeNs(0));
+        Ok(Clocks { own, venue: venue.unwrap_or(own), takes_from })
+    }
+
+    /// Sends a request, signed where there is a stamp to sign with.
+    fn send(&self, method: &str, path: &str, body: &str, stamp: Option<TimeNs>) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut request = http::Request::builder().method(method).uri(&url).header("content-type", "application/json");
-        if is_signed {
+        if let Some(stamp) = stamp {
             let key = self.key.as_ref().ok_or(ClientError::NoKey)?;
-            let fields = sign(key, &Request { method, path, body: body.as_bytes() });
+            let fields = sign_at(stamp, key, &Request { method, path, body: body.as_bytes() });
             for (name, value) in headers(&fields) {
                 request = request.header(name, value);
             }
         }
         let unreachable = |source| ClientError::Unreachable { url: self.url.clone(), source };
-        let request = request.body(body).map_err(|e| unreachable(e.into()))?;
+        let request = request.body(body.to_owned()).map_err(|e| unreachable(e.into()))?;
         let mut response = self.agent.run(request).map_err(unreachable)?;
         let status = response.status().as_u16();
         let text = response.body_mut().read_to_string().map_err(unreachable)?;
@@ -125,5 +190,34 @@ impl Client {
             message: text("message").ok_or_else(not_a_venue)?,
             detail: text("detail"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_stale_stamp_is_waited_for_or_explained() {
+        let venue = 1_000 * SECOND;
+        let wait = |own, takes_from| {
+            let clocks = Clocks { own: TimeNs(own), venue: TimeNs(venue), takes_from: TimeNs(takes_from) };
+            clocks.wait_ns()
+        };
+        // The venue started a moment ago: its first stamp is taken at once. Or it was the network that took too long.
+        assert_eq!(wait(venue, venue + SECOND), Ok(0));
+        assert_eq!(wait(venue, venue - 60 * SECOND), Ok(0));
+        assert_eq!(wait(venue + SECOND, venue + 3 * SECOND), Ok(2 * SECOND));
+        assert_eq!(wait(venue - 5 * SECOND, venue + SECOND + 1), Ok(1));
+        for (own, takes_from, why) in [
+            (venue, venue + 3 * SECOND + 1, "takes nothing for 3 s"),
+            (venue + SECOND + 1, 0, "clock is 1000 ms ahead of the venue's"),
+            (venue - 7 * SECOND, venue + SECOND, "clock is 7000 ms behind the venue's"),
+        ] {
+            let said = wait(own, takes_from).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use walras_types::{RejectReason, Side, TradeId};
 
 use super::{Answer, ApiError, App, ok};
 use crate::json::{Catalog, InstrumentScale, Refusal, views};
-use crate::runtime::{Storage, now};
+use crate::runtime::Storage;
 
 /// Levels of a side in one answer.
 const DEPTH_MAX: usize = 1_000;
@@ -20,11 +20,11 @@ const TRADES_MAX: usize = 1_000;
 const CANDLES_MAX: usize = 1_000;
 
 pub(super) async fn status(State(app): State<App>) -> Response {
-    ok(&views::status(app.venue.status(), &app.venue.catalog()))
+    ok(&views::status(app.venue.status(), &app.venue.catalog(), app.access.takes_signed_from()))
 }
 
-pub(super) async fn time() -> Response {
-    ok(&json!({"time_ns": now().0.to_string()}))
+pub(super) async fn time(State(app): State<App>) -> Response {
+    ok(&json!({"time_ns": app.venue.clock().now().0.to_string()}))
 }
 
 pub(super) async fn assets(State(app): State<App>) -> Answer {

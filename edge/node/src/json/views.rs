@@ -5,7 +5,7 @@ use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position};
 use walras_market_data::{BookLevel, Candle, Fill, FillRole, OrderStatus, PublicTrade};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits,
-    SizeLots, TimeInForce,
+    SizeLots, TimeInForce, TimeNs,
 };
 
 use super::names;
@@ -22,15 +22,16 @@ pub fn error(reason: RejectReason, detail: Option<&str>) -> Value {
     body
 }
 
-/// `GET /v1/status`.
+/// `GET /v1/status`; `takes_signed_from` is the gate's, the rest the venue's.
 #[must_use]
-pub fn status(status: &Status, catalog: &Catalog) -> Value {
+pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> Value {
     let demo = status.demo().map(|d| json!({"speed": d.speed, "source": d.source, "progress_permille": d.progress_permille}));
     json!({
         "venue": status.name(),
         "version": env!("CARGO_PKG_VERSION"),
         "commit": env!("WALRAS_COMMIT"),
         "started_at_ns": status.started().0.to_string(),
+        "takes_signed_from_ns": takes_signed_from.0.to_string(),
         "log_index": status.log_index().0.to_string(),
         "time_ns": status.time_ns().0.to_string(),
         "ready": status.ready(),

@@ -11,12 +11,13 @@ use walras_sequencer::{Applied, Batch, Entry, Sequencer};
 use walras_types::{AccountId, LogIndex, RejectReason};
 use walras_wire::{Command, Event};
 
+use super::clock::Clock;
 use super::feed::Feed;
 use super::fills::Fills;
 use super::log_thread::{LogDone, LogJob};
 use super::recovery::{SnapshotJob, encode_snapshot};
 use super::status::{Status, Storage};
-use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View, now};
+use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
 use crate::json::{Catalog, SharedCatalog};
 
 /// Commands taken from the queue before reads and the log get their turn.
@@ -109,6 +110,7 @@ pub(super) struct EngineThread {
     pub(super) snapshots: Sender<SnapshotJob>,
     pub(super) snapshots_done: Receiver<Option<LogIndex>>,
     pub(super) shared_catalog: SharedCatalog,
+    pub(super) clock: Clock,
     pub(super) status: Status,
     pub(super) pace: Pace,
     pub(super) commands_max: usize,
@@ -203,7 +205,7 @@ impl EngineThread {
     }
 
     fn submit(&mut self, command: Command, reply: Option<Reply>) {
-        if let Err(walras_sequencer::Refused(reply)) = self.sequencer.submit(now(), command, reply) {
+        if let Err(walras_sequencer::Refused(reply)) = self.sequencer.submit(self.clock.now(), command, reply) {
             answer(reply, NoOutcome::Refused(RejectReason::Overloaded));
         }
     }

@@ -10,6 +10,7 @@
 //! applies the batch before and the next one collects. Queues are bounded; a full one refuses (`Overloaded`), it never grows.
 
 mod account;
+mod clock;
 mod engine_thread;
 mod feed;
 mod fills;
@@ -26,6 +27,7 @@ use walras_wire::{Command, Event};
 
 pub use account::{AccountPush, OrderUpdate};
 pub(crate) use account::{balances, open_orders, positions};
+pub use clock::Clock;
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
@@ -128,6 +130,7 @@ pub struct VenueHandle {
     commands: Sender<Inbound>,
     requests: Sender<Request>,
     catalog: SharedCatalog,
+    clock: Clock,
     status: Status,
 }
 
@@ -218,6 +221,12 @@ impl VenueHandle {
         self.catalog.get()
     }
 
+    /// The venue's clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Figures that are read without asking the engine's thread.
     #[must_use]
     pub fn status(&self) -> &Status {
@@ -232,7 +241,7 @@ impl VenueHandle {
     }
 }
 
-/// The time of day. The one place that reads the clock for what goes into the log.
+/// The time of day by this computer. Whatever belongs to a venue reads that venue's [`Clock`].
 #[must_use]
 pub fn now() -> TimeNs {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

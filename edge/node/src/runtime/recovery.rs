@@ -11,14 +11,15 @@ use walras_engine::Engine;
 use walras_log_store::{Disk, LogError, LogOptions, LogWriter, RealDisk, Snapshot, SnapshotStore};
 use walras_market_data::MarketData;
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
-use walras_types::{LogIndex, RejectReason};
+use walras_types::{LogIndex, RejectReason, TimeNs};
 
+use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
 use super::feed::Feed;
 use super::fills::Fills;
 use super::log_thread::LogKeeper;
 use super::status::Status;
-use super::{Queues, Reply, Request, VenueHandle, now};
+use super::{Queues, Reply, Request, VenueHandle};
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::progress;
@@ -31,6 +32,8 @@ const REQUESTS_MAX: usize = 4096;
 pub struct StartOptions {
     /// Where its log and snapshots are.
     pub data: PathBuf,
+    /// What time it is.
+    pub clock: Clock,
     /// Everything else.
     pub config: Config,
 }
@@ -74,6 +77,8 @@ pub struct Recovered {
     pub entries_replayed: u64,
     /// Last entry of all.
     pub log_index: LogIndex,
+    /// Its time: the venue was running then, whatever the clock shows now.
+    pub log_time: TimeNs,
     /// Hash of the state.
     pub state_hash: [u8; 32],
 }
@@ -139,9 +144,8 @@ impl Venue {
 
     /// The same on any disk.
     pub fn start_on<D: Disk>(disk: D, options: &StartOptions) -> Result<Self, RecoveryError> {
-        let StartOptions { data, config } = options;
+        let StartOptions { data, clock, config } = options;
         let (log_dir, snapshot_dir) = (data.join("log"), data.join("snapshots"));
-        let status = Status::new(&config.venue.name, now());
         let begun = Instant::now();
         let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;
         let (snapshot, damaged) = snapshot_store.load_newest()?;
@@ -156,6 +160,8 @@ impl Venue {
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
         let log_options = LogOptions { durable_floor, ..log_options(config) };
         let (mut log, found) = LogWriter::open(disk.clone(), &log_dir, log_options.clone())?;
+        // Not before the folder is ours alone: whatever a venue before this one took, it took before this moment.
+        let status = Status::new(&config.venue.name, clock.now());
         if let Some(torn) = &found.torn_tail {
             info!("the log ended in {torn}; it was cut");
         }
@@ -166,8 +172,13 @@ impl Venue {
             chores.run()?;
         }
         let engine = sequencer.engine();
-        let recovered =
-            Recovered { snapshot_index, entries_replayed, log_index: engine.last_applied(), state_hash: engine.state_hash() };
+        let recovered = Recovered {
+            snapshot_index,
+            entries_replayed,
+            log_index: engine.last_applied(),
+            log_time: engine.time(),
+            state_hash: engine.state_hash(),
+        };
         let hash: String = recovered.state_hash.iter().map(|b| format!("{b:02x}")).collect();
         info!(
             "recovered to log entry {} in {:?}: snapshot of entry {snapshot_index}, {entries_replayed} entries replayed, state {hash}",
@@ -196,6 +207,7 @@ impl Venue {
             snapshots: snapshots_in,
             snapshots_done,
             shared_catalog: shared_catalog.clone(),
+            clock: clock.clone(),
             status: status.clone(),
             pace: Pace {
                 flush_every: Duration::from_micros(1_000_000 / config.websocket.updates_per_second),
@@ -212,7 +224,8 @@ impl Venue {
         let log = spawn("log", move || keeper.run(&log_jobs, &log_done_in))?;
         let snapshots = spawn("snapshot", move || write_snapshots(snapshot_store, &snapshot_jobs, &snapshots_done_in))?;
         let engine = spawn("engine", move || thread.run())?;
-        let handle = VenueHandle { commands: commands_in, requests: requests_in, catalog: shared_catalog, status };
+        let handle =
+            VenueHandle { commands: commands_in, requests: requests_in, catalog: shared_catalog, clock: clock.clone(), status };
         Ok(Self { handle, recovered, engine, log, snapshots })
     }
 

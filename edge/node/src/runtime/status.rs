@@ -131,7 +131,7 @@ impl Status {
         &self.0.name
     }
 
-    /// When this process started. Requests signed before it are stale: their nonces were forgotten with the process before.
+    /// When this process had the data folder for itself.
     #[must_use]
     pub fn started(&self) -> TimeNs {
         self.0.started

@@ -7,6 +7,7 @@ mod cli;
 mod demo;
 mod recovery;
 mod schema;
+mod signed_once;
 mod storage;
 mod support;
 mod websocket;

@@ -4,6 +4,7 @@ use serde_json::json;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_node::cli::client::{Client, ClientError};
 use walras_node::node::Node;
+use walras_node::runtime::Clock;
 use walras_types::RejectReason as R;
 
 use crate::support::{code, config, limit, market, operator, restart};
@@ -14,7 +15,7 @@ fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
     config.log.segment_bytes = 64 << 10;
     let disk = SimDisk::new(1, SimDiskConfig::default());
     let dir = tempfile::tempdir().unwrap();
-    let node = Node::start_on(disk.clone(), dir.path(), &config).unwrap();
+    let node = Node::start_on(disk.clone(), Clock::system(), dir.path(), &config).unwrap();
     let url = format!("http://{}", node.address());
     let market = market(&operator(&url, dir.path()));
 
@@ -67,7 +68,7 @@ fn a_command_that_a_crash_can_bring_back_is_not_called_refused() {
     let config = config();
     let disk = SimDisk::new(1, SimDiskConfig::default());
     let dir = tempfile::tempdir().unwrap();
-    let node = Node::start_on(disk.clone(), dir.path(), &config).unwrap();
+    let node = Node::start_on(disk.clone(), Clock::system(), dir.path(), &config).unwrap();
     let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
     market.order(&market.alice, &limit(1, "buy", "0.0001", "29000"));
 

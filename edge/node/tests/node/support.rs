@@ -16,6 +16,7 @@ use walras_node::access::{headers, sign};
 use walras_node::cli::client::{Client, ClientError, read_key};
 use walras_node::config::Config;
 use walras_node::node::{Node, operator_key_file};
+use walras_node::runtime::Clock;
 
 /// A new process holds, until it runs its own program, what this one has open: the locks of venues that other tests run in here too.
 static FORKING: RwLock<()> = RwLock::new(());
@@ -28,8 +29,13 @@ pub(crate) fn spawn(command: &mut Command) -> Child {
 
 /// Starts a node where one was stopped, once no new process can hold that one's locks any more.
 pub(crate) fn restart<D: Disk>(disk: D, dir: &Path, config: &Config) -> Node {
+    restart_by(Clock::system(), disk, dir, config)
+}
+
+/// The same by a clock of the test's own.
+pub(crate) fn restart_by<D: Disk>(clock: Clock, disk: D, dir: &Path, config: &Config) -> Node {
     drop(FORKING.read().unwrap());
-    Node::start_on(disk, dir, config).unwrap()
+    Node::start_on(disk, clock, dir, config).unwrap()
 }
 
 /// Longest that a test waits for something that should come at once.
