@@ -15,9 +15,9 @@ use crate::statistics::Percentiles;
 /// Lowest times of a stream's commands.
 #[derive(Debug)]
 pub struct Lowest {
-    ticks: Vec<u32>,
+    pub ticks: Vec<u32>,
     /// Fills of each command.
-    fills: Vec<u32>,
+    pub fills: Vec<u32>,
 }
 
 impl Lowest {

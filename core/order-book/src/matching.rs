@@ -1,6 +1,6 @@
 //! Matching an incoming order against the opposite side: best price first, displayed before hidden, then by the book's allocation.
 
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots};
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, prefetch};
 
 use crate::api::{BookEvents, Fill, Handle, OwnerId, Party, RemovalCause, Seniority};
 use crate::arena::{Order, Place, Plain, Slot, place_of};
@@ -115,7 +115,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Most of a large order's fills are such: no order is left over, so none is written back, their places are given back in one
     /// chain, and the loop over them ends once and not at every level, which the processor could not foresee. Orders that are not plain and the
     /// taker's own are left to [`OrderBook::match_queue`]. Whether it did anything.
-    #[inline]
+    #[inline(never)]
     fn sweep(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> bool {
         let opposite = taker.side.opposite();
         let bound = bound.max(self.sides[opposite as usize].hidden_best);
@@ -126,21 +126,26 @@ impl<I: PriceIndex> OrderBook<I> {
             count += level.order_count;
             let [first, last] = chain;
             orders[place_of(last)].next = level.head;
-            walras_types::prefetch(&orders[place_of(level.head)]);
+            prefetch(&orders[place_of(level.head)]);
             chain = [first.or(level.head), level.tail];
             swept.push((rank, level));
         });
         let Some(first) = chain[0] else { return false };
-        let (mut slot, mut last, mut rank) = (first, first, Rank::BOTTOM);
+        let mut party = taker.party();
+        let may_meet_all = taker.self_trade == SelfTrade::Allow;
+        let (mut slot, mut last, mut price) = (first, first, party.limit);
         for traded in 0..count {
             let maker = &mut self.arena[slot];
-            if maker.plain == Plain::No || taker.shuns(maker.owner) {
+            if maker.plain == Plain::No || (maker.owner == party.owner && !may_meet_all) {
+                taker.open = party.open;
                 return self.end_sweep_at(opposite, [first, last], slot, traded);
             }
             let size = maker.open;
-            taker.open -= size;
-            rank = maker.rank;
-            let price = rank.price(opposite);
+            party.open -= size;
+            price = maker.rank.price(opposite);
+            maker.place = Place::Nowhere;
+            let tag = maker.tag;
+            let next = maker.next;
             events.traded(&Fill {
                 price,
                 size,
@@ -152,15 +157,15 @@ impl<I: PriceIndex> OrderBook<I> {
                     limit: price,
                     open: SizeLots::ZERO,
                 },
-                taker: taker.party(),
+                taker: party,
             });
-            maker.place = Place::Nowhere;
+            self.ids.remove(tag, slot);
             last = slot;
-            self.ids.remove(maker.tag, slot);
-            slot = maker.next.unwrap_or(slot);
+            slot = next.unwrap_or(slot);
         }
+        taker.open = party.open;
         self.arena.remove_chain(first, last, count as usize);
-        self.last_price = Some(rank.price(opposite));
+        self.last_price = Some(price);
         true
     }
 
