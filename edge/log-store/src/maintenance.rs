@@ -31,20 +31,22 @@ impl<F> Default for Chores<F> {
 
 /// Work to be done off the hot path, on any thread: [`crate::LogWriter::maintenance`] hands it out, [`Maintenance::run`] does it.
 /// The writer goes on meanwhile, and waits for it only when it needs the next segment before that is ready. Dropping it undone is
-/// allowed: the writer then prepares the segment itself when it needs it.
+/// allowed: the writer then prepares the segment itself when it needs it. As long as it lives, also after its writer is gone, the log
+/// is [`LogError::Locked`]: it would make or remove files under the hands of the next writer.
 #[derive(Debug)]
 pub struct Maintenance<D: Disk> {
     pub(crate) disk: D,
     pub(crate) dir: std::path::PathBuf,
     pub(crate) chores: Chores<D::File>,
     pub(crate) done: Sender<Spare<D::File>>,
+    pub(crate) _lock: Arc<D::Lock>,
 }
 
 impl<D: Disk> Maintenance<D> {
     /// Does the work. A failure leaves the log usable: the writer tries again when it must. [`LogError::DiskFull`] here is an early
     /// warning, one segment before the log would stop.
     pub fn run(self) -> Result<(), LogError> {
-        let Self { disk, dir, chores, done } = self;
+        let Self { disk, dir, chores, done, _lock } = self;
         if let Some(spare) = do_chores(&disk, &dir, chores)? {
             // A writer that is gone needs no spare; the next opening finds it.
             let _ = done.send(spare);

@@ -94,7 +94,7 @@ fn resume<D: Disk>(
         next_segment_id,
         pending,
         poisoned: false,
-        _lock: held,
+        lock: Arc::new(held),
     };
     if !goes_on_in_place {
         log.guarded(|log| log.cut_at(end_index))?;
@@ -131,7 +131,7 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         next_segment_id,
         pending,
         poisoned: false,
-        _lock: held,
+        lock: Arc::new(held),
     };
     log.seal()?;
     identity.write(&log.disk, dir)?;

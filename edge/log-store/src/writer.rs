@@ -14,6 +14,7 @@ use crate::scan::note;
 use crate::segment::{Recipe, Segment, Spare};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use walras_types::LogIndex;
 
@@ -36,7 +37,8 @@ pub struct LogWriter<D: Disk> {
     pub(crate) next_segment_id: u64,
     pub(crate) pending: Pending,
     pub(crate) poisoned: bool,
-    pub(crate) _lock: D::Lock,
+    /// Shared with the maintenance that is out: nobody may open the folder before that is done, too.
+    pub(crate) lock: Arc<D::Lock>,
 }
 
 impl<D: Disk> LogWriter<D> {
@@ -194,7 +196,7 @@ impl<D: Disk> LogWriter<D> {
         }
         let (done, coming) = channel();
         self.spare_coming = Some(coming);
-        Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, done })
+        Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, done, _lock: Arc::clone(&self.lock) })
     }
 
     /// Does the slow work that is due, here and now.
@@ -301,7 +303,7 @@ pub(crate) fn slack<F>(sealed: &mut Segment<F>) -> Option<Trim<F>> {
     }
     sealed.file_bytes = sealed.end_offset;
     sealed.layout.end = sealed.end_offset;
-    Some(Trim { file: std::sync::Arc::clone(&sealed.file), path: sealed.path.clone(), len: sealed.end_offset })
+    Some(Trim { file: Arc::clone(&sealed.file), path: sealed.path.clone(), len: sealed.end_offset })
 }
 
 /// Takes the lock of a folder, or says who is in the way.

@@ -162,6 +162,27 @@ fn a_torn_group_after_a_damaged_segment_refuses() {
     assert!(is_corrupt(&open(&disk, options).unwrap_err()), "the torn group's header names the entry that is missing");
 }
 
+#[test]
+fn maintenance_that_is_not_done_keeps_others_out_of_the_folder() {
+    let disk = sim(5);
+    let (mut log, _) = open(&disk, tiny(4)).unwrap();
+    write_group(&mut log, 1);
+    let late = log.maintenance().unwrap();
+    drop(log);
+    // Both would make the segment of the same id, the later one over the entries of the other.
+    assert!(matches!(open(&disk, tiny(4)), Err(LogError::Locked { .. })));
+    late.run().unwrap();
+    let (mut log, _) = open(&disk, tiny(4)).unwrap();
+    for _ in 0..4 {
+        write_group(&mut log, 1);
+    }
+    let late = log.maintenance().unwrap();
+    drop(log);
+    drop(late);
+    let (log, _) = open(&disk, tiny(4)).unwrap();
+    assert_holds(&log, 1..6);
+}
+
 const CHILD_DIR: &str = "WALRAS_LOG_STORE_TEST_CHILD_DIR";
 
 fn child_options() -> LogOptions {
