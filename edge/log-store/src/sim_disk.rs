@@ -2,8 +2,8 @@
 //!
 //! What it models: writes that were not synced survive a crash page by page or not at all, torn at any byte, or as garbage; names
 //! that were not synced likewise; a full disk; reads that return less than asked; writes and syncs that fail, after which memory
-//! shows bytes that the device never got. What it does not: latency (the simulator adds it), damage to bytes at rest
-//! ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
+//! shows bytes that the device never got; a device that is gone for a while. What it does not: latency (the simulator adds it), damage
+//! to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,8 @@ pub struct SimFaults {
     pub sync_error_in: Option<u64>,
     /// This write fails, possibly after writing a part.
     pub write_error_in: Option<u64>,
+    /// The device is gone from this operation on that changes anything: it and all later ones fail, until faults are set anew.
+    pub gone_in_ops: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -234,7 +236,14 @@ impl State {
         }
         self.ops += 1;
         self.is_off = due(&mut self.faults.crash_in_ops);
-        Ok(self.is_off)
+        match &mut self.faults.gone_in_ops {
+            Some(0) => Err(input_output()),
+            Some(left) => {
+                *left -= 1;
+                Ok(self.is_off)
+            }
+            None => Ok(self.is_off),
+        }
     }
 
     fn used_bytes(&self) -> u64 {
@@ -512,10 +521,11 @@ impl DiskFile for SimFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.enter()?;
-        if state.begin_change()? {
+        let begun = state.begin_change();
+        if state.is_off {
             return Err(off());
         }
-        if due(&mut state.faults.sync_error_in) {
+        if begun.is_err() || due(&mut state.faults.sync_error_in) {
             state.write_back_in_part(self.inode);
             return Err(input_output());
         }

@@ -85,7 +85,7 @@ fn after_a_failed_sync_or_write_nothing_more_is_taken_until_it_is_opened_again()
             log.append(&entry(index)).unwrap();
         }
         let (sync_error_in, write_error_in) = if seed % 3 == 0 { (None, Some(0)) } else { (Some(0), None) };
-        disk.set_faults(SimFaults { sync_error_in, write_error_in, crash_in_ops: None });
+        disk.set_faults(SimFaults { sync_error_in, write_error_in, ..SimFaults::default() });
         let error = log.sync().unwrap_err();
         assert!(matches!(error, LogError::Io { .. }), "{error}");
         assert_eq!(log.durable_end(), LogIndex(6));

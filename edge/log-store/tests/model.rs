@@ -119,7 +119,8 @@ impl Run {
 
     fn plan_faults(&mut self) {
         let mut due = |one_in: u64, within: u64| (self.random.below(one_in) == 0).then(|| self.random.below(within));
-        let faults = SimFaults { crash_in_ops: due(3, 12), sync_error_in: due(6, 6), write_error_in: due(8, 6) };
+        let faults =
+            SimFaults { crash_in_ops: due(3, 12), sync_error_in: due(6, 6), write_error_in: due(8, 6), gone_in_ops: due(20, 12) };
         self.disk.set_faults(faults);
         if self.random.below(10) == 0 {
             let used: u64 = self.disk.paths().iter().map(|path| self.disk.bytes_of(path).unwrap().len() as u64).sum();

@@ -43,7 +43,12 @@ pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
         1 => Fault::Kill,
         2 => {
             let mut due = |one_in: u64, within: u64| (c.below(one_in) == 0).then(|| c.below(within));
-            Fault::Disk(SimFaults { crash_in_ops: due(2, 40), sync_error_in: due(3, 10), write_error_in: due(4, 10) })
+            Fault::Disk(SimFaults {
+                crash_in_ops: due(2, 40),
+                sync_error_in: due(3, 10),
+                write_error_in: due(4, 10),
+                gone_in_ops: None,
+            })
         }
         3 => Fault::DiskFull { room_bytes: c.below(30_000), for_ns: c.within(50_000_000, 2_000_000_000) },
         4 => {
@@ -64,5 +69,5 @@ pub(crate) fn draw_for_recovery(c: &mut Choices<'_>) -> Option<SimFaults> {
     }
     let crash_in_ops = (c.below(3) > 0).then(|| c.below(12));
     let sync_error_in = (c.below(4) == 0).then(|| c.below(4));
-    Some(SimFaults { crash_in_ops, sync_error_in, write_error_in: None })
+    Some(SimFaults { crash_in_ops, sync_error_in, ..SimFaults::default() })
 }
