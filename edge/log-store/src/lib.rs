@@ -22,9 +22,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Deliberately absent*: threads (the caller decides which one syncs, and which one does [`Maintenance`]), replication, the meaning
-//! and version of entries, compression, encryption, direct I/O, repair of damage (a replica or a backup has the bytes; this crate
-//! refuses and says where).
+//! *Deliberately absent*: threads and clocks (the caller decides which thread syncs, and which one does [`Maintenance`]),
+//! replication, the meaning and version of entries, compression, encryption, direct I/O, repair of damage (a replica or a backup has
+//! the bytes; this crate refuses and says where).
 //!
 //! *Invariants*
 //! 1. An entry before the index that [`LogWriter::sync`] returned is there after any crash, in order, once.
@@ -32,6 +32,8 @@
 //! 3. Damage that a crash does not explain refuses to open, names the place and changes nothing.
 //! 4. No byte of a segment is written twice in the segment's life, and no sync writes to a block that holds synced bytes.
 //! 5. After a failed write or sync the writer takes nothing more.
+//! 6. What a [`LogKeeper`] answers is [`Written::Undone`] is in no later log; what is [`Written::InDoubt`] is, at most, until the next
+//!    [`Written::Durable`].
 //!
 //! # The format
 //!
@@ -78,9 +80,12 @@
 //! newest files, has the kernel forget what it cached of them, and reads what the device has. Space is reserved and written with zeros
 //! ahead of time: a full disk shows when the next segment is prepared, one segment early ([`Maintenance::run`]).
 //!
-//! *Start reading* at [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
+//! [`LogKeeper`] does that: it answers for each group of entries whether it is durable, undone or in doubt, and goes on as soon as the
+//! disk lets it. It is what the node runs and what the simulator drives.
+//!
+//! *Start reading* at [`LogKeeper`] and [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
 //! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/model.rs` holds invariants 1 and 2 against a
-//! naive model.
+//! naive model, `tests/keeper_model.rs` invariant 6.
 //!
 //! *Sources*: Pillai and others, "All File Systems Are Not Created Equal", OSDI 2014, and "Protocol-Aware Recovery for Consensus-Based
 //! Storage", FAST 2018 (Alagappan and others), for telling a crash from corruption; the fsync paper above.
@@ -91,6 +96,7 @@ pub mod disk;
 mod error;
 mod format;
 mod identity;
+mod keeper;
 mod maintenance;
 mod open;
 mod options;
@@ -109,6 +115,7 @@ mod writer;
 pub use disk::{Disk, DiskFile, LockKind};
 pub use error::LogError;
 pub use format::FORMAT_VERSION;
+pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
 pub use options::LogOptions;
 pub use reader::{Entry, LogReader, open_read_only};
