@@ -17,7 +17,7 @@ use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
 use super::feed::Feed;
 use super::fills::Fills;
-use super::log_thread::LogKeeper;
+use super::log_thread::LogThread;
 use super::status::Status;
 use super::{Queues, Reply, Request, VenueHandle};
 use crate::config::Config;
@@ -159,7 +159,7 @@ impl Venue {
         };
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
         let log_options = LogOptions { durable_floor, ..log_options(config) };
-        let (mut log, found) = LogWriter::open(disk.clone(), &log_dir, log_options.clone())?;
+        let (mut log, found) = LogWriter::open(disk, &log_dir, log_options)?;
         // Not before the folder is ours alone: whatever a venue before this one took, it took before this moment.
         let status = Status::new(&config.venue.name, clock.now());
         if let Some(torn) = &found.torn_tail {
@@ -190,7 +190,7 @@ impl Venue {
         shared_catalog.set(core.catalog.clone());
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
-        let keeper = LogKeeper::new(disk, log_dir, log_options, log);
+        let log_thread = LogThread::new(log);
         let (log_jobs_in, log_jobs) = bounded(4);
         let (log_done_in, log_done) = bounded(4);
         let (snapshots_in, snapshot_jobs) = bounded(1);
@@ -221,7 +221,7 @@ impl Venue {
             in_log: 0,
         };
         thread.publish_status();
-        let log = spawn("log", move || keeper.run(&log_jobs, &log_done_in))?;
+        let log = spawn("log", move || log_thread.run(&log_jobs, &log_done_in))?;
         let snapshots = spawn("snapshot", move || write_snapshots(snapshot_store, &snapshot_jobs, &snapshots_done_in))?;
         let engine = spawn("engine", move || thread.run())?;
         let handle =
