@@ -142,14 +142,14 @@ impl Client {
         effects.push(ClientEffect::Send(messages::Request { attempt, copy: Copy::Original, from: self.id, fields, body }));
     }
 
-    /// Takes an answer. What was refused is asked again soon.
+    /// Takes an answer. What was refused, or is in doubt, is asked again soon.
     pub(crate) fn on_reply(&mut self, attempt: AttemptId, answer: &Answer) -> Vec<ClientEffect> {
         match answer {
             Answer::Done(_) => {
                 self.pending.retain(|pending| !pending.attempts.contains(&attempt));
                 Vec::new()
             }
-            Answer::Refused(_) => {
+            Answer::Refused(_) | Answer::InDoubt => {
                 let after_ns = self.choices.within(REFUSED_NS / 4, REFUSED_NS);
                 vec![ClientEffect::Timer(after_ns, ClientTimer::Retry(attempt))]
             }

@@ -15,6 +15,8 @@ pub(crate) enum Fault {
     Kill,
     /// Operations of the disk fail from now on: power fails in one, a write, a sync.
     Disk(SimFaults),
+    /// The disk is gone after so many operations, for so long. Perhaps the machine has to be switched off and on to get it back.
+    DiskGone { in_ops: u64, for_ns: u64 },
     /// Only so many bytes more fit on the disk, for so long.
     DiskFull { room_bytes: u64, for_ns: u64 },
     /// The clock jumps.
@@ -38,17 +40,13 @@ pub(crate) fn downtime_ns(c: &mut Choices<'_>) -> u64 {
 }
 
 pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
-    match c.weighted(&[3, 3, 12, 3, 4, 1, 3, 2]) {
+    match c.weighted(&[3, 3, 12, 3, 4, 1, 3, 2, 3]) {
         0 => Fault::PowerFailure,
         1 => Fault::Kill,
         2 => {
             let mut due = |one_in: u64, within: u64| (c.below(one_in) == 0).then(|| c.below(within));
-            Fault::Disk(SimFaults {
-                crash_in_ops: due(2, 40),
-                sync_error_in: due(3, 10),
-                write_error_in: due(4, 10),
-                gone_in_ops: None,
-            })
+            let (crash_in_ops, sync_error_in, write_error_in) = (due(2, 40), due(3, 10), due(4, 10));
+            Fault::Disk(SimFaults { crash_in_ops, sync_error_in, write_error_in, gone_in_ops: None })
         }
         3 => Fault::DiskFull { room_bytes: c.below(30_000), for_ns: c.within(50_000_000, 2_000_000_000) },
         4 => {
@@ -58,7 +56,8 @@ pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
         }
         5 => Fault::ClockSetRight,
         6 => Fault::Network(Weather::foul(c)),
-        _ => Fault::Slow { times: c.pick(&[1, 1, 10, 100]) },
+        7 => Fault::Slow { times: c.pick(&[1, 1, 10, 100, 1_000]) },
+        _ => Fault::DiskGone { in_ops: c.below(30), for_ns: c.within(50_000_000, 1_000_000_000) },
     }
 }
 

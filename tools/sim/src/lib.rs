@@ -1,10 +1,10 @@
 //! A whole venue in one thread, from one seed: clients and an operator that sign and retry, a network that loses, delays and replays,
 //! one node with gateway, sequencer, log, snapshots, engine and market data, its disk and its clock.
 //!
-//! The state machines are the product's, unchanged; the disk is [`walras_log_store::sim_disk::SimDisk`]; what stands in for threads
-//! and sockets (`node`) is as thin as it can be. First a *safety phase*: power failures and kills at any operation of the disk, also
-//! during recovery, failed writes and syncs, full disks, clocks that jump, a network at its worst. Then a *healing phase*: no more
-//! faults, and everything that was asked must be answered within a bounded time.
+//! The state machines and the keeper of the log are the product's, unchanged; the disk is [`walras_log_store::sim_disk::SimDisk`];
+//! what stands in for threads and sockets (`node`) is as thin as it can be. First a *safety phase*: power failures and kills at any
+//! operation of the disk, also during recovery, failed writes and syncs, full disks and disks that are gone, clocks that jump, a network
+//! at its worst. Then a *healing phase*: no more faults, and everything that was asked must be answered within a bounded time.
 //!
 //! Whatever happens, the checkers in [`checks`] hold after every step. That they can fail is shown by [`Mutation`]s: faults planted in
 //! the node, each of which has to be found.

@@ -73,13 +73,14 @@ fn main() -> ExitCode {
 fn progress(done: u64, seeds: u64, sum: &Report, elapsed_ms: u128) -> String {
     let simulated_ms = u128::from(sum.simulated_ns) / 1_000_000;
     format!(
-        "{done}/{seeds} seeds, {} simulated s ({} a second), {} requests, {} acknowledged, {} refused, {} replayed, {} entries, {} crashes, \
+        "{done}/{seeds} seeds, {} simulated s ({} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} entries, {} crashes, \
          {} failed starts, {} torn tails, {} snapshots",
         simulated_ms / 1_000,
         simulated_ms / elapsed_ms.max(1),
         sum.attempts,
         sum.acknowledged,
         sum.refused,
+        sum.in_doubt,
         sum.replayed,
         sum.entries,
         sum.crashes,

@@ -50,6 +50,8 @@ pub(crate) enum Answer {
     Done(Done),
     /// It was not taken.
     Refused(RejectReason),
+    /// It was being written, and nobody knows whether it will be found in the log.
+    InDoubt,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

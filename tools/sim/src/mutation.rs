@@ -1,4 +1,5 @@
-//! Faults planted in the node, to show that the checkers find them. They are in the simulator's node and disk, not in the product.
+//! Faults planted in the node, to show that the checkers find them. They are in the simulator's node, around the product's keeper of
+//! the log, and in the disk, not in the product.
 
 macro_rules! mutations {
     ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
@@ -14,7 +15,7 @@ macro_rules! mutations {
 }
 
 mutations! {
-    /// The log's entries are acknowledged when they are buffered; they are synced with the next batch.
+    /// Small batches are acknowledged when they are buffered; they are written and synced with a later one.
     AcknowledgeBeforeSync,
     /// The disk does not sync segments.
     SkipLogSync,
@@ -22,9 +23,9 @@ mutations! {
     SkipSnapshotSync,
     /// A failed write or sync of the log counts as done.
     IgnoreFailedSync,
-    /// Senders are told that a batch was refused before it is known to be off the disk.
+    /// Senders of a batch in doubt are told that it was refused, before it is known to be off the disk.
     RefuseBeforeUndone,
-    /// After a failed write the log is never opened again.
+    /// After a failed write nothing is written any more, as if the log were never opened again.
     NeverReopen,
     /// The log lets go of entries before the snapshot that replaces them is written.
     LetGoBeforeSnapshot,

@@ -14,7 +14,7 @@ pub(crate) struct Attempt {
     pub(crate) answer: Option<Answer>,
 }
 
-/// How often some bytes were sent, and how often a sender was told for certain that they were not taken.
+/// How often some bytes were sent, and how often a sender was told for certain that they were not taken (one in doubt was not).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) attempts: u64,

@@ -16,7 +16,7 @@ use crate::faults::{self, Fault};
 use crate::messages::{Address, Answer, ClientId, Copy, Message, NodeId, Reply, Request};
 use crate::mutation::Mutation;
 use crate::network::{self, Weather};
-use crate::node::{Effect, NodeTimer, Process, StartFrom, Started};
+use crate::node::{Effect, Moment, NodeTimer, Process, StartFrom, Started};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 use crate::traffic::Traffic;
@@ -51,6 +51,8 @@ pub struct Report {
     pub refused: u64,
     /// Of those, because the log could not be written.
     pub refused_by_storage: u64,
+    /// Requests of which the node could not say whether they would be found in the log.
+    pub in_doubt: u64,
     /// Requests that somebody recorded and sent again.
     pub replayed: u64,
     /// Entries in the log.
@@ -75,6 +77,7 @@ impl std::ops::AddAssign for Report {
         self.acknowledged += other.acknowledged;
         self.refused += other.refused;
         self.refused_by_storage += other.refused_by_storage;
+        self.in_doubt += other.in_doubt;
         self.replayed += other.replayed;
         self.entries += other.entries;
         self.crashes += other.crashes;
@@ -104,6 +107,7 @@ enum Event {
     Start(NodeId),
     Fault,
     DiskHasRoom(NodeId),
+    DiskIsBack(NodeId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,6 +258,13 @@ impl World {
                 Ok(())
             }
             Event::Fault => Ok(()),
+            Event::DiskIsBack(node) => {
+                self.machines[node.0].disk.device.set_faults(SimFaults::default());
+                if self.phase == Phase::Safety && self.faults.below(2) == 0 {
+                    self.strike(node, Fault::PowerFailure);
+                }
+                Ok(())
+            }
             Event::DiskHasRoom(node) => {
                 self.machines[node.0].disk.device.set_capacity(u64::MAX);
                 Ok(())
@@ -288,7 +299,7 @@ impl World {
             let command = walras_wire::decode_command(&request.body);
             format!("node gets {:?} {:?} of client {}: {command:?}", request.copy, request.attempt, request.from.0)
         });
-        self.with_process(node, |process, clock_ns, slow, effects| process.on_request(clock_ns, slow, request, effects))
+        self.with_process(node, |process, at, effects| process.on_request(at, request, effects))
     }
 
     fn node_timer(&mut self, node: NodeId, generation: u64, timer: NodeTimer) -> Result<(), Violation> {
@@ -298,7 +309,7 @@ impl World {
         if timer != NodeTimer::Tick {
             self.trace.line(self.now_ns, || format!("node: {timer:?}"));
         }
-        self.with_process(node, |process, clock_ns, slow, effects| process.on_timer(clock_ns, slow, timer, effects))?;
+        self.with_process(node, |process, at, effects| process.on_timer(at, timer, effects))?;
         if timer == NodeTimer::Apply
             && let Some(process) = &self.machines[node.0].process
         {
@@ -308,11 +319,11 @@ impl World {
     }
 
     /// Lets a process do something, then looks at what it did: first at its log, then at what it says.
-    fn with_process(&mut self, node: NodeId, act: impl FnOnce(&mut Process, u64, u64, &mut Vec<Effect>)) -> Result<(), Violation> {
+    fn with_process(&mut self, node: NodeId, act: impl FnOnce(&mut Process, Moment, &mut Vec<Effect>)) -> Result<(), Violation> {
         let machine = &mut self.machines[node.0];
         let Some(process) = &mut machine.process else { return Ok(()) };
         let mut effects = Vec::new();
-        act(process, machine.clock.read(self.now_ns), machine.slow, &mut effects);
+        act(process, Moment { now_ns: self.now_ns, clock_ns: machine.clock.read(self.now_ns), slow: machine.slow }, &mut effects);
         if machine.disk.device.is_off() {
             self.power_failure(node);
             return Ok(());
@@ -342,6 +353,7 @@ impl World {
         self.trace.line(self.now_ns, || format!("node answers {attempt:?}: {}", brief(answer)));
         match answer {
             Answer::Done(_) => self.report.acknowledged += 1,
+            Answer::InDoubt => self.report.in_doubt += 1,
             Answer::Refused(reason) => {
                 self.report.refused += 1;
                 self.report.refused_by_storage += u64::from(*reason == RejectReason::StorageFull);
@@ -390,7 +402,7 @@ impl World {
                 self.report.torn_tails += u64::from(tail_was_torn);
                 self.checks.on_recovered(&process, snapshot_index, &self.traffic)?;
                 let mut effects = Vec::new();
-                process.begin(machine.slow, &mut effects);
+                process.begin(Moment { now_ns: self.now_ns, clock_ns, slow: machine.slow }, &mut effects);
                 machine.process = Some(process);
                 self.node_effects(node, effects)
             }
@@ -443,6 +455,10 @@ impl World {
             Fault::Kill if machine.process.is_some() => self.kill(node),
             Fault::PowerFailure | Fault::Kill => {}
             Fault::Disk(faults) => device.set_faults(faults),
+            Fault::DiskGone { in_ops, for_ns } => {
+                device.set_faults(SimFaults { gone_in_ops: Some(in_ops), ..SimFaults::default() });
+                self.schedule.at(self.now_ns + for_ns, Event::DiskIsBack(node));
+            }
             Fault::DiskFull { room_bytes, for_ns } => {
                 let used: u64 =
                     device.paths().iter().filter_map(|path| device.bytes_of(path)).map(|bytes| bytes.len() as u64).sum();
@@ -487,5 +503,6 @@ fn brief(answer: &Answer) -> String {
     match answer {
         Answer::Done(done) => format!("entry {} at {} {:?}", done.log_index, done.time, done.events),
         Answer::Refused(reason) => format!("refused, {}", reason.name()),
+        Answer::InDoubt => "in doubt".to_owned(),
     }
 }

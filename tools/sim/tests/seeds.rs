@@ -29,6 +29,7 @@ fn nothing_is_lost_doubled_or_seen_too_early_whatever_fails() {
     ] {
         assert!(count >= least * seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
+    assert!(sum.in_doubt * 2 >= seed_count(), "{} answers in doubt test little", sum.in_doubt);
     assert!(sum.torn_tails * 4 >= seed_count(), "{} torn tails test little", sum.torn_tails);
 }
 

@@ -1,8 +1,6 @@
-//! The log and how to open it again: after a failed write it takes no more until it has been read anew.
+//! The product's [`LogKeeper`], and what mutations plant around it.
 
-use std::path::PathBuf;
-
-use walras_log_store::{LogError, LogOptions, LogWriter};
+use walras_log_store::{LogError, LogKeeper, LogWriter, Upkeep, Written};
 use walras_sequencer::Batch;
 use walras_types::LogIndex;
 
@@ -12,112 +10,72 @@ use crate::mutation::Mutation;
 /// Entries as the disk has them, or why it could not be read.
 pub(crate) type LogEntries = Result<Vec<(LogIndex, Vec<u8>)>, LogError>;
 
-/// What became of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// It is durable.
-    Durable,
-    /// It is not in the log, and never will be.
-    Undone,
-    /// Nobody knows: part or all of it may be on the disk. Its senders can be told nothing until [`Keeper::reopen`] has cut it off.
-    InDoubt,
-}
-
+/// A keeper that may be made to err.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    disk: VenueDisk,
-    dir: PathBuf,
-    options: LogOptions,
-    log: Option<LogWriter<VenueDisk>>,
-    /// Last entry known to be durable.
-    acknowledged: LogIndex,
+    inner: LogKeeper<VenueDisk>,
     mutation: Option<Mutation>,
+    /// Entries that [`Mutation::AcknowledgeBeforeSync`] owes to the log.
+    owed: Vec<Vec<u8>>,
+    /// A write failed, after which [`Mutation::NeverReopen`] does none.
+    has_failed: bool,
 }
 
+/// [`Mutation::AcknowledgeBeforeSync`] owes no more than this.
+const OWED_BYTES_MAX: usize = 1024;
+
 impl Keeper {
-    pub(crate) fn new(
-        disk: VenueDisk,
-        dir: PathBuf,
-        options: LogOptions,
-        log: LogWriter<VenueDisk>,
-        mutation: Option<Mutation>,
-    ) -> Self {
-        let acknowledged = LogIndex(log.durable_end().0 - 1);
-        Self { disk, dir, options, log: Some(log), acknowledged, mutation }
+    pub(crate) fn new(log: LogWriter<VenueDisk>, mutation: Option<Mutation>) -> Self {
+        Self { inner: LogKeeper::new(log), mutation, owed: Vec::new(), has_failed: false }
     }
 
-    pub(crate) fn write(&mut self, batch: &Batch) -> Written {
-        if self.log.is_none() && (self.mutation == Some(Mutation::NeverReopen) || self.reopen().is_err()) {
-            // Nothing of this batch was begun, and everything before it is settled.
-            return Written::Undone;
-        }
-        match self.append_and_sync(batch) {
-            Ok(()) => {
-                self.acknowledged = batch.last();
-                Written::Durable
+    /// Writes a batch, which takes from `begun_ns` to `ended_ns`.
+    pub(crate) fn write(&mut self, begun_ns: u64, ended_ns: u64, batch: &Batch) -> Written {
+        let written = match self.mutation {
+            Some(Mutation::AcknowledgeBeforeSync) => self.owe_or_write(begun_ns, batch),
+            Some(Mutation::NeverReopen) if self.has_failed => Written::Undone(None),
+            _ => self.inner.write(begun_ns, batch.first, batch.entries()),
+        };
+        self.inner.write_ended(ended_ns);
+        self.has_failed |= !matches!(written, Written::Durable { .. });
+        match (self.mutation, written) {
+            (Some(Mutation::IgnoreFailedSync), Written::Undone(_) | Written::InDoubt { .. }) => {
+                Written::Durable { was_failing: false }
             }
-            Err(_) if self.mutation == Some(Mutation::IgnoreFailedSync) => {
-                self.log = None;
-                self.acknowledged = batch.last();
-                Written::Durable
-            }
-            Err(_) => {
-                self.log = None;
-                let undone = self.mutation == Some(Mutation::RefuseBeforeUndone) || self.reopen().is_ok();
-                if undone { Written::Undone } else { Written::InDoubt }
-            }
+            (Some(Mutation::RefuseBeforeUndone), Written::InDoubt { failure, .. }) => Written::Undone(Some(failure)),
+            (_, written) => written,
         }
     }
 
-    fn append_and_sync(&mut self, batch: &Batch) -> Result<(), LogError> {
-        let log = self.log.as_mut().expect("the caller opened it");
-        for entry in batch.entries() {
-            log.append(entry)?;
+    fn owe_or_write(&mut self, begun_ns: u64, batch: &Batch) -> Written {
+        let owed_bytes: usize = self.owed.iter().map(Vec::len).sum();
+        if owed_bytes + batch.bytes.len() < OWED_BYTES_MAX {
+            self.owed.extend(batch.entries().map(<[u8]>::to_vec));
+            return Written::Durable { was_failing: false };
         }
-        if self.mutation == Some(Mutation::AcknowledgeBeforeSync) && log.pending_bytes() < 1024 {
-            return Ok(());
-        }
-        log.sync().map(|_| ())
+        let first = self.inner.acknowledged_end();
+        let owed = std::mem::take(&mut self.owed);
+        self.inner.write(begun_ns, first, owed.iter().map(Vec::as_slice).chain(batch.entries()))
     }
 
-    /// Opens the log again and cuts off what was never acknowledged.
-    pub(crate) fn reopen(&mut self) -> Result<(), LogError> {
-        self.log = None;
-        let durable_floor = (self.acknowledged.0 > 0).then_some(self.acknowledged);
-        let options = LogOptions { durable_floor, ..self.options.clone() };
-        let (mut log, _) = LogWriter::open(self.disk.clone(), &self.dir, options)?;
-        if log.next_index() > self.acknowledged.next() {
-            log.truncate_suffix(self.acknowledged.next())?;
-        }
-        self.log = Some(log);
-        Ok(())
+    /// What the log's thread would give to another.
+    pub(crate) fn upkeep(&mut self, now_ns: u64) -> Option<Upkeep<VenueDisk>> {
+        self.inner.upkeep(now_ns)
     }
 
-    /// Prepares the next segment and removes spent ones. A failure costs nothing yet.
-    pub(crate) fn maintain(&mut self) {
-        if let Some(log) = &mut self.log {
-            let _ = log.maintain();
-        }
-    }
-
-    /// Lets go of entries that snapshots replace.
+    /// Lets go of entries that snapshots replace. A failure costs only space.
     pub(crate) fn let_go(&mut self, up_to: LogIndex) {
-        let Some(log) = &mut self.log else { return };
-        if up_to >= log.first_index() && log.truncate_prefix(up_to).is_err() {
-            self.log = None;
-        }
+        let _ = self.inner.let_go(up_to);
     }
 
     /// While nothing comes: proves to the next opening that all entries were synced.
     pub(crate) fn seal(&mut self) {
-        if self.log.as_mut().is_some_and(|log| log.seal().is_err()) {
-            self.log = None;
-        }
+        let _ = self.inner.seal();
     }
 
     /// Durable entries from `from` on, or from the first held, as the disk has them; `None` while the log is not open.
     pub(crate) fn entries_from(&self, from: LogIndex) -> Option<LogEntries> {
-        let log = self.log.as_ref()?;
+        let log = self.inner.log()?;
         let from = from.max(log.first_index());
         let read = || {
             let mut entries = Vec::new();

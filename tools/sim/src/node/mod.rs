@@ -4,5 +4,5 @@ mod keeper;
 mod process;
 mod start;
 
-pub(crate) use process::{Effect, NodeTimer, Process, Released};
+pub(crate) use process::{Effect, Moment, NodeTimer, Process, Released};
 pub(crate) use start::{StartFrom, Started, log_dir, log_options};

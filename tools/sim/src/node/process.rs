@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use walras_engine::Engine;
 use walras_gateway::{Gateway, Permission, Request, SourceId};
-use walras_log_store::SnapshotStore;
+use walras_log_store::{SnapshotStore, Written};
 use walras_market_data::MarketData;
 use walras_sequencer::{Applied, Batch, Entry, Refused, Sequencer, decode_entry, encode_entry};
 use walras_types::{AccountId, Amount, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, Event, Transfer, decode_command};
 
-use super::keeper::{Keeper, LogEntries, Written};
+use super::keeper::{Keeper, LogEntries};
 use super::start::encode_snapshot;
 use crate::disk::VenueDisk;
 use crate::messages::{self, Address, Answer, AttemptId, ClientId, Copy, Done, METHOD, Message, PATH, Reply};
@@ -23,14 +23,23 @@ pub(crate) enum NodeTimer {
     BatchWritten,
     /// The engine's thread applies what is durable.
     Apply,
-    /// The log's thread tries again to undo a batch that failed.
-    Reopen,
     /// The snapshots' thread has written a snapshot, or failed to.
     SnapshotWritten,
     /// Nothing came for a while.
     Tick,
     /// The next segment is prepared.
     Maintain,
+}
+
+/// When something happens to a process, and how fast its machine is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Time that never goes back: the simulation's own.
+    pub(crate) now_ns: u64,
+    /// The time of day as the machine has it.
+    pub(crate) clock_ns: u64,
+    /// How many times longer its disk takes.
+    pub(crate) slow: u64,
 }
 
 /// Who is to be answered.
@@ -62,8 +71,8 @@ pub(crate) struct Process {
     market: MarketData,
     keeper: Keeper,
     snapshots: SnapshotStore<VenueDisk>,
-    /// What the log's thread is writing.
-    in_flight: Option<Batch>,
+    /// What the log's thread is writing, and since when.
+    in_flight: Option<(u64, Batch)>,
     apply_is_due: bool,
     /// What the snapshots' thread is writing.
     snapshot_job: Option<(LogIndex, Vec<u8>)>,
@@ -84,7 +93,6 @@ const SNAPSHOT_EVERY: u64 = 50;
 const WRITE_NS: u64 = 200_000;
 const APPLY_NS: u64 = 10_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
-const REOPEN_NS: u64 = 20_000_000;
 const TICK_NS: u64 = 250_000_000;
 
 /// Gives an entry's events to market data. Whether it could follow is for the checkers to see.
@@ -139,24 +147,24 @@ impl Process {
     }
 
     /// The first timers of a process.
-    pub(crate) fn begin(&mut self, slow: u64, effects: &mut Vec<Effect>) {
+    pub(crate) fn begin(&mut self, at: Moment, effects: &mut Vec<Effect>) {
         effects.push(Effect::Timer(TICK_NS, NodeTimer::Tick));
-        self.write_next(slow, effects);
+        self.write_next(at, effects);
     }
 
-    pub(crate) fn on_request(&mut self, clock_ns: u64, slow: u64, request: &messages::Request, effects: &mut Vec<Effect>) {
+    pub(crate) fn on_request(&mut self, at: Moment, request: &messages::Request, effects: &mut Vec<Effect>) {
         let origin = Origin { attempt: request.attempt, from: request.from, copy: request.copy };
-        match self.admit(clock_ns, request) {
+        match self.admit(at.clock_ns, request) {
             Ok(command) => {
                 if self.mutation == Some(Mutation::SubmitTwice) {
-                    self.submit(clock_ns, command, None);
+                    self.submit(at.clock_ns, command, None);
                 }
-                if let Some(Refused(back)) = self.submit(clock_ns, command, Some(origin)) {
-                    refuse(back, RejectReason::Overloaded, effects);
+                if let Some(Refused(back)) = self.submit(at.clock_ns, command, Some(origin)) {
+                    reply(back, Answer::Refused(RejectReason::Overloaded), effects);
                 }
-                self.write_next(slow, effects);
+                self.write_next(at, effects);
             }
-            Err(reason) => refuse(Some(origin), reason, effects),
+            Err(reason) => reply(Some(origin), Answer::Refused(reason), effects),
         }
     }
 
@@ -200,12 +208,12 @@ impl Process {
     }
 
     /// Gives the log its next batch, if it is free.
-    fn write_next(&mut self, slow: u64, effects: &mut Vec<Effect>) {
+    fn write_next(&mut self, at: Moment, effects: &mut Vec<Effect>) {
         if self.in_flight.is_none()
             && let Some(batch) = self.sequencer.next_batch(Batch::default())
         {
-            self.in_flight = Some(self.as_logged(batch));
-            effects.push(Effect::Timer(WRITE_NS * slow, NodeTimer::BatchWritten));
+            self.in_flight = Some((at.now_ns, self.as_logged(batch)));
+            effects.push(Effect::Timer(WRITE_NS * at.slow, NodeTimer::BatchWritten));
             if self.mutation == Some(Mutation::ReleaseEventsEarly) {
                 self.sequencer.on_durable();
                 self.apply(effects);
@@ -232,59 +240,64 @@ impl Process {
         changed
     }
 
-    pub(crate) fn on_timer(&mut self, clock_ns: u64, slow: u64, timer: NodeTimer, effects: &mut Vec<Effect>) {
+    pub(crate) fn on_timer(&mut self, at: Moment, timer: NodeTimer, effects: &mut Vec<Effect>) {
         match timer {
-            NodeTimer::BatchWritten => self.batch_written(slow, effects),
+            NodeTimer::BatchWritten => self.batch_written(at, effects),
             NodeTimer::Apply => {
                 self.apply_is_due = false;
                 self.apply(effects);
-                self.write_next(slow, effects);
-                self.snapshot_if_due(slow, effects);
+                self.write_next(at, effects);
+                self.snapshot_if_due(at.slow, effects);
             }
-            NodeTimer::Reopen => match self.keeper.reopen() {
-                Ok(()) => self.undone(effects),
-                Err(_) => effects.push(Effect::Timer(REOPEN_NS, NodeTimer::Reopen)),
-            },
             NodeTimer::SnapshotWritten => self.snapshot_written(),
-            NodeTimer::Maintain => self.keeper.maintain(),
+            NodeTimer::Maintain => {
+                if let Some(upkeep) = self.keeper.upkeep(at.now_ns) {
+                    // A failure costs nothing yet.
+                    let _ = upkeep.run();
+                }
+            }
             NodeTimer::Tick => {
                 effects.push(Effect::Timer(TICK_NS, NodeTimer::Tick));
                 if self.sequencer.waiting() == 0 {
                     self.keeper.seal();
-                    self.submit(clock_ns, Command::Tick, None);
-                    self.write_next(slow, effects);
+                    self.submit(at.clock_ns, Command::Tick, None);
+                    self.write_next(at, effects);
                 }
             }
         }
     }
 
-    fn batch_written(&mut self, slow: u64, effects: &mut Vec<Effect>) {
-        let Some(batch) = &self.in_flight else { return };
+    fn batch_written(&mut self, at: Moment, effects: &mut Vec<Effect>) {
+        let Some((begun_ns, batch)) = self.in_flight.take() else { return };
         let released_early = self.mutation == Some(Mutation::ReleaseEventsEarly);
-        match self.keeper.write(batch) {
-            Written::Durable => {
-                self.in_flight = None;
+        match self.keeper.write(begun_ns, at.now_ns, &batch) {
+            Written::Durable { .. } => {
                 effects.push(Effect::Timer(SNAPSHOT_NS, NodeTimer::Maintain));
                 if !released_early {
                     self.sequencer.on_durable();
                 }
                 // The log gets its next batch before this one is applied, so that both work at once.
-                self.write_next(slow, effects);
+                self.write_next(at, effects);
                 if !self.apply_is_due {
                     self.apply_is_due = true;
                     effects.push(Effect::Timer(APPLY_NS, NodeTimer::Apply));
                 }
             }
-            Written::Undone => self.undone(effects),
-            Written::InDoubt => effects.push(Effect::Timer(REOPEN_NS, NodeTimer::Reopen)),
+            Written::Undone(_) => self.log_failed(0, effects),
+            Written::InDoubt { .. } => self.log_failed(batch.ends.len(), effects),
         }
     }
 
-    /// The batch in flight, and what collected behind it, goes back to its senders.
-    fn undone(&mut self, effects: &mut Vec<Effect>) {
-        self.in_flight = None;
+    /// Answers everybody whose command is not durable. The first `in_doubt`, the batch that was with the log, may be in it all the same;
+    /// those behind were never written.
+    fn log_failed(&mut self, in_doubt: usize, effects: &mut Vec<Effect>) {
         self.in_log.clear();
-        self.sequencer.on_log_failed(|origin| refuse(origin, RejectReason::StorageFull, effects));
+        let mut left = in_doubt;
+        self.sequencer.on_log_failed(|origin| {
+            let answer = if left > 0 { Answer::InDoubt } else { Answer::Refused(RejectReason::StorageFull) };
+            left = left.saturating_sub(1);
+            reply(origin, answer, effects);
+        });
     }
 
     fn apply(&mut self, effects: &mut Vec<Effect>) {
@@ -293,10 +306,7 @@ impl Process {
             let Entry { log_index, time, command } = *entry;
             tell(market, log_index, time, events, *mutation);
             effects.push(Effect::Release(Released { log_index, time, events: events.to_vec() }));
-            if let Some(Origin { attempt, from, copy: Copy::Original }) = origin {
-                let answer = Answer::Done(Done { log_index, time, command, events: events.to_vec() });
-                effects.push(Effect::Send(Address::Client(from), Message::Reply(Reply { attempt, answer })));
-            }
+            reply(origin, Answer::Done(Done { log_index, time, command, events: events.to_vec() }), effects);
         });
     }
 
@@ -343,9 +353,8 @@ fn account_of(command: &Command) -> Option<AccountId> {
     }
 }
 
-fn refuse(origin: Option<Origin>, reason: RejectReason, effects: &mut Vec<Effect>) {
+fn reply(origin: Option<Origin>, answer: Answer, effects: &mut Vec<Effect>) {
     if let Some(Origin { attempt, from, copy: Copy::Original }) = origin {
-        let reply = Reply { attempt, answer: Answer::Refused(reason) };
-        effects.push(Effect::Send(Address::Client(from), Message::Reply(reply)));
+        effects.push(Effect::Send(Address::Client(from), Message::Reply(Reply { attempt, answer })));
     }
 }

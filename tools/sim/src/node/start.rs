@@ -133,7 +133,7 @@ impl Process {
         };
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
         let options = LogOptions { durable_floor, ..options };
-        let (log, found) = LogWriter::open(from.disk.clone(), log_dir(), options.clone())?;
+        let (log, found) = LogWriter::open(from.disk.clone(), log_dir(), options)?;
         let mut sequencer = Sequencer::new(engine, WAITING_MAX);
         let mut last_command = None;
         if log.next_index() > snapshot_index.next() {
@@ -145,7 +145,7 @@ impl Process {
                 super::process::tell(&mut market, entry.log_index, entry.time, events, None);
             }
         }
-        let keeper = Keeper::new(from.disk.clone(), log_dir().to_path_buf(), options, log, from.mutation);
+        let keeper = Keeper::new(log, from.mutation);
         let mut process = Process::new(gateway(from), sequencer, market, keeper, snapshots, snapshot_index, from.mutation);
         if from.mutation == Some(Mutation::ReplayTwice)
             && let Some(command) = last_command
