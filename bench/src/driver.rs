@@ -9,7 +9,7 @@
 
 use walras_market_history::workload_file::level_hash;
 use walras_order_book::{
-    Amended, Band, BookEvents, Entry, Fate, Fill, OpenOrder, OrderBook, OwnerId, Party, Placed, PriceIndex, RemovalCause, Warmth,
+    Amended, Band, BookEvents, Entry, Fate, Fill, NameHash, OpenOrder, OrderBook, OwnerId, Party, Placed, PriceIndex, RemovalCause,
 };
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, prefetch,
@@ -69,7 +69,7 @@ const RING_EVENTS: usize = 4_096;
 /// Where events go. A reader would be at most a ring behind.
 #[derive(Debug)]
 pub struct Ring {
-    events: Vec<Event>,
+    events: Box<[Event; RING_EVENTS]>,
     written: usize,
     /// Fills so far.
     pub trades: u64,
@@ -79,7 +79,7 @@ pub struct Ring {
 
 impl Default for Ring {
     fn default() -> Self {
-        Self { events: vec![EMPTY; RING_EVENTS], written: 0, trades: 0, volume: 0 }
+        Self { events: Box::new([EMPTY; RING_EVENTS]), written: 0, trades: 0, volume: 0 }
     }
 }
 
@@ -148,9 +148,27 @@ impl BookEvents for Ring {
     fn replenished(&mut self, _: OrderId, _: SizeLots) {}
 }
 
-/// Carries out one command, the `number`-th. 1 if it could not be: out of range, no such order, refused.
+fn name_of<I: PriceIndex>(book: &OrderBook<I>, record: &Record) -> NameHash {
+    book.expect_name(OwnerId(record.user), ClientOrderId(record.id as u64))
+}
+
+/// Carries out one command, the `number`-th, of which nothing was known before. 1 if it could not be: out of range, no such order, refused.
 #[inline(always)]
 pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64, record: &Record, self_trade: SelfTrade) -> u64 {
+    let name = name_of(book, record);
+    step_named(book, ring, number, record, self_trade, name)
+}
+
+/// As [`step`], where `name` is the hash of the name in the command.
+#[inline(always)]
+fn step_named<I: PriceIndex>(
+    book: &mut OrderBook<I>,
+    ring: &mut Ring,
+    number: u64,
+    record: &Record,
+    self_trade: SelfTrade,
+    name: NameHash,
+) -> u64 {
     let owner = OwnerId(record.user);
     let client_order_id = ClientOrderId(record.id as u64);
     match record.op {
@@ -172,7 +190,7 @@ pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64
                 self_trade,
                 trigger: None,
             };
-            let (kind, open) = match book.submit(&entry, Band::OPEN, ring) {
+            let (kind, open) = match book.submit_named(name, &entry, Band::OPEN, ring) {
                 Ok(placed) => match placed.fate {
                     Fate::Rested { open, .. } => (EventKind::Rested, open.get()),
                     Fate::Unfilled { open } => (EventKind::Unfilled, open.get()),
@@ -192,7 +210,7 @@ pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64
             u64::from(kind == EventKind::Refused)
         }
         Op::Cancel => {
-            let Some(handle) = book.find(owner, client_order_id) else { return 1 };
+            let Some(handle) = book.find_named(name, owner, client_order_id) else { return 1 };
             let order = book.cancel(handle);
             ring.put(Event {
                 kind: EventKind::Cancelled,
@@ -207,7 +225,7 @@ pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64
         }
         Op::Move => {
             let Some(price) = PriceTicks::new(record.price) else { return 1 };
-            let Some(handle) = book.find(owner, client_order_id) else { return 1 };
+            let Some(handle) = book.find_named(name, owner, client_order_id) else { return 1 };
             let open = match book.amend(handle, Some(price), None, Band::OPEN, ring) {
                 Ok(Amended::Requeued { placed: Placed { fate: Fate::Rested { open, .. }, .. } }) => open.get(),
                 _ => 0,
@@ -224,7 +242,7 @@ pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64
             0
         }
         Op::Reduce => {
-            let Some(handle) = book.find(owner, client_order_id) else { return 1 };
+            let Some(handle) = book.find_named(name, owner, client_order_id) else { return 1 };
             let open = book.view(handle).open.saturating_sub(SizeLots::new(record.size as u64));
             if open.is_zero() {
                 book.cancel(handle);
@@ -247,14 +265,13 @@ pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64
 
 /// Commands between asking memory for one and carrying it out.
 const FETCH_AHEAD: usize = 48;
-/// Commands between telling the book of one and carrying it out, for the three steps of telling.
-const WARM_AHEAD: usize = 12;
-const WARM_ORDER_AHEAD: usize = 8;
-const WARM_NEIGHBOURS_AHEAD: usize = 4;
-const WARM_SLOTS: usize = 16;
+/// Commands between telling a large book of one and carrying it out, for the three steps of telling.
+const NAME_AHEAD: usize = 12;
+const ORDER_AHEAD: usize = 8;
+const NEIGHBOURS_AHEAD: usize = 4;
+const NAMES: usize = 16;
 
 /// Carries out `records` from the `first` on, looking ahead. How many could not be.
-#[inline(never)]
 pub fn drive<I: PriceIndex>(
     book: &mut OrderBook<I>,
     ring: &mut Ring,
@@ -262,24 +279,70 @@ pub fn drive<I: PriceIndex>(
     first: usize,
     self_trade: SelfTrade,
 ) -> u64 {
-    let mut warm = [Warmth::default(); WARM_SLOTS];
-    let mut refused = 0;
-    for at in first..records.len() {
-        let record = &records[at];
-        if let Some(coming) = records.get(at + FETCH_AHEAD) {
+    let (mut at, mut refused) = (first, 0);
+    while at < records.len() {
+        let drive = if book.is_large() { drive_large } else { drive_small };
+        refused += drive(book, ring, records, &mut at, self_trade);
+    }
+    refused
+}
+
+/// While the book is small: a command's name is told two commands ahead, its order one.
+#[inline(never)]
+fn drive_small<I: PriceIndex>(
+    book: &mut OrderBook<I>,
+    ring: &mut Ring,
+    records: &[Record],
+    at: &mut usize,
+    self_trade: SelfTrade,
+) -> u64 {
+    let name_at = |book: &OrderBook<I>, at: usize| records.get(at).map_or(NameHash::default(), |record| name_of(book, record));
+    let (mut here, mut refused) = (*at, 0);
+    let (mut name, mut next) = (name_at(book, here), name_at(book, here + 1));
+    while here < records.len() && !book.is_large() {
+        if let Some(coming) = records.get(here + FETCH_AHEAD) {
             prefetch(coming);
         }
-        if book.wants_warming() {
-            if let Some(ahead) = records.get(at + WARM_AHEAD) {
-                let (owner, client_order_id) = (OwnerId(ahead.user), ClientOrderId(ahead.id as u64));
-                warm[(at + WARM_AHEAD) % WARM_SLOTS] =
-                    book.warm(owner, client_order_id, ahead.side(), PriceTicks::saturating(ahead.price));
-            }
-            book.warm_order(warm[(at + WARM_ORDER_AHEAD) % WARM_SLOTS]);
-            book.warm_neighbours(warm[(at + WARM_NEIGHBOURS_AHEAD) % WARM_SLOTS]);
-        }
-        refused += step(book, ring, at as u64 + 1, record, self_trade);
+        let after = name_at(book, here + 2);
+        book.expect_order(next);
+        refused += step_named(book, ring, here as u64 + 1, &records[here], self_trade, name);
+        (name, next) = (next, after);
+        here += 1;
     }
+    *at = here;
+    refused
+}
+
+/// While it is large: twelve, eight and four commands ahead.
+#[inline(never)]
+fn drive_large<I: PriceIndex>(
+    book: &mut OrderBook<I>,
+    ring: &mut Ring,
+    records: &[Record],
+    at: &mut usize,
+    self_trade: SelfTrade,
+) -> u64 {
+    let mut names = [NameHash::default(); NAMES];
+    for coming in *at..records.len().min(*at + NAME_AHEAD) {
+        names[coming % NAMES] = name_of(book, &records[coming]);
+    }
+    let (mut here, mut refused) = (*at, 0);
+    while here < records.len() && book.is_large() {
+        if let Some(coming) = records.get(here + FETCH_AHEAD) {
+            prefetch(coming);
+        }
+        if let Some(coming) = records.get(here + NAME_AHEAD) {
+            names[(here + NAME_AHEAD) % NAMES] = name_of(book, coming);
+            book.expect_level(coming.side(), PriceTicks::saturating(coming.price));
+            let coming = &records[here + ORDER_AHEAD];
+            book.expect_tail(coming.side(), PriceTicks::saturating(coming.price));
+        }
+        book.expect_order(names[(here + ORDER_AHEAD) % NAMES]);
+        book.expect_neighbours(names[(here + NEIGHBOURS_AHEAD) % NAMES]);
+        refused += step_named(book, ring, here as u64 + 1, &records[here], self_trade, names[here % NAMES]);
+        here += 1;
+    }
+    *at = here;
     refused
 }
 

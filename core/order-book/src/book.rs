@@ -14,6 +14,7 @@ use crate::ladder::Ladder;
 use crate::matching::{Stopped, Taker};
 use crate::price_index::{Level, PriceIndex, Rank};
 use crate::stops::Stops;
+use crate::warm::NameHash;
 
 /// One side's queues.
 #[derive(Default)]
@@ -91,7 +92,21 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Enters an order while the market matches continuously. A refusal reports nothing and changes nothing.
     #[inline]
     pub fn submit(&mut self, entry: &Entry, band: Band, events: &mut impl BookEvents) -> Result<Placed, Refusal> {
-        let tag = self.check_name_and_room(entry)?;
+        let name = NameHash(self.ids.tag_of(entry.owner, entry.client_order_id));
+        self.submit_named(name, entry, band, events)
+    }
+
+    /// As [`OrderBook::submit`], where `name` is the hash of the order's name.
+    #[inline(always)] // of what is inlined, what the caller does not use costs nothing
+    pub fn submit_named(
+        &mut self,
+        name: NameHash,
+        entry: &Entry,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Placed, Refusal> {
+        let tag = name.0;
+        self.check_name_and_room(tag, entry)?;
         if let Some(trigger) = entry.trigger
             && !self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger, last))
         {
@@ -113,6 +128,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Enters an order that could trade at once.
+    #[inline(never)]
     fn submit_crossing(
         &mut self,
         entry: &Entry,
@@ -163,7 +179,8 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Enters an order while nothing matches: it rests whatever stands opposite, even if it is post-only, or waits for its trigger,
     /// even if the last trade touches it (then it is the next to be taken by [`OrderBook::take_triggered`]).
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
-        let tag = self.check_name_and_room(entry)?;
+        let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
+        self.check_name_and_room(tag, entry)?;
         match entry.time_in_force {
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {}
             TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => {
@@ -177,17 +194,17 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
     }
 
-    /// Checks that an order's name is free and that there is room for it; returns the hash of its name.
+    /// Checks that an order's name, whose hash is `tag`, is free and that there is room for it.
     #[inline]
-    fn check_name_and_room(&self, entry: &Entry) -> Result<u32, Refusal> {
-        let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
+    fn check_name_and_room(&self, tag: u32, entry: &Entry) -> Result<(), Refusal> {
+        debug_assert_eq!(tag, self.ids.tag_of(entry.owner, entry.client_order_id), "the hash is of another name");
         if self.ids.get(&self.arena, tag, entry.owner, entry.client_order_id).is_some() {
             return Err(Refusal::DuplicateClientOrderId);
         }
         if self.arena.is_full() {
             return Err(Refusal::BookFull);
         }
-        Ok(tag)
+        Ok(())
     }
 
     /// What became of a taker, unless it may rest.
@@ -228,7 +245,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Puts an order, or what is left of it, at the back of its queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
         let is_plain =
             matches!((entry.display, entry.time_in_force), (Display::Full, TimeInForce::GoodTillCancel | TimeInForce::Day));
@@ -318,19 +335,34 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     #[must_use]
     pub fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
-        let tag = self.ids.tag_of(owner, client_order_id);
-        self.ids.get(&self.arena, tag, owner, client_order_id).map(Handle)
+        self.find_named(NameHash(self.ids.tag_of(owner, client_order_id)), owner, client_order_id)
+    }
+
+    /// As [`OrderBook::find`], where `name` is the hash of the name.
+    #[inline]
+    #[must_use]
+    pub fn find_named(&self, name: NameHash, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
+        self.ids.get(&self.arena, name.0, owner, client_order_id).map(Handle)
     }
 
     /// An open order as it stands.
-    #[inline]
+    #[inline(always)] // of what is inlined only what the caller reads is worked out
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
-        let order = &self.arena[handle.0];
-        let extras = match order.plain {
-            Plain::Yes => Extras::NONE,
-            Plain::No => self.extras.get(handle.0),
-        };
+        match self.arena[handle.0].plain {
+            Plain::Yes => self.view_with(handle.0, &Extras::NONE),
+            Plain::No => self.view_special(handle.0),
+        }
+    }
+
+    #[inline(never)]
+    fn view_special(&self, slot: Slot) -> OpenOrder {
+        self.view_with(slot, &self.extras.get(slot))
+    }
+
+    #[inline(always)]
+    fn view_with(&self, slot: Slot, extras: &Extras) -> OpenOrder {
+        let order = &self.arena[slot];
         OpenOrder {
             order_id: order.order_id,
             client_order_id: order.client_order_id,
@@ -338,7 +370,7 @@ impl<I: PriceIndex> OrderBook<I> {
             side: order.side,
             price: order.rank.price(order.side),
             open: order.open,
-            shown: self.shown(handle.0),
+            shown: self.shown(slot),
             time_in_force: match order.lifetime {
                 Lifetime::GoodTillCancel => TimeInForce::GoodTillCancel,
                 Lifetime::Day => TimeInForce::Day,
@@ -365,7 +397,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Takes an order out, and says how it stood.
-    #[inline]
+    #[inline(always)]
     pub fn cancel(&mut self, handle: Handle) -> OpenOrder {
         let order = self.view(handle);
         self.take_out(handle.0);

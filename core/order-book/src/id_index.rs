@@ -50,21 +50,19 @@ impl IdIndex {
     /// The hash of a name, by which the other operations know it. An order keeps its own.
     #[inline]
     pub(crate) fn tag_of(&self, owner: OwnerId, client_order_id: ClientOrderId) -> u32 {
-        let name = client_order_id.0 ^ (u64::from(owner.0) << 32).wrapping_mul(0xA24B_AED4_963E_E407);
-        let product = u128::from(name ^ self.key[0]) * u128::from(u64::from(owner.0) ^ self.key[1]);
-        let folded = (product as u64) ^ ((product >> 64) as u64);
-        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+        let product = u128::from(client_order_id.0 ^ self.key[0]) * u128::from(u64::from(owner.0) ^ self.key[1]);
+        ((product as u64) ^ ((product >> 64) as u64)).wrapping_shr(32) as u32
     }
 
     /// Where the search for a tag begins: its highest bits.
     #[inline]
     fn home(&self, tag: u32) -> usize {
-        (tag >> self.shift) as usize
+        tag.wrapping_shr(self.shift) as usize
     }
 
     #[inline]
     fn mask(&self) -> usize {
-        self.entries.len() - 1
+        self.entries.len().wrapping_sub(1)
     }
 
     /// Where the order of that name lies, whose hash is `tag`.

@@ -1,9 +1,13 @@
 //! Fetching what later commands will touch while earlier ones are applied.
 //!
-//! A command that names one of a million orders waits for memory several times in a row: the name's place, the order, its neighbours
-//! and level. Commands come in batches, so a driver that looks ahead can have each of these fetched by the time it is needed, one step
-//! of the chain at a time. All of it is hints: a wrong guess costs a fetch and changes nothing. Below [`WARM_FROM`] orders a book fits
-//! the processor's own cache and the hints cost more than they save, so they do nothing.
+//! A command that names an order waits for memory several times in a row: the name's place, the order, its neighbours and level. Even
+//! where all of it lies in the second-level cache that is half of what a command costs, because a wrongly foreseen branch keeps the
+//! processor from starting early. Commands come in batches, so a driver that looks ahead can have each of these fetched by the time it
+//! is needed, one step of the chain at a time, and the name's hash is worked out only once. All of it is hints: a wrong guess costs a
+//! fetch and changes nothing.
+//!
+//! Whether a command names an order or enters one is a coin toss, so no step branches on it: a command that does the one fetches,
+//! harmlessly, for the other too.
 
 use walras_types::{ClientOrderId, PriceTicks, Side};
 
@@ -11,54 +15,51 @@ use crate::api::OwnerId;
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
 
-/// Orders from which fetching ahead pays.
-const WARM_FROM: usize = 8_192;
+/// Orders from which a book is too large for the second-level cache, so that levels and neighbours are worth fetching too.
+const LARGE_FROM: usize = 8_192;
 
-/// What a later command will touch, as far as it is known. Made by [`OrderBook::warm`] for the next steps.
-///
-/// Whether a command names an order or enters one is a coin toss, so no step branches on it: a command that does the one fetches,
-/// harmlessly, for the other too.
-#[derive(Clone, Copy, Debug)]
-pub struct Warmth {
-    tag: u32,
-    side: Side,
-    rank: Rank,
-}
-
-impl Default for Warmth {
-    fn default() -> Self {
-        Self { tag: 0, side: Side::Buy, rank: Rank::of(Side::Buy, PriceTicks::MIN) }
-    }
-}
+/// The hash of an order's name in one book. It stays what it is as long as the book lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameHash(pub(crate) u32);
 
 impl<I: PriceIndex> OrderBook<I> {
-    /// Whether looking ahead pays in this book.
+    /// The hash of a name, which this book will be asked for soon. First step: fetches the name's place.
     #[inline]
     #[must_use]
-    pub fn wants_warming(&self) -> bool {
-        self.arena.live_count() >= WARM_FROM
+    pub fn expect_name(&self, owner: OwnerId, client_order_id: ClientOrderId) -> NameHash {
+        NameHash(self.ids.prefetch(owner, client_order_id))
     }
 
-    /// First step, some twelve commands ahead. `price` is where the order will stand; [`PriceTicks::MIN`] when the command does not say.
+    /// Second step, a command later: fetches the order of that name.
+    #[inline]
+    pub fn expect_order(&self, name: NameHash) {
+        self.arena.prefetch(self.ids.guess(name.0));
+    }
+
+    /// Whether the book is so large that the steps below pay; in a small one they cost more than they save.
     #[inline]
     #[must_use]
-    pub fn warm(&self, owner: OwnerId, client_order_id: ClientOrderId, side: Side, price: PriceTicks) -> Warmth {
-        let rank = Rank::of(side, price);
-        self.sides[side as usize].displayed.prefetch(rank);
-        Warmth { tag: self.ids.prefetch(owner, client_order_id), side, rank }
+    pub fn is_large(&self) -> bool {
+        self.arena.live_count() >= LARGE_FROM
     }
 
-    /// Second step, once the first has had time to arrive; some eight commands ahead.
+    /// With the first step, some twelve commands ahead: fetches the level where an order will stand; any price will do if none is known.
     #[inline]
-    pub fn warm_order(&self, warmth: Warmth) {
-        self.arena.prefetch(self.ids.guess(warmth.tag));
-        self.arena.prefetch(self.sides[warmth.side as usize].displayed.guess_level(warmth.rank).and_then(|level| level.tail));
+    pub fn expect_level(&self, side: Side, price: PriceTicks) {
+        self.sides[side as usize].displayed.prefetch(Rank::of(side, price));
     }
 
-    /// Third step; some four commands ahead.
+    /// With the second, some eight ahead: fetches the order at the back of that level.
     #[inline]
-    pub fn warm_neighbours(&self, warmth: Warmth) {
-        let (side, rank, prev, next) = self.arena.guess_links(self.ids.guess(warmth.tag));
+    pub fn expect_tail(&self, side: Side, price: PriceTicks) {
+        let level = self.sides[side as usize].displayed.guess_level(Rank::of(side, price));
+        self.arena.prefetch(level.and_then(|level| level.tail));
+    }
+
+    /// Third step, some four ahead: fetches the named order's neighbours and level.
+    #[inline]
+    pub fn expect_neighbours(&self, name: NameHash) {
+        let (side, rank, prev, next) = self.arena.guess_links(self.ids.guess(name.0));
         self.arena.prefetch(prev);
         self.arena.prefetch(next);
         self.sides[side as usize].displayed.prefetch(rank);
