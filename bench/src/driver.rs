@@ -266,9 +266,9 @@ fn step_named<I: PriceIndex>(
 /// Commands between asking memory for one and carrying it out.
 const FETCH_AHEAD: usize = 48;
 /// Commands between telling a large book of one and carrying it out, for the three steps of telling.
-const NAME_AHEAD: usize = 12;
-const ORDER_AHEAD: usize = 8;
-const NEIGHBOURS_AHEAD: usize = 4;
+const NAME_AHEAD: usize = 10;
+const ORDER_AHEAD: usize = 6;
+const NEIGHBOURS_AHEAD: usize = 3;
 const NAMES: usize = 16;
 
 /// Carries out `records` from the `first` on, looking ahead. How many could not be.
@@ -313,7 +313,7 @@ fn drive_small<I: PriceIndex>(
     refused
 }
 
-/// While it is large: twelve, eight and four commands ahead.
+/// While it is large: ten, six and three commands ahead.
 #[inline(never)]
 fn drive_large<I: PriceIndex>(
     book: &mut OrderBook<I>,
@@ -334,8 +334,6 @@ fn drive_large<I: PriceIndex>(
         if let Some(coming) = records.get(here + NAME_AHEAD) {
             names[(here + NAME_AHEAD) % NAMES] = name_of(book, coming);
             book.expect_level(coming.side(), PriceTicks::saturating(coming.price));
-            let coming = &records[here + ORDER_AHEAD];
-            book.expect_tail(coming.side(), PriceTicks::saturating(coming.price));
         }
         book.expect_order(names[(here + ORDER_AHEAD) % NAMES]);
         book.expect_neighbours(names[(here + NEIGHBOURS_AHEAD) % NAMES]);
