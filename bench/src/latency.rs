@@ -15,9 +15,9 @@ use crate::statistics::Percentiles;
 /// Lowest times of a stream's commands.
 #[derive(Debug)]
 pub struct Lowest {
-    pub ticks: Vec<u32>,
+    ticks: Vec<u32>,
     /// Fills of each command.
-    pub fills: Vec<u32>,
+    fills: Vec<u32>,
 }
 
 impl Lowest {

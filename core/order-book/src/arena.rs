@@ -38,6 +38,9 @@ pub(crate) fn place_of(neighbour: Option<Slot>) -> usize {
 pub(crate) enum Place {
     /// None: the slot is free, or its order is just entering.
     Nowhere,
+    /// None: the slot is free, but the order that a sweep filled here has its name in the index still. It is taken out when the place
+    /// is used again, so that a sweep, which others wait for, does not wait for that.
+    Swept,
     /// The queue of its price that others see.
     Displayed,
     /// The queue of its price that others do not see.
@@ -172,7 +175,7 @@ impl Arena {
         self.live_count -= 1;
     }
 
-    /// Gives back the places of `count` orders that hang together by `next`, from `first` to `last`, each marked as nowhere.
+    /// Gives back the places of `count` orders that hang together by `next`, from `first` to `last`, each marked as swept.
     #[inline]
     pub(crate) fn remove_chain(&mut self, first: Slot, last: Slot, count: usize) {
         self.orders[last.index()].next = self.free;
@@ -180,20 +183,25 @@ impl Arena {
         self.live_count -= count;
     }
 
+    /// How many places hold a swept order. Walks all.
+    pub(crate) fn swept_count(&self) -> usize {
+        self.orders.iter().filter(|order| order.place == Place::Swept).count()
+    }
+
     /// Live orders in no particular order, with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Order)> {
         self.orders
             .iter()
             .enumerate()
-            .filter(|(_, order)| order.place != Place::Nowhere)
+            .filter(|(_, order)| !matches!(order.place, Place::Nowhere | Place::Swept))
             .filter_map(|(index, order)| Some((Slot::new(u32::try_from(index).ok()?)?, order)))
     }
 
-    /// Whether the order at `slot` has that name.
+    /// Whether an order is at `slot` that has that name.
     #[inline]
     pub(crate) fn is_named(&self, slot: Slot, owner: OwnerId, client_order_id: ClientOrderId) -> bool {
         let order = &self.orders[slot.index()];
-        (order.client_order_id == client_order_id) & (order.owner == owner)
+        (order.client_order_id == client_order_id) & (order.owner == owner) & (order.place != Place::Swept)
     }
 
     /// All places, to index by [`place_of`].

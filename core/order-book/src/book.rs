@@ -262,6 +262,9 @@ impl<I: PriceIndex> OrderBook<I> {
     fn place(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots, place: Place, plain: Plain) -> Slot {
         let slot = self.arena.take_place();
         let order = &mut self.arena[slot];
+        if order.place == Place::Swept {
+            self.ids.remove(order.tag, slot);
+        }
         order.order_id = entry.order_id;
         order.client_order_id = entry.client_order_id;
         order.rank = rank;
@@ -392,7 +395,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let order = &self.arena[slot];
         match order.place {
             Place::Displayed => order.slice,
-            Place::Hidden | Place::Parked | Place::Nowhere => SizeLots::ZERO,
+            Place::Hidden | Place::Parked | Place::Nowhere | Place::Swept => SizeLots::ZERO,
         }
     }
 
@@ -533,7 +536,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 level.lots -= cut.get();
             }
             Place::Parked => self.extras.lower_min_size(slot, open),
-            Place::Nowhere => {}
+            Place::Nowhere | Place::Swept => {}
         }
         Amended::Kept { order: self.view(Handle(slot)) }
     }
@@ -702,7 +705,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
                 return self.stops.remove(order.side, stop);
             }
-            Place::Displayed | Place::Nowhere => return,
+            Place::Displayed | Place::Nowhere | Place::Swept => return,
         }
         let side = order.side as usize;
         let level = self.sides[side].hidden.get_mut(&order.rank).expect("a hidden order has a level");
@@ -731,7 +734,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 side.hidden.remove(&rank);
                 side.hidden_best = side.hidden.last_key_value().map_or(Rank::BOTTOM, |(rank, _)| *rank);
             }
-            Place::Parked | Place::Nowhere => unreachable!("only queues have levels"),
+            Place::Parked | Place::Nowhere | Place::Swept => unreachable!("only queues have levels"),
         }
     }
 }

@@ -143,8 +143,7 @@ impl<I: PriceIndex> OrderBook<I> {
             let size = maker.open;
             party.open -= size;
             price = maker.rank.price(opposite);
-            maker.place = Place::Nowhere;
-            let tag = maker.tag;
+            maker.place = Place::Swept;
             let next = maker.next;
             events.traded(&Fill {
                 price,
@@ -159,7 +158,6 @@ impl<I: PriceIndex> OrderBook<I> {
                 },
                 taker: party,
             });
-            self.ids.remove(tag, slot);
             last = slot;
             slot = next.unwrap_or(slot);
         }
@@ -174,7 +172,7 @@ impl<I: PriceIndex> OrderBook<I> {
         match place {
             Place::Displayed => self.sides[side].displayed.level_mut(rank),
             Place::Hidden => self.sides[side].hidden.get_mut(&rank).expect("the level is present"),
-            Place::Parked | Place::Nowhere => unreachable!("only queues have levels"),
+            Place::Parked | Place::Nowhere | Place::Swept => unreachable!("only queues have levels"),
         }
     }
 

@@ -185,7 +185,8 @@ impl<I: PriceIndex> OrderBook<I> {
             }
         }
         assert_eq!(seen.len(), self.arena.live_count(), "orders in queues and live orders differ");
-        assert_eq!(self.ids.len(), self.arena.live_count(), "names and live orders differ");
+        let named = self.arena.live_count() + self.arena.swept_count();
+        assert_eq!(self.ids.len(), named, "names, and orders that are live or swept, differ");
         let mut special = 0;
         let mut expiring = 0;
         for (slot, order) in self.arena.iter() {
