@@ -117,6 +117,14 @@ fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
     let dump = cli.text(&["log", "dump", dir.to_str().unwrap(), "--limit", "3"]);
     assert_eq!(dump.lines().count(), 3);
     assert!(dump.starts_with("1 ") && dump.contains("CreateAsset"), "{dump}");
+    let lines = cli.text(&["log", "dump", dir.to_str().unwrap(), "--json"]);
+    let entries: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (place, entry) in (1..).zip(&entries) {
+        assert_eq!(entry["log_index"], place);
+        assert!(entry["time_ns"].as_str().unwrap().parse::<u64>().unwrap() > 0, "nanoseconds since 1970 are beyond 2^53");
+    }
+    assert_eq!((&entries[0]["command"]["kind"], &entries[0]["command"]["symbol"]), (&"create_asset".into(), &"BTC".into()));
+    assert!(entries.iter().any(|entry| entry["command"]["kind"] == "deposit" && entry["command"]["account_id"] == 1));
     // A bit of an entry in the middle of the log turns over.
     let segment = dir.join("log/0000000000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
