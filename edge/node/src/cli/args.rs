@@ -54,7 +54,7 @@ pub enum Command {
     /// Makes keys.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Runs recorded history through a book.
+    /// Runs recorded history through a book, or through a venue.
     Replay(ReplayArgs),
     /// Looks into a venue's log, while no venue runs on it.
     #[command(subcommand)]
@@ -407,6 +407,13 @@ pub struct ReplayArgs {
     /// Format; found out from the file without it.
     #[arg(long)]
     pub format: Option<String>,
+    /// Runs it through a venue of its own in this process: accounts, risk, ledger and book. The record is not followed where the
+    /// venue trades otherwise; what is refused is counted.
+    #[arg(long)]
+    pub venue: bool,
+    /// With --venue: runs it once more through a durable log in this folder, which must hold none, and reads it back.
+    #[arg(long, value_name = "DIR", requires = "venue")]
+    pub venue_log: Option<PathBuf>,
 }
 
 /// `walras log`.

@@ -110,9 +110,15 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Replay(args) => {
-            let report = crate::replay::run(&args.file, args.format.as_deref())?;
-            let json = serde_json::from_str(&report.to_json()).expect("a report's JSON is JSON");
-            Output { human: report.to_string(), json }
+            let format = args.format.as_deref();
+            let (human, json) = if args.venue {
+                let report = crate::replay::run_venue(&args.file, format, args.venue_log.as_deref())?;
+                (report.to_string(), report.to_json())
+            } else {
+                let report = crate::replay::run(&args.file, format)?;
+                (report.to_string(), report.to_json())
+            };
+            Output { human, json: serde_json::from_str(&json).expect("a report's JSON is JSON") }
         }
         Command::Keys(KeysCommand::New { out }) => {
             let key = generate(walras_gateway::Algorithm::Ed25519);
