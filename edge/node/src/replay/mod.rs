@@ -46,12 +46,12 @@ fn options(format: Option<&str>) -> Result<Options, ReplayError> {
 
 /// A progress bar for each stage, one after the other.
 #[derive(Default)]
-struct Bars {
+pub(crate) struct Bars {
     bar: Option<(Stage, Slow)>,
 }
 
 impl Bars {
-    fn tell(&mut self, progress: Progress) {
+    pub(crate) fn tell(&mut self, progress: Progress) {
         if !self.bar.as_ref().is_some_and(|(stage, _)| *stage == progress.stage) {
             self.end();
             self.bar = Some((progress.stage, Slow::new(progress.stage.name(), progress.total)));

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::support::{Venue, config, restart, spawn};
 use walras_node::node::operator_key_file;
 
-struct Cli {
-    url: String,
-    key_file: std::path::PathBuf,
+pub(crate) struct Cli {
+    pub(crate) url: String,
+    pub(crate) key_file: std::path::PathBuf,
 }
 
 impl Cli {
@@ -20,20 +20,20 @@ impl Cli {
     }
 
     /// Runs what should work; its output as JSON.
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json"]].concat());
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    fn text(&self, args: &[&str]) -> String {
+    pub(crate) fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Runs what should fail; its exit status and what it said.
-    fn fails(&self, args: &[&str]) -> (i32, String) {
+    pub(crate) fn fails(&self, args: &[&str]) -> (i32, String) {
         let output = self.run(args);
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
