@@ -287,7 +287,8 @@ impl VenueCommands {
             }
             &Action::Move { order_ref, price } => {
                 if let Some(owned) = self.orders.get(&order_ref) {
-                    let amendment = Amendment { client_order_id: ClientOrderId(order_ref), price: Some(price), size: None };
+                    let amendment =
+                        Amendment { client_order_id: ClientOrderId(order_ref), price: Some(price), trigger: None, size: None };
                     self.amend(owned.account, amendment);
                 }
             }
@@ -352,7 +353,10 @@ impl VenueCommands {
         if open.is_zero() {
             self.cancel(order_ref);
         } else {
-            self.amend(account, Amendment { client_order_id: ClientOrderId(order_ref), price: None, size: Some(open) });
+            self.amend(
+                account,
+                Amendment { client_order_id: ClientOrderId(order_ref), price: None, trigger: None, size: Some(open) },
+            );
         }
     }
 }

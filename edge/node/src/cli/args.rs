@@ -38,7 +38,7 @@ pub enum Command {
     Order(OrderArgs),
     /// Cancels one order, or with --all those of the account.
     Cancel(CancelArgs),
-    /// Changes price or open size of an order.
+    /// Changes price, trigger or open size of an order.
     Amend(AmendArgs),
     /// Shows an instrument's book.
     Book(BookArgs),
@@ -139,7 +139,7 @@ pub struct OrderArgs {
     /// Your number for the order; a random one without it.
     #[arg(long, value_name = "NUMBER")]
     pub id: Option<u64>,
-    /// How long it stands.
+    /// How long it stands; of a stop, also how long it waits (ioc and fok ones until cancelled).
     #[arg(long, value_parser = ["gtc", "day", "gtt", "ioc", "fok"])]
     pub tif: Option<String>,
     /// With --tif gtt: when it expires, nanoseconds since the Unix epoch.
@@ -187,8 +187,11 @@ pub struct AmendArgs {
     /// Your number for the order.
     pub id: u64,
     /// New limit price.
-    #[arg(long, required_unless_present = "size")]
+    #[arg(long, required_unless_present_any = ["size", "trigger"])]
     pub price: Option<String>,
+    /// New trigger of a stop that waits.
+    #[arg(long)]
+    pub trigger: Option<String>,
     /// New open size.
     #[arg(long)]
     pub size: Option<String>,

@@ -55,12 +55,13 @@ fn command(command: &Command) -> Value {
         }
         Command::AmendOrder(c) => {
             let AmendOrder { account, instrument, amendment } = c;
-            let Amendment { client_order_id, price, size } = amendment;
+            let Amendment { client_order_id, price, trigger, size } = amendment;
             let fields = [
                 ("account_id", Some(account.0.into())),
                 ("instrument_id", Some(instrument.0.into())),
                 ("client_order_id", Some(number(client_order_id.0))),
                 ("price_ticks", price.map(ticks)),
+                ("trigger_ticks", trigger.map(ticks)),
                 ("open_lots", size.map(|lots| number(lots.get()))),
             ];
             ("amend_order", object(fields))

@@ -187,6 +187,7 @@ fn read_command(mut f: Fields) -> Command {
             amendment: Amendment {
                 client_order_id: f.order(),
                 price: f.maybe_ticks("price_ticks"),
+                trigger: f.maybe_ticks("trigger_ticks"),
                 size: f.maybe_lots("open_lots"),
             },
         }),
@@ -313,7 +314,8 @@ fn commands() -> Vec<Command> {
         amount: Amount::new(EXACT_BELOW - 1).unwrap(),
         transfer_id: TransferId(EXACT_BELOW),
     };
-    let amend = |price, size| AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } };
+    let amend =
+        |price, trigger, size| AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } };
     let (price, size) = (Some(PriceTicks::MIN), Some(SizeLots::new(9)));
     let phases = [
         TradingPhase::Closed,
@@ -325,9 +327,10 @@ fn commands() -> Vec<Command> {
     ];
     let mut all = vec![
         Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
-        Command::AmendOrder(amend(price, None)),
-        Command::AmendOrder(amend(None, size)),
-        Command::AmendOrder(amend(price, size)),
+        Command::AmendOrder(amend(price, None, None)),
+        Command::AmendOrder(amend(None, None, size)),
+        Command::AmendOrder(amend(None, price, None)),
+        Command::AmendOrder(amend(price, Some(PriceTicks::MAX), size)),
         Command::MassCancel(MassCancel { account, instrument: None, side: None }),
         Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Sell) }),
         Command::Tick,
