@@ -140,7 +140,11 @@ fn command(record: &Record, self_trade: SelfTrade, open: u64) -> Command {
     let client_order_id = ClientOrderId(record.id as u64);
     let cancel = Command::CancelOrder(CancelOrder { account, instrument, client_order_id });
     let amend = |price, size| {
-        Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } })
+        Command::AmendOrder(AmendOrder {
+            account,
+            instrument,
+            amendment: Amendment { client_order_id, price, trigger: None, size },
+        })
     };
     match record.op {
         Op::Gtc | Op::Ioc => {

@@ -1,7 +1,9 @@
 //! What an order goes through: checks, reserve, match, settle; and how it is changed and cancelled.
 
 use walras_ledger::{Ledger, LedgerError};
-use walras_order_book::{Amended, Band, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal};
+use walras_order_book::{
+    Amended, Becomes, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal, Trigger,
+};
 use walras_types::{AccountId, Amendment, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
@@ -9,7 +11,7 @@ use walras_wire::{
 };
 
 use crate::engine::Engine;
-use crate::market::{Incoming, Market, MarketState, Stake};
+use crate::market::{Incoming, Market, MarketState, Stake, far_end};
 use crate::settle::Settler;
 use crate::terms;
 
@@ -273,6 +275,7 @@ impl<I: PriceIndex> Market<I> {
         let named = self.book.find(OwnerId(amend.account.0), amend.amendment.client_order_id);
         let handle = named.ok_or(RejectReason::UnknownOrder)?;
         if self.is_continuous()
+            && amend.amendment.trigger.is_none()
             && let Some(old) = self.book.plain(handle)
         {
             let new = asked(Stake { limit: old.price, open: old.open }, &amend.amendment);
@@ -299,8 +302,10 @@ impl<I: PriceIndex> Market<I> {
         check_size(new.open)?;
         let owner = OwnerId(amend.account.0);
         let stood = Stake { limit: old.price, open: old.open };
-        let collar = self.state.collar(self.book.last_price());
-        let (had, needs) = self.check_amended(owner, old.side, stood, new, collar)?;
+        if new.limit != stood.limit {
+            terms::within(self.state.collar(self.book.last_price()), new.limit)?;
+        }
+        let (had, needs) = self.check_amended(owner, old.side, stood, new)?;
         let asset = self.state.reserve_asset(old.side);
         ledger.adjust_reserve(amend.account, asset, had, needs).map_err(insufficient)?;
         self.state.exposure_of(owner).resized(old.side, old.open, new.open);
@@ -328,18 +333,26 @@ impl<I: PriceIndex> Market<I> {
     ) -> Result<(), RejectReason> {
         let account = amend.account;
         let old = self.book.view(handle);
-        let new = amended(&old, &amend.amendment)?;
-        let collar = match old.trigger {
+        let Change { stake: new, trigger } = amended(&self.state, &old, &amend.amendment)?;
+        let stood = Stake { limit: old.price, open: old.open };
+        // The collar of a stop lies around its trigger, so that it moves with it.
+        let collar = match trigger.or(old.trigger.map(|waits| waits.price)) {
             Some(trigger) => self.state.trigger_collar(trigger),
             None => self.state.collar(self.book.last_price()),
         };
-        let stood = Stake { limit: old.price, open: old.open };
-        let (had, needs) = self.check_amended(old.owner, old.side, stood, new, collar)?;
+        if new.limit != stood.limit || trigger.is_some() {
+            terms::within(collar, new.limit)?;
+        }
+        let (had, needs) = self.check_amended(old.owner, old.side, stood, new)?;
 
         let asset = self.state.reserve_asset(old.side);
         ledger.adjust_reserve(account, asset, had, needs).map_err(insufficient)?;
         self.state.exposure_of(old.owner).resized(old.side, old.open, new.open);
 
+        if let Some(trigger) = trigger {
+            self.retrigger(ledger, handle, amend, trigger, new, events);
+            return Ok(());
+        }
         let amended_at = events.len();
         events.push(Event::OrderAmended(OrderAmended {
             instrument: self.state.spec.instrument,
@@ -386,20 +399,36 @@ impl<I: PriceIndex> Market<I> {
         Ok(())
     }
 
-    /// Checks what an amendment would make of an order (the collar if its price changes, limits for what grows), and says what it has
-    /// reserved and would have to.
-    #[inline]
-    fn check_amended(
+    /// Gives a stop that waits another trigger. It is accounted for already.
+    #[cold]
+    fn retrigger(
         &mut self,
-        owner: OwnerId,
-        side: Side,
-        old: Stake,
+        ledger: &mut Ledger,
+        handle: Handle,
+        amend: &AmendOrder,
+        trigger: PriceTicks,
         new: Stake,
-        collar: Band,
-    ) -> Result<(Amount, Amount), RejectReason> {
-        if new.limit != old.limit {
-            terms::within(collar, new.limit)?;
-        }
+        events: &mut Vec<Event>,
+    ) {
+        let order = self.book.retrigger(handle, trigger, new.limit, new.open);
+        events.push(Event::OrderAmended(OrderAmended {
+            instrument: amend.instrument,
+            account: amend.account,
+            client_order_id: order.client_order_id,
+            order_id: order.order_id,
+            side: order.side,
+            price: None,
+            priority: Priority::Lost,
+            resting: resting(&order),
+        }));
+        // The last trade may touch it.
+        self.trigger_stops(ledger, events);
+    }
+
+    /// Checks what an amendment would make of an order against the limits, as far as it grows, and says what it has reserved and would
+    /// have to.
+    #[inline]
+    fn check_amended(&mut self, owner: OwnerId, side: Side, old: Stake, new: Stake) -> Result<(Amount, Amount), RejectReason> {
         let market = &self.state;
         let value = market.value(new.limit, new.open).ok_or(RejectReason::ValueOverflow)?;
         let had = market.value(old.limit, old.open).expect("an open order's value was checked when it entered");
@@ -431,17 +460,29 @@ fn check_size(size: SizeLots) -> Result<(), RejectReason> {
     SizeLots::order_size(size.get()).map(|_| ()).ok_or(RejectReason::SizeOutOfRange)
 }
 
-/// The limit and size that an amendment of any open order asks for, if it may.
+/// What an amendment makes of an open order.
+struct Change {
+    stake: Stake,
+    /// Another trigger than it had.
+    trigger: Option<PriceTicks>,
+}
+
+/// What an amendment of any open order asks for, if it may.
 #[inline]
-fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason> {
-    // A stop of which nothing can rest becomes a market order at its collar's end, or a stop-limit alike: that price stays.
-    let price_is_fixed = old.trigger.is_some() && !terms::can_rest(old.time_in_force);
-    if amendment.price.is_some() && price_is_fixed {
-        return Err(RejectReason::AmendInvalid);
-    }
+fn amended(market: &MarketState, old: &OpenOrder, amendment: &Amendment) -> Result<Change, RejectReason> {
     let stood = Stake { limit: old.price, open: old.open };
-    let new = asked(stood, amendment);
-    if new == stood {
+    let mut new = asked(stood, amendment);
+    let trigger = match old.trigger {
+        None if amendment.trigger.is_some() => return Err(RejectReason::AmendInvalid),
+        None => None,
+        Some(Trigger { becomes: Becomes::Market, .. }) if amendment.price.is_some() => return Err(RejectReason::AmendInvalid),
+        Some(waits) => amendment.trigger.filter(|trigger| *trigger != waits.price),
+    };
+    if let (Some(trigger), Some(Trigger { becomes: Becomes::Market, .. })) = (trigger, old.trigger) {
+        // What becomes a market order has its collar's end as its limit.
+        new.limit = far_end(market.trigger_collar(trigger), old.side);
+    }
+    if new == stood && trigger.is_none() {
         return Err(RejectReason::AmendInvalid);
     }
     check_size(new.open)?;
@@ -451,7 +492,7 @@ fn amended(old: &OpenOrder, amendment: &Amendment) -> Result<Stake, RejectReason
     if new.open > old.open && terms::has_too_many_slices(old.display, new.open) {
         return Err(RejectReason::DisplayInvalid);
     }
-    Ok(new)
+    Ok(Change { stake: new, trigger })
 }
 
 /// The limit that an order stands or traded with; a stop that waits has none yet.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{DepthLevel, PriceIndex};
+use walras_order_book::{Becomes, DepthLevel, PriceIndex, Trigger};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase,
@@ -12,7 +12,6 @@ use walras_wire::{AccountStatus, AssetSpec};
 
 use crate::engine::{Engine, NEVER};
 use crate::market::{Exposure, Market, POSITION_LOTS_MAX};
-use crate::terms::can_rest;
 
 /// An instrument as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,8 +197,8 @@ impl<I: PriceIndex> Market<I> {
 fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
     let order_type = match order.trigger {
         None => OrderType::Limit { price: order.price, post_only: order.post_only },
-        Some(trigger) if can_rest(order.time_in_force) => OrderType::StopLimit { trigger, price: order.price },
-        Some(trigger) => OrderType::Stop { trigger },
+        Some(Trigger { price: trigger, becomes: Becomes::Limit }) => OrderType::StopLimit { trigger, price: order.price },
+        Some(Trigger { price: trigger, becomes: Becomes::Market }) => OrderType::Stop { trigger },
     };
     OpenOrder {
         order_id: order.order_id,

@@ -7,7 +7,7 @@
 
 use blake3::Hasher;
 use walras_ledger::Ledger;
-use walras_order_book::{OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority};
+use walras_order_book::{Becomes, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
 use walras_types::{AccountId, AssetId, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccountStatus, AssetSpec, WIRE_VERSION};
@@ -18,7 +18,7 @@ use crate::names::Names;
 use crate::operator::is_consistent;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 1;
+const SNAPSHOT_VERSION: u16 = 2;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -311,6 +311,23 @@ fn list<T>(r: &mut Reader<'_>, item: impl Fn(&mut Reader<'_>) -> Result<T, Decod
     (0..len).map(|_| item(r)).collect()
 }
 
+fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
+    trigger.map(|trigger| trigger.price).put(w);
+    if let Some(Trigger { becomes, .. }) = trigger {
+        w.u8(becomes as u8);
+    }
+}
+
+fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
+    let Some(price) = Wire::get(r)? else { return Ok(None) };
+    let becomes = match r.u8()? {
+        0 => Becomes::Market,
+        1 => Becomes::Limit,
+        _ => return Err(r.expected("what a stop becomes, 0 (market) or 1 (limit)")),
+    };
+    Ok(Some(Trigger { price, becomes }))
+}
+
 fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
     order.order_id.put(w);
     order.client_order_id.put(w);
@@ -321,7 +338,7 @@ fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
     order.shown.put(w);
     order.time_in_force.put(w);
     order.display.put(w);
-    order.trigger.put(w);
+    put_trigger(order.trigger, w);
     order.post_only.put(w);
     order.min_size.put(w);
     order.self_trade.put(w);
@@ -342,7 +359,7 @@ fn order(r: &mut Reader<'_>) -> Result<OpenOrder, DecodeError> {
         shown: Wire::get(r)?,
         time_in_force: Wire::get(r)?,
         display: Wire::get(r)?,
-        trigger: Wire::get(r)?,
+        trigger: trigger(r)?,
         post_only: Wire::get(r)?,
         min_size: Wire::get(r)?,
         self_trade: Wire::get(r)?,

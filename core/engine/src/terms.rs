@@ -1,6 +1,6 @@
 //! An order's terms, checked and turned into what the book takes. Nothing here depends on funds or on the book's orders.
 
-use walras_order_book::{Band, Entry, OwnerId};
+use walras_order_book::{Band, Becomes, Entry, OwnerId, Trigger};
 use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
     Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, SizeLots, TimeInForce, TimeNs, TradingPhase,
@@ -25,8 +25,14 @@ pub(crate) fn entry(
     let (price, post_only, trigger) = match terms.order_type {
         OrderType::Limit { price, post_only } => (within(market.collar(last_price), price)?, post_only, None),
         OrderType::Market => (far_end(market.collar(last_price), terms.side), PostOnly::Off, None),
-        OrderType::Stop { trigger } => (far_end(market.trigger_collar(trigger), terms.side), PostOnly::Off, Some(trigger)),
-        OrderType::StopLimit { trigger, price } => (within(market.trigger_collar(trigger), price)?, PostOnly::Off, Some(trigger)),
+        OrderType::Stop { trigger } => {
+            let waits = Trigger { price: trigger, becomes: Becomes::Market };
+            (far_end(market.trigger_collar(trigger), terms.side), PostOnly::Off, Some(waits))
+        }
+        OrderType::StopLimit { trigger, price } => {
+            let waits = Trigger { price: trigger, becomes: Becomes::Limit };
+            (within(market.trigger_collar(trigger), price)?, PostOnly::Off, Some(waits))
+        }
     };
     Ok(Entry {
         order_id,
@@ -35,7 +41,7 @@ pub(crate) fn entry(
         side: terms.side,
         price,
         size: terms.size,
-        time_in_force: once_triggered(terms),
+        time_in_force: terms.time_in_force,
         post_only,
         display: terms.display,
         min_size: terms.min_size,
@@ -50,15 +56,6 @@ pub(crate) fn can_rest(time_in_force: TimeInForce) -> bool {
     match time_in_force {
         TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => true,
         TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => false,
-    }
-}
-
-/// A stop waits until cancelled, and what it becomes is a market order: its remainder never rests.
-#[inline]
-fn once_triggered(terms: &OrderTerms) -> TimeInForce {
-    match (terms.order_type, terms.time_in_force) {
-        (OrderType::Stop { .. }, TimeInForce::GoodTillCancel) => TimeInForce::ImmediateOrCancel,
-        (_, time_in_force) => time_in_force,
     }
 }
 
@@ -98,7 +95,6 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
     }
     match (terms.order_type, terms.time_in_force) {
         (OrderType::Market, _) if rests => Err(RejectReason::TimeInForceInvalid),
-        (OrderType::Stop { .. }, TimeInForce::Day | TimeInForce::GoodTill(_)) => Err(RejectReason::TimeInForceInvalid),
         (_, TimeInForce::GoodTill(until)) if until <= time => Err(RejectReason::AlreadyExpired),
         _ => Ok(()),
     }

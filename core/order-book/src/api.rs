@@ -22,7 +22,7 @@ pub struct Entry {
     pub price: PriceTicks,
     /// How much.
     pub size: SizeLots,
-    /// For how long.
+    /// For how long it stands; of a stop, also how long it waits: an immediate-or-cancel or fill-or-kill one until cancelled.
     pub time_in_force: TimeInForce,
     /// Whether it may take.
     pub post_only: PostOnly,
@@ -32,8 +32,44 @@ pub struct Entry {
     pub min_size: Option<SizeLots>,
     /// Against its own owner.
     pub self_trade: SelfTrade,
-    /// Waits until a trade touches this price; `None` enters now.
-    pub trigger: Option<PriceTicks>,
+    /// What it waits for; `None` enters now.
+    pub trigger: Option<Trigger>,
+}
+
+impl Entry {
+    /// What a stop enters as once it is touched.
+    #[must_use]
+    pub fn once_triggered(self) -> Self {
+        let time_in_force = match (self.trigger.map(|trigger| trigger.becomes), self.time_in_force) {
+            (
+                Some(Becomes::Market),
+                TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) | TimeInForce::ImmediateOrCancel,
+            ) => TimeInForce::ImmediateOrCancel,
+            (Some(Becomes::Market), TimeInForce::FillOrKill) => TimeInForce::FillOrKill,
+            (Some(Becomes::Limit) | None, time_in_force) => time_in_force,
+        };
+        Self { time_in_force, trigger: None, ..self }
+    }
+}
+
+/// What a stop waits for, and what it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// A buy is touched by a trade at or above it, a sell at or below it.
+    pub price: PriceTicks,
+    /// What enters then.
+    pub becomes: Becomes,
+}
+
+/// What a stop becomes once it is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Becomes {
+    /// A market order: it trades what it can up to its limit, which is where its collar ends, and never rests. Its time in force says
+    /// how long it waits, and fill-or-kill that it trades in full or not at all.
+    Market = 0,
+    /// A limit order of its time in force.
+    Limit = 1,
 }
 
 /// The prices between which the market may trade now. An order that would trade beyond either end stops there, see
@@ -131,8 +167,8 @@ pub struct OpenOrder {
     pub time_in_force: TimeInForce,
     /// How visibly.
     pub display: Display,
-    /// The trigger it waits for, `None` when it stands in the queue.
-    pub trigger: Option<PriceTicks>,
+    /// What it waits for, `None` when it stands in the queue.
+    pub trigger: Option<Trigger>,
     /// Whether it may take, once triggered.
     pub post_only: PostOnly,
     /// Its minimum, once triggered; shrinking the order below it lowers it to the new size.

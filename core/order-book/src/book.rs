@@ -6,6 +6,7 @@ use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Sid
 
 use crate::api::{
     Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause, Seniority,
+    Trigger,
 };
 use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
@@ -107,10 +108,8 @@ impl<I: PriceIndex> OrderBook<I> {
     ) -> Result<Placed, Refusal> {
         let tag = name.0;
         self.check_name_and_room(tag, entry)?;
-        if let Some(trigger) = entry.trigger
-            && !self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger, last))
-        {
-            return Ok(self.park(entry, tag, trigger));
+        if let Some(trigger) = entry.trigger {
+            return self.submit_stop(entry, tag, trigger, band, events);
         }
         let rank = Rank::of(entry.side, entry.price);
         if self.sides[entry.side.opposite() as usize].best() >= rank.mirrored() {
@@ -125,6 +124,23 @@ impl<I: PriceIndex> OrderBook<I> {
                 Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
             }
         }
+    }
+
+    /// Enters a stop: it waits, or enters as what it becomes if the last trade touches it.
+    #[cold]
+    #[inline(never)]
+    fn submit_stop(
+        &mut self,
+        entry: &Entry,
+        tag: u32,
+        trigger: Trigger,
+        band: Band,
+        events: &mut impl BookEvents,
+    ) -> Result<Placed, Refusal> {
+        if self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger.price, last)) {
+            return self.submit_named(NameHash(tag), &entry.once_triggered(), band, events);
+        }
+        Ok(self.park(entry, tag, trigger))
     }
 
     /// Enters an order that could trade at once.
@@ -300,7 +316,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Sets an order aside until a trade touches its trigger.
-    fn park(&mut self, entry: &Entry, tag: u32, trigger: PriceTicks) -> Placed {
+    fn park(&mut self, entry: &Entry, tag: u32, trigger: Trigger) -> Placed {
         let slot = self.place(entry, tag, Rank::of(entry.side, entry.price), entry.size, Place::Parked, Plain::No);
         self.arena[slot].slice = SizeLots::ZERO;
         let stop = self.stops.park(entry.side, trigger, slot);
@@ -318,7 +334,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let slot = self.stops.first_touched(self.last_price?)?;
         let order = self.view(Handle(slot));
         self.take_out(slot);
-        Some(Entry {
+        let waited = Entry {
             order_id: order.order_id,
             client_order_id: order.client_order_id,
             owner: order.owner,
@@ -330,8 +346,9 @@ impl<I: PriceIndex> OrderBook<I> {
             display: order.display,
             min_size: order.min_size,
             self_trade: order.self_trade,
-            trigger: None,
-        })
+            trigger: order.trigger,
+        };
+        Some(waited.once_triggered())
     }
 
     /// The open order of that name.
@@ -519,6 +536,23 @@ impl<I: PriceIndex> OrderBook<I> {
             return Ok(self.amend_in_place(slot, rank, open));
         }
         Ok(self.requeue(slot, rank, open))
+    }
+
+    /// Gives a stop that waits another trigger price, at the back of those that wait for it, with a new limit and size. If the last
+    /// trade touches it, it is the next to be taken by [`OrderBook::take_triggered`].
+    ///
+    /// # Panics
+    /// When the order does not wait.
+    pub fn retrigger(&mut self, handle: Handle, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
+        let slot = handle.0;
+        let side = self.arena[slot].side;
+        assert_eq!(self.arena[slot].place, Place::Parked, "only an order that waits has a trigger to change");
+        let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
+        self.stops.remove(side, stop);
+        let stop = self.stops.park(side, Trigger { price: trigger, ..stop.trigger }, slot);
+        self.extras.set_stop(slot, stop);
+        self.amend_in_place(slot, Rank::of(side, price), size);
+        self.view(handle)
     }
 
     fn amend_in_place(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Amended {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{Display, OrderId, PriceTicks, SizeLots, TimeNs};
+use walras_types::{Display, OrderId, SizeLots, TimeNs};
 
+use crate::api::Trigger;
 use crate::arena::Slot;
 
 /// The terms of an order that is not plain.
@@ -22,7 +23,7 @@ impl Extras {
 /// A trigger and the order in which stops of one trigger wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
-    pub(crate) trigger: PriceTicks,
+    pub(crate) trigger: Trigger,
     pub(crate) turn: u64,
 }
 
@@ -50,6 +51,11 @@ impl ExtrasTable {
 
     pub(crate) fn get(&self, slot: Slot) -> Extras {
         *self.by_slot.get(&slot).expect("an order that is not plain has extras")
+    }
+
+    /// Gives a stop another trigger.
+    pub(crate) fn set_stop(&mut self, slot: Slot, stop: Stop) {
+        self.by_slot.get_mut(&slot).expect("an order that is not plain has extras").stop = Some(stop);
     }
 
     /// Keeps the minimum of an order that shrank within what is left of it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{PriceTicks, Side};
 
+use crate::api::Trigger;
 use crate::arena::Slot;
 use crate::extras::Stop;
 
@@ -28,15 +29,15 @@ impl Stops {
         key(side, trigger) <= key(side, last)
     }
 
-    pub(crate) fn park(&mut self, side: Side, trigger: PriceTicks, slot: Slot) -> Stop {
+    pub(crate) fn park(&mut self, side: Side, trigger: Trigger, slot: Slot) -> Stop {
         let turn = self.next_turn;
         self.next_turn += 1;
-        self.waiting[side as usize].insert((key(side, trigger), turn), slot);
+        self.waiting[side as usize].insert((key(side, trigger.price), turn), slot);
         Stop { trigger, turn }
     }
 
     pub(crate) fn remove(&mut self, side: Side, stop: Stop) {
-        self.waiting[side as usize].remove(&(key(side, stop.trigger), stop.turn));
+        self.waiting[side as usize].remove(&(key(side, stop.trigger.price), stop.turn));
     }
 
     /// The next stop that a trade at `last` touches: buys before sells.

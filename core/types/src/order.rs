@@ -71,12 +71,14 @@ pub enum OrderType {
     },
     /// Trades at whatever stands within the instrument's price collar; the rest is cancelled.
     Market,
-    /// Becomes a market order when a trade touches `trigger`; waits until then or until cancelled.
+    /// Becomes a market order when a trade touches `trigger`. Its time in force says how long it waits; an immediate-or-cancel or
+    /// fill-or-kill one waits until cancelled. Once triggered nothing of it rests; fill-or-kill trades in full or not at all.
     Stop {
         /// A buy triggers at or above it, a sell at or below it.
         trigger: PriceTicks,
     },
-    /// Becomes a limit order when a trade touches `trigger`.
+    /// Becomes a limit order of its time in force when a trade touches `trigger`. It waits as long as it would stand; an
+    /// immediate-or-cancel or fill-or-kill one until cancelled.
     StopLimit {
         /// A buy triggers at or above it, a sell at or below it.
         trigger: PriceTicks,
@@ -154,6 +156,21 @@ pub struct OrderTerms {
 }
 
 impl OrderTerms {
+    /// The terms after an amendment that was taken.
+    #[must_use]
+    pub fn amended(self, amendment: &Amendment) -> Self {
+        let changed = |old: PriceTicks, new: Option<PriceTicks>| new.unwrap_or(old);
+        let order_type = match self.order_type {
+            OrderType::Limit { price, post_only } => OrderType::Limit { price: changed(price, amendment.price), post_only },
+            OrderType::Market => OrderType::Market,
+            OrderType::Stop { trigger } => OrderType::Stop { trigger: changed(trigger, amendment.trigger) },
+            OrderType::StopLimit { trigger, price } => {
+                OrderType::StopLimit { trigger: changed(trigger, amendment.trigger), price: changed(price, amendment.price) }
+            }
+        };
+        Self { order_type, size: amendment.size.unwrap_or(self.size), ..self }
+    }
+
     /// A plain good-till-cancel limit order that cancels the newest on a self-trade.
     #[must_use]
     pub const fn limit(side: Side, price: PriceTicks, size: SizeLots) -> Self {
@@ -169,13 +186,16 @@ impl OrderTerms {
     }
 }
 
-/// A change of a standing order. Size down keeps its place in the queue; anything else loses it.
+/// A change of an open order. Size down keeps its place in the queue; anything else loses it. A stop that waits keeps its turn among
+/// those of its trigger whatever changes but the trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amendment {
     /// The order.
     pub client_order_id: ClientOrderId,
-    /// New limit price; `None` keeps it.
+    /// New limit price; `None` keeps it. A stop without a limit has none to change.
     pub price: Option<PriceTicks>,
+    /// New trigger of a stop that waits; `None` keeps it. If the last trade touches it, the stop enters at once.
+    pub trigger: Option<PriceTicks>,
     /// New open size (what remains to trade, not what was first asked); `None` keeps it.
     pub size: Option<SizeLots>,
 }

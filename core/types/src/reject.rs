@@ -55,10 +55,10 @@ reject_reasons! {
     DisplayInvalid = 23, "An iceberg's peak must be at least one lot, below its size, and at least a thousandth of it; only orders that can rest may be iceberg or hidden.";
     MinSizeInvalid = 24, "The minimum size must be at least one lot and at most the size, and does not go with post-only or fill-or-kill.";
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: not with immediate-or-cancel or fill-or-kill.";
-    TimeInForceInvalid = 26, "A market order must be immediate-or-cancel or fill-or-kill.";
+    TimeInForceInvalid = 26, "A market order must be immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
     AlreadyExpired = 27, "The good-till time is not in the future.";
     SpecInvalid = 28, "The definition is inconsistent: see its fields' documented ranges.";
-    AmendInvalid = 29, "An amendment must change the price or the size of an order; a stop order's price can not be set where it has none.";
+    AmendInvalid = 29, "An amendment must change the price, the trigger or the size of an order; only a stop that waits has a trigger, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is zero or exceeds what a balance can hold.";
     DecimalsOutOfRange = 31, "An asset has at most 18 decimals.";
 

@@ -72,7 +72,7 @@ wire_struct!(Transfer { account, asset, amount, transfer_id });
 wire_struct!(SetRiskLimits { account, instrument, limits });
 wire_struct!(CollectFees { asset, account });
 wire_struct!(SetTradingPhase { instrument, phase });
-wire_struct!(Amendment { client_order_id, price, size });
+wire_struct!(Amendment { client_order_id, price, trigger, size });
 wire_struct!(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade });
 wire_struct!(FeeSchedule { maker_ppm, taker_ppm });
 wire_struct!(RiskLimits { order_lots_max, order_value_max, open_orders_max, position_lots_max });

@@ -24,4 +24,4 @@ pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 1;
+pub const WIRE_VERSION: u16 = 2;

@@ -11,6 +11,7 @@
 //! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
 
 pub mod access;
+pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -25,9 +25,16 @@ impl Slow {
 
     /// Tells how far it is. Cheap enough to call for every step.
     pub fn set(&mut self, position: u64) {
+        if self.bar.is_some() || position.is_multiple_of(1024) {
+            self.tell(position);
+        }
+    }
+
+    /// The same for what is told rarely: looks at the clock each time.
+    pub fn tell(&mut self, position: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(position);
-        } else if position.is_multiple_of(1024) && self.since.elapsed() > PATIENCE {
+        } else if self.since.elapsed() > PATIENCE {
             let (bar, template) = match self.total {
                 Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {human_pos}/{human_len} ({per_sec}, {eta})"),
                 None => (ProgressBar::no_length(), "{msg} {spinner} {human_pos} ({per_sec})"),

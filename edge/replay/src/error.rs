@@ -37,6 +37,20 @@ pub enum ReplayError {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// The log refused, or its disk.
+    #[error(transparent)]
+    Log(#[from] walras_log_store::LogError),
+    /// An entry of the log that was just written is none.
+    #[error("entry {index} of the log that was just written: {source}; check the disk")]
+    Entry {
+        /// Which.
+        index: walras_types::LogIndex,
+        /// Why.
+        source: walras_sequencer::EntryError,
+    },
+    /// The folder for the log holds one already.
+    #[error("{} holds a log already, which is not overwritten; name a folder that has none", .0.display())]
+    LogInUse(PathBuf),
     /// The venue can not be set up for this history.
     #[error("{what}; {advice}")]
     Venue {

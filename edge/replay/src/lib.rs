@@ -3,7 +3,8 @@
 //! - [`run`] replays a file: for each recorded execution it reconstructs the incoming order that must have caused it, submits that to
 //!   [`walras_order_book::OrderBook`], which decides by its own rules whom it meets, and compares the fills with the recorded ones,
 //!   order by order; then auctions, and the exchange's own snapshots. The [`Report`] says what agrees, what does not and why.
-//! - [`venue::commands`] turns the same history into commands for a venue's engine: accounts, reserves, phases and all.
+//! - [`venue::commands`] turns the same history into commands for a venue's engine: accounts, reserves, phases and all; [`venue::run`]
+//!   applies them.
 //! - [`figures`] are what `make bench NAME=replay` records.
 //!
 //! *Deliberately absent*: readers of formats and any repair of what they say (`walras-market-history`); matching rules (`walras-order-book`):

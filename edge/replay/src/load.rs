@@ -70,6 +70,12 @@ pub struct Loaded {
 const PROGRESS_STEP: u64 = 1 << 16;
 
 impl Loaded {
+    /// Its format.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// Reads a file.
     pub fn open(path: &Path, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self, ReplayError> {
         let format = match options.format {

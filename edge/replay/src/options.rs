@@ -32,10 +32,14 @@ impl Default for Options {
 pub enum Stage {
     /// Reading the file, in messages.
     Reading,
-    /// Running the book and comparing, in steps.
+    /// Running the book and comparing, in steps; running the venue, in commands.
     Comparing,
-    /// Timing the book alone, in rounds.
+    /// Timing: the book alone, in rounds; the venue, in commands.
     Timing,
+    /// Running the venue through a log, in entries.
+    Logging,
+    /// Reading that log back, in entries.
+    ReadingBack,
 }
 
 impl Stage {
@@ -46,6 +50,8 @@ impl Stage {
             Stage::Reading => "reading",
             Stage::Comparing => "replaying",
             Stage::Timing => "timing",
+            Stage::Logging => "logging",
+            Stage::ReadingBack => "reading the log back",
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn run_loaded(loaded: &Loaded, options: &Options, progress: &mut dyn FnMut(P
 }
 
 /// Messages that a step stands for.
-fn messages_of(action: &Action) -> u64 {
+pub(crate) fn messages_of(action: &Action) -> u64 {
     match action {
         Action::Sweep(aggressor) => aggressor.fills.len() as u64 + u64::from(!aggressor.rest.is_zero()),
         Action::Uncross { pairs, .. } => pairs.len() as u64,
@@ -123,7 +123,7 @@ fn time(plan: &Plan, compared: &Compared, rounds: u32, progress: &mut dyn FnMut(
 }
 
 /// The expected result beside a file of commands: `FILE.expect`, of the file's name without its compression.
-fn expectation(path: &Path) -> Result<Option<WorkloadResult>, ReplayError> {
+pub(crate) fn expectation(path: &Path) -> Result<Option<WorkloadResult>, ReplayError> {
     let plain = match path.extension().and_then(|extension| extension.to_str()) {
         Some("xz" | "gz" | "zip") => path.with_extension(""),
         _ => path.to_owned(),
@@ -138,7 +138,7 @@ fn expectation(path: &Path) -> Result<Option<WorkloadResult>, ReplayError> {
     Ok(Some(WorkloadResult::parse(&text)?))
 }
 
-fn is_expected(report: &WorkloadReport, expected: &WorkloadResult) -> bool {
+pub(crate) fn is_expected(report: &WorkloadReport, expected: &WorkloadResult) -> bool {
     (report.trades, report.volume_lots, report.commands_with_trade, report.level_hash)
         == (expected.trades, expected.volume_lots, expected.commands_with_trade, expected.level_hash)
         && (report.ask_levels, report.bid_levels, report.ask_orders, report.bid_orders)

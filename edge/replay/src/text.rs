@@ -2,11 +2,12 @@
 
 use std::fmt::{Formatter, Result};
 
-use crate::report::{AuctionReport, BookReport, ExecutionReport, Report, TapeReport, percent};
+use crate::plan::{LeftOut, MessageCounts};
+use crate::report::{AuctionReport, BookReport, ExecutionReport, Report, TapeReport, WorkloadReport, percent};
 use crate::snapshots::SnapshotReport;
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -18,7 +19,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn line(f: &mut Formatter<'_>, name: &str, value: impl std::fmt::Display) -> Result {
+pub(crate) fn line(f: &mut Formatter<'_>, name: &str, value: impl std::fmt::Display) -> Result {
     writeln!(f, "  {name:<34} {value}")
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
         Some(path) => writeln!(f, "{} ({})", path.display(), report.format)?,
         None => writeln!(f, "{} history", report.format)?,
     }
-    messages(report, f)?;
+    heard(report.file_messages, report.out_of_order, &report.messages, &report.left_out, f)?;
     book(&report.book, f)?;
     if let Some(executions) = &report.executions {
         self::executions(executions, f)?;
@@ -48,15 +49,8 @@ pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
     if let Some(tape) = &report.tape {
         self::tape(tape, f)?;
     }
-    if let Some(workload) = &report.workload {
-        writeln!(f, "commands")?;
-        line(f, "commands that traded", grouped(workload.commands_with_trade))?;
-        let verdict = match workload.as_expected {
-            Some(true) => "equal to the expected one",
-            Some(false) => "NOT the expected one",
-            None => "not checked: no .expect file beside it",
-        };
-        line(f, "result", verdict)?;
+    if let Some(report) = &report.workload {
+        workload(report, f)?;
     }
     if let Some(quality) = &report.quality {
         writeln!(f, "market")?;
@@ -85,11 +79,28 @@ pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
     Ok(())
 }
 
-fn messages(report: &Report, f: &mut Formatter<'_>) -> Result {
-    let counts = &report.messages;
+pub(crate) fn workload(workload: &WorkloadReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "commands")?;
+    line(f, "commands that traded", grouped(workload.commands_with_trade))?;
+    let verdict = match workload.as_expected {
+        Some(true) => "equal to the expected one",
+        Some(false) => "NOT the expected one",
+        None => "not checked: no .expect file beside it",
+    };
+    line(f, "result", verdict)
+}
+
+/// What the file said, and what of it was left out.
+pub(crate) fn heard(
+    file_messages: u64,
+    out_of_order: u64,
+    counts: &MessageCounts,
+    left_out: &LeftOut,
+    f: &mut Formatter<'_>,
+) -> Result {
     writeln!(f, "messages")?;
-    line(f, "in the file", grouped(report.file_messages))?;
-    if counts.events != report.file_messages {
+    line(f, "in the file", grouped(file_messages))?;
+    if counts.events != file_messages {
         line(f, "of the instrument", grouped(counts.events))?;
     }
     for (name, count) in [
@@ -102,9 +113,9 @@ fn messages(report: &Report, f: &mut Formatter<'_>) -> Result {
         ("auction trades", counts.auction_trades),
         ("anonymous trades", counts.tape_trades),
         ("snapshots", counts.snapshots),
-        ("out of order", report.out_of_order),
-        ("left out, off tick or lot", report.left_out.off_scale),
-        ("left out, order unknown", report.left_out.unknown_order),
+        ("out of order", out_of_order),
+        ("left out, off tick or lot", left_out.off_scale),
+        ("left out, order unknown", left_out.unknown_order),
     ] {
         if count > 0 {
             line(f, name, grouped(count))?;

@@ -5,10 +5,19 @@
 //! orders it is to meet, so that self-trade prevention does not stop it; where every account owns one, it allows self-trades, as
 //! accounts that stand for many owners may. Orders of which the record does not say whom they meet allow them too.
 //!
+//! [`run`] does it all in this process and reports: an engine of its own, and on request a durable log.
+//!
 //! What the venue has to find out is not sent: trades, and what feeds without executions say is left of an order (only that it is
 //! gone is sent, as a cancel; where the venue traded it, that is rejected as unknown). So run alone a venue trades as the book of
 //! [`crate::run`] does without corrections; with other participants it is a market that the history flows into, and its commands
 //! may be rejected where others took the orders they name.
+//!
+//! A file of commands says by how much an order shrinks, and a venue takes what shall be left of it. What is left of an order depends on
+//! what it traded, which such a file does not tell; so its commands are also done to a book of our own, which is asked. (A participant
+//! would have heard of its trades from the venue.)
+
+mod report;
+mod run;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,9 +29,13 @@ use walras_types::{
 };
 use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, NewOrder, SetTradingPhase, Transfer};
 
+use crate::apply::{Applied, Market, Tally};
 use crate::error::ReplayError;
 use crate::load::Loaded;
-use crate::plan::{Action, Plan, RecordedFill, RecordedPair, Step};
+use crate::plan::{Action, AuctionReference, Plan, RecordedFill, RecordedPair, Step};
+
+pub use report::{AssetReport, LogReport, UncrossReport, VenueCounts, VenueReport, VenueTiming};
+pub use run::{run, run_loaded};
 
 /// Names of aggressors whose number nobody says.
 const NAMELESS: u64 = 1 << 63;
@@ -183,6 +196,7 @@ pub fn commands(loaded: &Loaded, options: &VenueOptions) -> VenueCommands {
         last: options.start,
         orders: HashMap::new(),
         in_closing_call: false,
+        trades_untold: (loaded.format == Format::Workload).then(|| Market::new(AuctionReference::Middle)),
         ready: VecDeque::new(),
     }
 }
@@ -205,6 +219,8 @@ pub struct VenueCommands {
     /// Orders that by the record rest.
     orders: HashMap<u64, Owned>,
     in_closing_call: bool,
+    /// What has come of the orders so far, where the file tells nothing of trades.
+    trades_untold: Option<Market>,
     ready: VecDeque<Command>,
 }
 
@@ -226,6 +242,14 @@ impl Iterator for VenueCommands {
 
 impl VenueCommands {
     fn translate(&mut self, step: &Step) {
+        if let Some(market) = &mut self.trades_untold {
+            let found = market.apply(step, &mut Tally::default());
+            if let (&Action::Reduce { order_ref, .. }, Applied::Was(order)) = (&step.action, found)
+                && let Some(owned) = self.orders.get_mut(&order_ref)
+            {
+                owned.open = order.open;
+            }
+        }
         match &step.action {
             &Action::Rest { order_ref, side, price, size, .. } => {
                 let account = self.options.account_of(order_ref);
@@ -263,7 +287,8 @@ impl VenueCommands {
             }
             &Action::Move { order_ref, price } => {
                 if let Some(owned) = self.orders.get(&order_ref) {
-                    let amendment = Amendment { client_order_id: ClientOrderId(order_ref), price: Some(price), size: None };
+                    let amendment =
+                        Amendment { client_order_id: ClientOrderId(order_ref), price: Some(price), trigger: None, size: None };
                     self.amend(owned.account, amendment);
                 }
             }
@@ -328,7 +353,10 @@ impl VenueCommands {
         if open.is_zero() {
             self.cancel(order_ref);
         } else {
-            self.amend(account, Amendment { client_order_id: ClientOrderId(order_ref), price: None, size: Some(open) });
+            self.amend(
+                account,
+                Amendment { client_order_id: ClientOrderId(order_ref), price: None, trigger: None, size: Some(open) },
+            );
         }
     }
 }

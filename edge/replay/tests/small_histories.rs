@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use walras_market_history::Format;
+use walras_replay::venue::{self, UncrossReport, VenueOptions, VenueReport};
 use walras_replay::{Cause, Loaded, Options, Report, run_loaded};
 
 fn replay(format: Format, text: &str) -> Report {
@@ -10,14 +11,38 @@ fn replay(format: Format, text: &str) -> Report {
     let report = run_loaded(&loaded, &options, &mut |_| {});
     // What is timed is measured, all else is told by the history alone.
     assert!(report.timing.is_some());
+    // Whatever the history, a venue takes it: the run itself checks the engine's invariants and that no unit is lost.
+    through_venue(&loaded);
     Report { timing: None, ..report }
 }
 
+fn through_venue(loaded: &Loaded) -> VenueReport {
+    let options = Options { timing_rounds: 2, ..Options::default() };
+    let report = venue::run_loaded(loaded, &VenueOptions::new(loaded.format()), &options, None, &mut |_| {}).unwrap();
+    let timing = report.timing.unwrap();
+    assert_eq!((timing.rounds, timing.commands), (2, report.venue.commands));
+    assert_eq!(report.rejects.values().sum::<u64>(), report.venue.rejected);
+    assert_eq!(report.conservation.len(), 2);
+    assert_eq!(report.state_hash.len(), 64);
+    VenueReport { timing: None, state_hash: "(another with every change of the snapshot's format)".into(), ..report }
+}
+
+fn venue(format: Format, text: &str) -> VenueReport {
+    through_venue(&Loaded::read(text.as_bytes(), format, &Options::default(), &mut |_| {}).unwrap())
+}
+
 fn golden(name: &str, report: &Report) {
+    hold(name, &format!("{report}\n{}\n", report.to_json()));
+}
+
+fn golden_venue(name: &str, report: &VenueReport) {
+    hold(name, &format!("{report}\n{}\n", report.to_json()));
+}
+
+fn hold(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    let text = format!("{report}\n{}\n", report.to_json());
     if std::env::var_os("WALRAS_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &text).unwrap();
+        std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text, expected, "{name} differs; if it should, run the test with WALRAS_UPDATE_GOLDEN=1 and read the difference");
@@ -50,6 +75,33 @@ fn a_sweep_is_one_order_and_meets_the_recorded_ones() {
     assert_eq!((report.book.trades, report.book.volume_lots, report.messages.hidden_executions), (4, 210, 1));
     assert_eq!((report.book.orders_missing, report.book.open_sizes_differing, report.book.resting_orders_end), (0, 0, 2));
     golden("sweep.txt", &report);
+}
+
+#[test]
+fn a_venue_trades_a_sweep_as_recorded() {
+    let report = venue(
+        Format::Lobster,
+        &format!(
+            "{BOOK}2.0,4,11,100,100000,1\n2.0,4,12,50,100000,1\n3.0,3,13,70,99900,1\n4.0,3,11,5,100000,1\n5.0,2,22,5,100300,-1\n"
+        ),
+    );
+    assert_eq!((report.venue.trades, report.venue.volume_lots, report.venue.resting_orders_end), (2, 150, 2));
+    // 13 is deleted; 11 is gone by the record too, so nobody sends its deletion.
+    assert_eq!((report.venue.commands, report.venue.rejected), (8, 0));
+    golden_venue("venue_sweep.txt", &report);
+}
+
+#[test]
+fn what_a_venue_traded_otherwise_is_refused_and_counted() {
+    // By the record all of 12 trades although 11 is ahead, then all of 13. The venue trades 50 of 11; then the other 50 of 11 and 20 of
+    // 12. So the deletion of 11 comes too late.
+    let report = venue(
+        Format::Lobster,
+        &format!("{BOOK}1.5,1,14,5,99800,1\n2.0,4,12,50,100000,1\n3.0,4,13,70,99900,1\n4.0,3,11,100,100000,1\n"),
+    );
+    assert_eq!((report.venue.trades, report.venue.volume_lots), (3, 120));
+    assert_eq!(report.rejects.get("UnknownOrder"), Some(&1), "{report}");
+    assert_eq!(report.venue.rejected, 1);
 }
 
 #[test]
@@ -202,6 +254,15 @@ fn a_shanghai_day_is_reproduced() {
     assert_eq!((snapshots.reproduced, snapshots.total, snapshots.empty, snapshots.with_indicative), (7, 7, 2, 2));
     assert_eq!((snapshots.in_own_second, snapshots.missed.len()), (7, 0));
     golden("shanghai_day.txt", &report);
+}
+
+#[test]
+fn a_venue_uncrosses_a_shanghai_day_as_recorded() {
+    let report = venue(Format::Sse, &day().concat());
+    let uncrosses = [(1010, 200), (1005, 40)].map(|(ticks, lots)| UncrossReport { price_ticks: Some(ticks), lots });
+    assert_eq!((&report.uncrosses[..], report.venue.rejected), (&uncrosses[..], 0), "{report}");
+    assert_eq!((report.venue.trades, report.venue.volume_lots), (4, 390));
+    golden_venue("venue_shanghai_day.txt", &report);
 }
 
 #[test]

@@ -181,7 +181,9 @@ fn command() -> impl Strategy<Value = Command> {
         TradingPhase::Halt,
         TradingPhase::ClosingAuction,
     ];
-    let amend = (account(), name(), prop::option::of((94i64..107).prop_map(ticks)), prop::option::of((1u64..30).prop_map(lots)));
+    let price = || (94i64..107).prop_map(ticks);
+    let size = prop::option::of((1u64..30).prop_map(lots));
+    let amend = (account(), name(), prop::option::of(price()), prop::option::weighted(0.2, price()), size);
     prop_oneof![
         24 => (account(), name(), terms()).prop_map(move |(account, client_order_id, terms)| {
             Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
@@ -189,8 +191,8 @@ fn command() -> impl Strategy<Value = Command> {
         3 => (account(), name()).prop_map(move |(account, client_order_id)| {
             Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
         }),
-        8 => amend.prop_map(move |(account, client_order_id, price, size)| {
-            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } })
+        8 => amend.prop_map(move |(account, client_order_id, price, trigger, size)| {
+            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } })
         }),
         1 => (account(), prop::option::of(prop_oneof![Just(Side::Buy), Just(Side::Sell)]))
             .prop_map(|(account, side)| Command::MassCancel(MassCancel { account, instrument: None, side })),

@@ -190,7 +190,11 @@ fn trade(
         2 => {
             let price = (c.below(2) == 1).then(|| commands::price(c, Range::Near));
             let size = (c.below(2) == 1).then(|| commands::size(c, Range::Near));
-            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } })
+            Command::AmendOrder(AmendOrder {
+                account,
+                instrument,
+                amendment: Amendment { client_order_id, price, trigger: None, size },
+            })
         }
         _ => {
             let side = (c.below(2) == 1).then(|| c.pick(&Side::BOTH));

@@ -149,14 +149,15 @@ pub fn terms(c: &mut Choices<'_>, range: Range, now: TimeNs) -> OrderTerms {
 /// Drops what the engine refuses to combine.
 fn consistent(mut terms: OrderTerms) -> OrderTerms {
     let at_once = |terms: &OrderTerms| matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
-    if matches!(terms.order_type, OrderType::Market | OrderType::Stop { .. }) && !at_once(&terms) {
+    if terms.order_type == OrderType::Market && !at_once(&terms) {
         terms.time_in_force = TimeInForce::ImmediateOrCancel;
     }
     let post_only = matches!(terms.order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
     if post_only && at_once(&terms) {
         terms.time_in_force = TimeInForce::GoodTillCancel;
     }
-    if at_once(&terms) || matches!(terms.display, Display::Iceberg { peak } if peak >= terms.size) {
+    let is_stop = matches!(terms.order_type, OrderType::Stop { .. });
+    if at_once(&terms) || is_stop || matches!(terms.display, Display::Iceberg { peak } if peak >= terms.size) {
         terms.display = Display::Full;
     }
     let fill_or_kill = terms.time_in_force == TimeInForce::FillOrKill;
@@ -312,6 +313,7 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
                 client_order_id: name(c, range),
                 price: (c.below(2) == 1).then(|| price(c, range)),
                 size: (c.below(2) == 1).then(|| size(c, range)),
+                trigger: (c.below(6) == 1).then(|| price(c, range)),
             },
         }),
         2 => Command::CancelOrder(CancelOrder {

@@ -121,14 +121,15 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
             }
             let fill_or_kill = time_in_force == TimeInForce::FillOrKill;
             let at_once = fill_or_kill || time_in_force == TimeInForce::ImmediateOrCancel;
-            if matches!(order_type, OrderType::Market | OrderType::Stop { .. }) && !at_once {
+            if order_type == OrderType::Market && !at_once {
                 terms.time_in_force = TimeInForce::ImmediateOrCancel;
             }
             let post_only = matches!(order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
             if post_only && at_once {
                 terms.time_in_force = TimeInForce::GoodTillCancel;
             }
-            let rests = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
+            let rests = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
+                && !matches!(order_type, OrderType::Stop { .. });
             if !rests || matches!(display, Display::Iceberg { peak } if peak >= size) {
                 terms.display = Display::Full;
             }
@@ -140,11 +141,15 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
 
 fn amendment() -> impl Strategy<Value = Amendment> {
     let maybe = |odds| prop::option::weighted(odds, Just(()));
-    (name(), price(), size(), maybe(0.5), maybe(0.6)).prop_map(|(client_order_id, price, size, reprice, resize)| Amendment {
-        client_order_id,
-        price: reprice.map(|()| price),
-        size: resize.map(|()| size),
-    })
+    let trigger = prop::option::weighted(0.15, price());
+    (name(), price(), size(), maybe(0.5), maybe(0.6), trigger).prop_map(
+        |(client_order_id, price, size, reprice, resize, trigger)| Amendment {
+            client_order_id,
+            price: reprice.map(|()| price),
+            trigger,
+            size: resize.map(|()| size),
+        },
+    )
 }
 
 fn any_phase() -> impl Strategy<Value = TradingPhase> {

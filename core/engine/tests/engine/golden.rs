@@ -28,7 +28,7 @@ fn command(random: &mut Random) -> Command {
     match random.below(10) {
         0 => Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
         1 => {
-            let amendment = Amendment { client_order_id, price: Some(price), size: Some(size) };
+            let amendment = Amendment { client_order_id, price: Some(price), trigger: None, size: Some(size) };
             Command::AmendOrder(AmendOrder { account, instrument, amendment })
         }
         _ => {
@@ -69,7 +69,7 @@ fn a_session_ends_in_the_same_state_everywhere() {
     );
     assert_eq!(
         hex(&venue.engine.state_hash()),
-        "4c0ef957dea7bed9c357d61dd45171be3319678a1d2f51b135a42a43d7bb4bc5",
+        "c69b8e8405f2e8b1ab8fb5edee309448e94b2279d5784c41c9599fe3f7fa379e",
         "the state differs"
     );
 }

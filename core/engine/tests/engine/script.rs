@@ -186,7 +186,8 @@ fn command(words: &[&str]) -> Command {
         }
         [who, "amend", ..] => {
             let client_order_id = ClientOrderId(value(words, "#").unwrap());
-            let amendment = Amendment { client_order_id, price: price(words, "@"), size: value(words, "size=").map(lots) };
+            let trigger = price(words, "stop=");
+            let amendment = Amendment { client_order_id, price: price(words, "@"), trigger, size: value(words, "size=").map(lots) };
             Command::AmendOrder(AmendOrder { account: account(who), instrument, amendment })
         }
         [who, verb @ ("buy" | "sell"), size, ..] => Command::NewOrder(NewOrder {

@@ -141,7 +141,8 @@ fn transfer() -> impl Strategy<Value = Transfer> {
 
 fn command() -> impl Strategy<Value = Command> {
     let order = (small(), small(), number(), terms());
-    let amendment = (small(), small(), number(), prop::option::of(price()), prop::option::of(size()));
+    let trigger = prop::option::weighted(0.2, price());
+    let amendment = (small(), small(), number(), prop::option::of(price()), trigger, prop::option::of(size()));
     prop_oneof![
         12 => order.prop_map(|(account, instrument, name, terms)| Command::NewOrder(NewOrder {
             account: AccountId(account),
@@ -149,10 +150,10 @@ fn command() -> impl Strategy<Value = Command> {
             client_order_id: ClientOrderId(name),
             terms,
         })),
-        3 => amendment.prop_map(|(account, instrument, name, price, size)| Command::AmendOrder(AmendOrder {
+        3 => amendment.prop_map(|(account, instrument, name, price, trigger, size)| Command::AmendOrder(AmendOrder {
             account: AccountId(account),
             instrument: InstrumentId(instrument),
-            amendment: Amendment { client_order_id: ClientOrderId(name), price, size },
+            amendment: Amendment { client_order_id: ClientOrderId(name), price, trigger, size },
         })),
         6 => generate::command(),
         1 => transfer().prop_map(Command::Deposit),

@@ -129,6 +129,8 @@ fn name_of(answer: &Answer) -> &'static str {
         },
         Answer::Amended(Some(Err(_))) => "amendment refused",
         Answer::Cancelled(Some(_)) => "cancelled",
+        Answer::Retriggered(None) => "waits for nothing",
+        Answer::Retriggered(Some(_)) => "retriggered",
         Answer::Triggered(entered) if entered.len() > 1 => "cascade",
         Answer::Triggered(entered) => entered.first().map_or("no trigger", |_| "triggered"),
         Answer::Uncrossed(None) => "no uncross",
@@ -192,6 +194,7 @@ fn the_books_agree_for_long() {
         "requeued, rested",
         "requeued, self-traded",
         "rested",
+        "retriggered",
         "self-traded",
         "sold",
         "taker reduced",
@@ -202,6 +205,7 @@ fn the_books_agree_for_long() {
         "unfillable",
         "unfilled",
         "unknown",
+        "waits for nothing",
     ];
     assert!(seen.values().all(|count| *count >= 25), "too seldom to mean much: {seen:?}");
     assert!(seen.keys().eq(expected.iter()), "what occurred is not what can occur: {seen:?}");

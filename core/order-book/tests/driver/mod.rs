@@ -1,6 +1,8 @@
 //! Drives any of the books as the engine would, and says everything that can be seen of it.
 
-use walras_order_book::{Amended, Band, DepthLevel, Entry, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Uncross};
+use walras_order_book::{
+    Amended, Band, DepthLevel, Entry, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Uncross,
+};
 use walras_types::{ClientOrderId, OrderId, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::generate::{Asked, Op, Price};
@@ -16,6 +18,8 @@ pub(crate) trait Book {
     fn cancel(&mut self, name: Name) -> Option<OpenOrder>;
     fn amend(&mut self, name: Name, change: Change, band: Band, tape: &mut Tape) -> Option<Result<Amended, Refusal>>;
     fn amend_collected(&mut self, name: Name, change: Change) -> Option<Result<Amended, Refusal>>;
+    /// Only of an order that waits.
+    fn retrigger(&mut self, name: Name, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder;
     fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape);
     fn expire(&mut self, now: TimeNs, tape: &mut Tape);
     fn end_day(&mut self, tape: &mut Tape);
@@ -64,6 +68,10 @@ impl<I: PriceIndex> Book for OrderBook<I> {
     fn amend_collected(&mut self, name: Name, (price, size): Change) -> Option<Result<Amended, Refusal>> {
         let handle = OrderBook::find(self, name.0, name.1)?;
         Some(OrderBook::amend_collected(self, handle, price, size))
+    }
+    fn retrigger(&mut self, name: Name, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
+        let handle = OrderBook::find(self, name.0, name.1).expect("it waits");
+        OrderBook::retrigger(self, handle, trigger, price, size)
     }
     fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape) {
         OrderBook::cancel_all(self, owner, side, tape);
@@ -140,6 +148,9 @@ impl Book for NaiveBook {
     fn amend_collected(&mut self, name: Name, (price, size): Change) -> Option<Result<Amended, Refusal>> {
         NaiveBook::amend_collected(self, name, price, size)
     }
+    fn retrigger(&mut self, name: Name, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
+        NaiveBook::retrigger(self, name, trigger, price, size)
+    }
     fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape) {
         NaiveBook::cancel_all(self, owner, side, tape);
     }
@@ -192,6 +203,7 @@ pub(crate) enum Answer {
     Entered(Result<Placed, Refusal>),
     Amended(Option<Result<Amended, Refusal>>),
     Cancelled(Option<OpenOrder>),
+    Retriggered(Option<OpenOrder>),
     Triggered(Vec<(Entry, Result<Placed, Refusal>)>),
     Uncrossed(Option<Uncross>),
 }
@@ -231,6 +243,11 @@ impl<B: Book> Venue<B> {
                     Phase::Collecting => self.book.amend_collected(*name, change),
                 };
                 Answer::Amended(amended)
+            }
+            Op::Retrigger { name, trigger, price, size } => {
+                let waits = self.book.find(*name).is_some_and(|order| order.trigger.is_some());
+                let (trigger, price) = (self.price(*trigger), self.price(*price));
+                Answer::Retriggered(waits.then(|| self.book.retrigger(*name, trigger, price, SizeLots::new(*size))))
             }
             Op::CancelAll(owner, side) => {
                 self.book.cancel_all(*owner, *side, &mut self.tape);
@@ -293,7 +310,7 @@ impl<B: Book> Venue<B> {
             display: asked.display,
             min_size: asked.min_size,
             self_trade: asked.self_trade,
-            trigger: asked.trigger.map(|trigger| self.price(trigger)),
+            trigger: asked.trigger.map(|(price, becomes)| Trigger { price: self.price(price), becomes }),
         };
         match self.phase {
             Phase::Continuous => Answer::Entered(self.book.submit(&entry, band, &mut self.tape)),

@@ -2,7 +2,7 @@
 //! they meet themselves; prices that cross, and now and then a market that jumps thousands of ticks.
 
 use proptest::prelude::*;
-use walras_order_book::OwnerId;
+use walras_order_book::{Becomes, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
 use walras_types::{ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
     pub(crate) display: Display,
     pub(crate) min_size: Option<SizeLots>,
     pub(crate) self_trade: SelfTrade,
-    pub(crate) trigger: Option<Price>,
+    pub(crate) trigger: Option<(Price, Becomes)>,
 }
 
 /// The half width of a band around the market, `None` for an open one.
@@ -43,6 +43,13 @@ pub(crate) enum Op {
         price: Option<Price>,
         size: Option<u64>,
         band: HalfBand,
+    },
+    /// Another trigger, of an order that waits for one.
+    Retrigger {
+        name: Name,
+        trigger: Price,
+        price: Price,
+        size: u64,
     },
     CancelAll(OwnerId, Option<Side>),
     Expire(TimeNs),
@@ -117,9 +124,13 @@ fn post_only() -> impl Strategy<Value = PostOnly> {
     prop_oneof![6 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)]
 }
 
+fn trigger() -> impl Strategy<Value = (Price, Becomes)> {
+    (price(), prop_oneof![Just(Becomes::Market), Just(Becomes::Limit)])
+}
+
 fn asked() -> impl Strategy<Value = Asked> {
     let how = (time_in_force(), post_only(), display(), prop::option::weighted(0.15, 0.0f64..1.0), self_trade());
-    (name(), side(), price(), size(), how, prop::option::weighted(0.2, price())).prop_map(
+    (name(), side(), price(), size(), how, prop::option::weighted(0.2, trigger())).prop_map(
         |(name, side, price, size, (time_in_force, post_only, display, min_share, self_trade), trigger)| {
             let mut asked = Asked {
                 name,
@@ -143,7 +154,7 @@ impl Asked {
     /// Drops what the engine refuses to combine.
     fn make_consistent(&mut self) {
         let is_immediate = matches!(self.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
-        if is_immediate {
+        if is_immediate || matches!(self.trigger, Some((_, Becomes::Market))) {
             self.post_only = PostOnly::Off;
             self.display = Display::Full;
         }
@@ -168,6 +179,8 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         600 => (asked(), band()).prop_map(|(asked, band)| Op::Enter(asked, band)),
         120 => name().prop_map(Op::Cancel),
         160 => amend.prop_map(|(name, price, size, band)| Op::Amend { name, price, size, band }),
+        40 => (name(), price(), price(), small_size())
+            .prop_map(|(name, trigger, price, size)| Op::Retrigger { name, trigger, price, size }),
         6 => (0u32..4, prop::option::of(side())).prop_map(|(owner, side)| Op::CancelAll(OwnerId(owner), side)),
         10 => (0u64..40).prop_map(|now| Op::Expire(TimeNs(now))),
         4 => Just(Op::EndDay),

@@ -6,7 +6,8 @@ mod allocate;
 mod auction;
 
 use walras_order_book::{
-    Amended, Band, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause, Seniority,
+    Amended, Band, Becomes, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause,
+    Seniority, Trigger,
 };
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
@@ -43,11 +44,12 @@ impl NaiveBook {
         self.check_name(entry)?;
         let mut order = as_order(entry);
         if let Some(trigger) = entry.trigger {
-            let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger, last));
+            let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger.price, last));
             if !is_touched {
                 self.stops.push(order);
                 return Ok(Placed { price: entry.price, fate: Fate::Parked });
             }
+            order.time_in_force = lasting(trigger, order.time_in_force);
         }
         order.trigger = None;
         self.enter(order, band, tape)
@@ -282,6 +284,21 @@ impl NaiveBook {
         }))
     }
 
+    pub(crate) fn retrigger(
+        &mut self,
+        (owner, client_order_id): (OwnerId, ClientOrderId),
+        trigger: PriceTicks,
+        price: PriceTicks,
+        size: SizeLots,
+    ) -> OpenOrder {
+        let old = self.cancel(owner, client_order_id).expect("it waits");
+        let becomes = old.trigger.expect("it waits").becomes;
+        let min_size = old.min_size.map(|min| min.min(size));
+        let order = OpenOrder { trigger: Some(Trigger { price: trigger, becomes }), price, open: size, min_size, ..old };
+        self.stops.push(order);
+        order
+    }
+
     pub(crate) fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape) {
         self.remove_all(RemovalCause::MassCancelled, tape, |order| {
             order.owner == owner && side.is_none_or(|side| side == order.side)
@@ -310,7 +327,8 @@ impl NaiveBook {
     pub(crate) fn take_triggered(&mut self) -> Option<Entry> {
         let last = self.last_price?;
         let waiting = self.waiting(Side::Buy).into_iter().chain(self.waiting(Side::Sell));
-        let order = waiting.into_iter().find(|order| order.trigger.is_some_and(|trigger| touches(order.side, trigger, last)))?;
+        let order =
+            waiting.into_iter().find(|order| order.trigger.is_some_and(|trigger| touches(order.side, trigger.price, last)))?;
         self.cancel(order.owner, order.client_order_id);
         Some(Entry {
             order_id: order.order_id,
@@ -319,7 +337,7 @@ impl NaiveBook {
             side: order.side,
             price: order.price,
             size: order.open,
-            time_in_force: order.time_in_force,
+            time_in_force: order.trigger.map_or(order.time_in_force, |trigger| lasting(trigger, order.time_in_force)),
             post_only: order.post_only,
             display: order.display,
             min_size: order.min_size,
@@ -359,7 +377,7 @@ impl NaiveBook {
     /// A side's stops, the first to trigger first.
     fn waiting(&self, side: Side) -> Vec<OpenOrder> {
         let mut stops: Vec<_> = self.stops.iter().filter(|order| order.side == side).copied().collect();
-        let trigger = |order: &OpenOrder| order.trigger.expect("a stop has a trigger").get();
+        let trigger = |order: &OpenOrder| order.trigger.expect("a stop has a trigger").price.get();
         // A rising price touches the lowest trigger of the buys first, a falling one the highest of the sells.
         stops.sort_by_key(|order| if side == Side::Buy { trigger(order) } else { -trigger(order) });
         stops
@@ -450,6 +468,15 @@ fn tradable(order: &OpenOrder) -> SizeLots {
 
 fn badness(side: Side, price: PriceTicks) -> i64 {
     if side == Side::Buy { -price.get() } else { price.get() }
+}
+
+/// A stop that becomes a market order waits as long as it says, and never rests.
+fn lasting(trigger: Trigger, time_in_force: TimeInForce) -> TimeInForce {
+    match (trigger.becomes, time_in_force) {
+        (Becomes::Limit, said) => said,
+        (Becomes::Market, TimeInForce::FillOrKill) => TimeInForce::FillOrKill,
+        (Becomes::Market, _) => TimeInForce::ImmediateOrCancel,
+    }
 }
 
 fn touches(side: Side, trigger: PriceTicks, last: PriceTicks) -> bool {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use walras_order_book::{Ladder, OpenOrder, OrderBook, OwnerId, Seniority};
+use walras_order_book::{Becomes, Ladder, OpenOrder, OrderBook, OwnerId, Seniority, Trigger};
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
@@ -32,9 +32,11 @@ fn order(id: u64) -> OpenOrder {
 #[test]
 fn a_damaged_snapshot_is_refused_with_its_problem() {
     let lots = SizeLots::new;
-    let stop = OpenOrder { trigger: Some(PriceTicks::MIN), shown: lots(0), ..order(2) };
+    let trigger = Trigger { price: PriceTicks::MIN, becomes: Becomes::Limit };
+    let stop = OpenOrder { trigger: Some(trigger), shown: lots(0), ..order(2) };
+    let market = OpenOrder { trigger: Some(Trigger { becomes: Becomes::Market, ..trigger }), ..stop };
     let iceberg = OpenOrder { display: Display::Iceberg { peak: lots(4) }, shown: lots(3), ..order(2) };
-    for good in [order(2), stop, iceberg] {
+    for good in [order(2), stop, market, iceberg] {
         let first = OpenOrder { seniority: Seniority::SetThePrice, ..order(1) };
         let book: OrderBook<Ladder> =
             OrderBook::restore(Allocation::PriceTime, 0, None, [first, good].into_iter()).expect("nothing is wrong with it");
@@ -72,7 +74,7 @@ const DAMAGES: [fn(&mut OpenOrder, u64); 9] = [
     |order, any| order.shown = SizeLots::new(any % 20),
     |order, any| order.display = Display::Iceberg { peak: SizeLots::new(any % 5) },
     |order, _| order.display = Display::Hidden,
-    |order, any| order.trigger = PriceTicks::new(any as i64 % 200),
+    |order, any| order.trigger = PriceTicks::new(any as i64 % 200).map(|price| Trigger { price, becomes: Becomes::Limit }),
     |order, any| order.min_size = Some(SizeLots::new(any % 20)),
     |order, _| order.seniority = Seniority::SetThePrice,
     |order, any| order.time_in_force = TimeInForce::GoodTill(TimeNs(any % 50)),

@@ -192,3 +192,139 @@ fn a_stop_that_shrinks_below_its_minimum_asks_for_all_of_itself() {
         ",
     );
 }
+
+#[test]
+fn a_stop_that_becomes_a_market_order_waits_as_it_says_and_never_rests() {
+    check(
+        PriceTime,
+        "
+        s1 buy 5@110 stop-market=105
+          waits
+        s2 buy 5@110 stop-market=105 day
+          waits
+        s3 buy 5@110 stop-market=105 till=20
+          waits
+        s4 buy 9@110 stop-market=105 fok
+          waits
+        s5 buy 5@110 stop-market=105 till=10
+          waits
+        s6 buy 5@110 stop-market=106 day
+          waits
+        restart
+        expire 10
+          s5 removed with 5: Expired
+        a1 sell 4@105
+          rests with 4
+        a2 sell 8@107
+          rests with 8
+        x1 buy 1@105
+          1@105 from a1 (3 left) to x1 (0 left)
+          filled
+        trigger
+          s1 triggers
+          3@105 from a1 (0 left) to s1 (2 left)
+          2@107 from a2 (6 left) to s1 (0 left)
+          filled
+          s2 triggers
+          5@107 from a2 (1 left) to s2 (0 left)
+          filled
+          s3 triggers
+          1@107 from a2 (0 left) to s3 (4 left)
+          unfilled 4
+          s4 triggers
+          refused: FillOrKillUnfillable
+          s6 triggers
+          unfilled 5
+        book
+          bids none
+          asks none
+        ",
+    );
+}
+
+#[test]
+fn the_day_ends_for_a_stop_that_waits_to_become_a_market_order() {
+    check(
+        PriceTime,
+        "
+        s1 sell 5@90 stop-market=95 day
+          waits
+        s2 sell 5@90 stop-market=95 ioc
+          waits
+        s3 sell 5@90 stop-market=95
+          waits
+        end-day
+          s1 removed with 5: DayEnded
+        book
+          bids none
+          asks none
+          stops s2 5 at 95; s3 5 at 95
+        ",
+    );
+}
+
+#[test]
+fn a_stop_touched_already_enters_as_what_it_becomes() {
+    check(
+        PriceTime,
+        "
+        a1 sell 2@105
+          rests with 2
+        x1 buy 1@105
+          1@105 from a1 (1 left) to x1 (0 left)
+          filled
+        s1 buy 4@110 stop-market=100 day
+          1@105 from a1 (0 left) to s1 (3 left)
+          unfilled 3
+        s2 buy 4@110 stop=100 day
+          rests with 4
+        ",
+    );
+}
+
+#[test]
+fn another_trigger_is_waited_for_behind_those_who_wait_for_it() {
+    check(
+        PriceTime,
+        "
+        s1 buy 1@110 stop=105 ioc
+          waits
+        s2 buy 1@110 stop=106
+          waits
+        s3 buy 9@110 stop=107 min=5
+          waits
+        s1 retrigger 106 2@111
+          waits with 2 at 111
+        s3 retrigger 104 3@108
+          waits with 3 at 108
+        restart
+        book
+          bids none
+          asks none
+          stops s3 3 at 104; s2 1 at 106; s1 2 at 106
+        a1 sell 9@106
+          rests with 9
+        x1 buy 1@106
+          1@106 from a1 (8 left) to x1 (0 left)
+          filled
+        trigger
+          s3 triggers
+          3@106 from a1 (5 left) to s3 (0 left)
+          filled
+          s2 triggers
+          1@106 from a1 (4 left) to s2 (0 left)
+          filled
+          s1 triggers
+          2@106 from a1 (2 left) to s1 (0 left)
+          filled
+        s4 buy 1@110 stop=120
+          waits
+        s4 retrigger 106 1@110
+          waits with 1 at 110
+        trigger
+          s4 triggers
+          1@106 from a1 (1 left) to s4 (0 left)
+          filled
+        ",
+    );
+}

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! a1 sell 5@101 peak=2      order 1 of owner a; also: ioc fok day till=TIME post reprice hidden min=LOTS stop=TRIGGER band=LOW..HIGH
-//!                           and newest oldest both decrement allow, for self-trades
+//!                           and newest oldest both decrement allow, for self-trades; stop-market=TRIGGER becomes a market order
 //! a1 amend size=3 price=100
 //! a1 cancel
+//! a1 retrigger 105 5@101      of a stop that waits
 //! a cancel-all buy
 //! expire 10 / end-day / collect / uncross 100 / trigger / restart / book
 //! ```
@@ -14,7 +15,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use walras_order_book::{Amended, Art, Band, Entry, Fate, Ladder, OpenOrder, OrderBook, OwnerId, Party, Placed, Refusal};
+use walras_order_book::{
+    Amended, Art, Band, Becomes, Entry, Fate, Ladder, OpenOrder, OrderBook, OwnerId, Party, Placed, Refusal, Trigger,
+};
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
@@ -103,6 +106,11 @@ impl<B: Book> Clerk<B> {
                 Some(order) => self.say(format!("cancelled {}", order.open)),
                 None => self.say("unknown"),
             },
+            [name, "retrigger", trigger, what] => {
+                let (size, limit) = what.split_once('@').expect("SIZE@PRICE");
+                let order = self.book.retrigger(name_of(name), price(trigger), price(limit), SizeLots::new(number(size)));
+                self.say(format!("waits with {} at {}", order.open, order.price));
+            }
             [name, "amend", options @ ..] => self.amend(name, options),
             [name, side, what, options @ ..] => {
                 let side = match *side {
@@ -146,7 +154,8 @@ impl<B: Book> Clerk<B> {
                 ("hidden", _) => entry.display = Display::Hidden,
                 ("peak", peak) => entry.display = Display::Iceberg { peak: SizeLots::new(number(peak)) },
                 ("min", lots) => entry.min_size = Some(SizeLots::new(number(lots))),
-                ("stop", trigger) => entry.trigger = Some(price(trigger)),
+                ("stop", trigger) => entry.trigger = Some(Trigger { price: price(trigger), becomes: Becomes::Limit }),
+                ("stop-market", trigger) => entry.trigger = Some(Trigger { price: price(trigger), becomes: Becomes::Market }),
                 ("newest", _) => entry.self_trade = SelfTrade::CancelNewest,
                 ("oldest", _) => entry.self_trade = SelfTrade::CancelOldest,
                 ("both", _) => entry.self_trade = SelfTrade::CancelBoth,
@@ -262,8 +271,10 @@ impl<B: Book> Clerk<B> {
             let levels: Vec<String> = levels.into_iter().map(|(price, orders)| format!("{price}:{orders}")).collect();
             self.say(format!("{title} {}", if levels.is_empty() { "none".to_owned() } else { levels.join("; ") }));
         }
-        let stops: Vec<String> =
-            orders.iter().filter_map(|order| order.trigger.map(|trigger| format!("{} at {trigger}", self.brief(order)))).collect();
+        let stops: Vec<String> = orders
+            .iter()
+            .filter_map(|order| order.trigger.map(|trigger| format!("{} at {}", self.brief(order), trigger.price)))
+            .collect();
         if !stops.is_empty() {
             self.say(format!("stops {}", stops.join("; ")));
         }

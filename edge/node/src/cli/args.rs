@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::load::Mode;
+
 /// A whole exchange in one program: the venue, its clients and its tools.
 ///
 /// Exit status: 0 done; 1 the venue refused; 2 the command line is wrong; 3 the venue could not be reached; 4 a file, the
@@ -21,7 +23,7 @@ pub struct Cli {
     #[arg(long, global = true, env = "WALRAS_URL", default_value = "http://127.0.0.1:7070", value_name = "URL")]
     pub url: String,
     /// File of the key to sign with: one line, `<key id>.<secret>`.
-    #[arg(long, global = true, env = "WALRAS_KEY_FILE", value_name = "FILE")]
+    #[arg(long, visible_alias = "key", global = true, env = "WALRAS_KEY_FILE", value_name = "FILE")]
     pub key_file: Option<PathBuf>,
 }
 
@@ -36,7 +38,7 @@ pub enum Command {
     Order(OrderArgs),
     /// Cancels one order, or with --all those of the account.
     Cancel(CancelArgs),
-    /// Changes price or open size of an order.
+    /// Changes price, trigger or open size of an order.
     Amend(AmendArgs),
     /// Shows an instrument's book.
     Book(BookArgs),
@@ -54,8 +56,10 @@ pub enum Command {
     /// Makes keys.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Runs recorded history through a book.
+    /// Runs recorded history through a book, or through a venue.
     Replay(ReplayArgs),
+    /// Measures this machine, or with --instrument a running venue under load.
+    Bench(BenchArgs),
     /// Looks into a venue's log, while no venue runs on it.
     #[command(subcommand)]
     Log(LogCommand),
@@ -135,7 +139,7 @@ pub struct OrderArgs {
     /// Your number for the order; a random one without it.
     #[arg(long, value_name = "NUMBER")]
     pub id: Option<u64>,
-    /// How long it stands.
+    /// How long it stands; of a stop, also how long it waits (ioc and fok ones until cancelled).
     #[arg(long, value_parser = ["gtc", "day", "gtt", "ioc", "fok"])]
     pub tif: Option<String>,
     /// With --tif gtt: when it expires, nanoseconds since the Unix epoch.
@@ -183,8 +187,11 @@ pub struct AmendArgs {
     /// Your number for the order.
     pub id: u64,
     /// New limit price.
-    #[arg(long, required_unless_present = "size")]
+    #[arg(long, required_unless_present_any = ["size", "trigger"])]
     pub price: Option<String>,
+    /// New trigger of a stop that waits.
+    #[arg(long)]
+    pub trigger: Option<String>,
     /// New open size.
     #[arg(long)]
     pub size: Option<String>,
@@ -407,6 +414,49 @@ pub struct ReplayArgs {
     /// Format; found out from the file without it.
     #[arg(long)]
     pub format: Option<String>,
+    /// Runs it through a venue of its own in this process: accounts, risk, ledger and book. The record is not followed where the
+    /// venue trades otherwise; what is refused is counted.
+    #[arg(long)]
+    pub venue: bool,
+    /// With --venue: runs it once more through a durable log in this folder, which must hold none, and reads it back.
+    #[arg(long, value_name = "DIR", requires = "venue")]
+    pub venue_log: Option<PathBuf>,
+}
+
+/// `walras bench`.
+///
+/// Without --instrument it measures this machine in about ten seconds: book, engine and disk, on a made stream whose answer is checked.
+/// With --instrument it sends orders of the key's account to the venue at --url, on a schedule that does not wait for answers, and counts
+/// each one's latency from when it was due.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Commands of the made stream.
+    #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER", conflicts_with = "instrument")]
+    pub commands: u64,
+    /// The folder whose disk is measured; what is written there is removed again.
+    #[arg(long, default_value = ".walras", value_name = "DIR", conflicts_with = "instrument")]
+    pub data: PathBuf,
+    /// Puts load on a running venue: on this instrument.
+    #[arg(long, value_name = "SYMBOL")]
+    pub instrument: Option<String>,
+    /// What the orders do.
+    #[arg(long, value_enum, default_value = "resting", requires = "instrument")]
+    pub mode: Mode,
+    /// Connections.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000), requires = "instrument")]
+    pub connections: u32,
+    /// Commands a second, over all connections; half of them are orders that the other half take out again.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "instrument")]
+    pub rate: u32,
+    /// How long: the load (10 unless given), or the disk's part (4).
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
+}
+
+/// More than nothing, less than a day.
+fn seconds(text: &str) -> Result<f64, String> {
+    let given: f64 = text.parse().map_err(|_| "give a number of seconds, such as 10 or 0.5".to_owned())?;
+    if given > 0.0 && given <= 86_400.0 { Ok(given) } else { Err("give more than 0 and at most 86400 seconds".to_owned()) }
 }
 
 /// `walras log`.

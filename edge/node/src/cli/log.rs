@@ -9,6 +9,7 @@ use walras_types::LogIndex;
 
 use super::args::LogCommand;
 use super::{CliError, print};
+use crate::json::log_entry;
 use crate::progress::Slow;
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
@@ -26,11 +27,7 @@ fn dump(dir: &std::path::Path, from: Option<LogIndex>, limit: u64, is_json: bool
         let Some(stored) = reader.next()? else { break };
         left -= 1;
         let line = match decode_entry(stored.index, stored.payload) {
-            Ok(entry) if is_json => {
-                let command = format!("{:?}", entry.command);
-                json!({"log_index": entry.log_index.0.to_string(), "time_ns": entry.time.0.to_string(), "command": command})
-                    .to_string()
-            }
+            Ok(entry) if is_json => log_entry::entry(&entry).to_string(),
             Ok(entry) => format!("{} {} {:?}", entry.log_index, entry.time, entry.command),
             Err(e) => return Err(CliError::Damaged(format!("entry {}: {e}", stored.index))),
         };

@@ -2,6 +2,7 @@
 
 mod admin;
 mod args;
+mod bench;
 pub mod client;
 mod log;
 mod serve;
@@ -10,7 +11,9 @@ mod trade;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
 
 pub use args::Cli;
@@ -48,6 +51,9 @@ pub enum CliError {
     /// A replay failed.
     #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
+    /// A measurement did not come to an end.
+    #[error(transparent)]
+    Bench(#[from] crate::bench::BenchError),
     /// A file, or the terminal.
     #[error("{what}: {source}")]
     Io {
@@ -62,9 +68,23 @@ impl CliError {
     /// The process's exit status; 2 is the command line's own.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
+        use crate::bench::BenchError as Bench;
         match self {
-            Self::Client(ClientError::Refused { .. }) => 1,
-            Self::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. }) => 3,
+            Self::Client(ClientError::Refused { .. })
+            | Self::Bench(
+                Bench::Client(ClientError::Refused { .. })
+                | Bench::UnknownInstrument(_)
+                | Bench::NotOpen { .. }
+                | Bench::NoPrice { .. }
+                | Bench::Throttled { .. }
+                | Bench::NothingTaken { .. },
+            ) => 1,
+            Self::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
+            | Self::Bench(
+                Bench::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
+                | Bench::Url { .. }
+                | Bench::Socket { .. },
+            ) => 3,
             Self::Damaged(_) | Self::Log(walras_log_store::LogError::Corrupt { .. }) => 5,
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
             | Self::Config(_)
@@ -73,6 +93,13 @@ impl CliError {
             | Self::Log(_)
             | Self::Demo(_)
             | Self::Replay(_)
+            | Self::Bench(
+                Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
+                | Bench::Replay(_)
+                | Bench::Log(_)
+                | Bench::WrongAnswer(_)
+                | Bench::Folder { .. },
+            )
             | Self::Io { .. } => 4,
         }
     }
@@ -87,7 +114,16 @@ struct Output {
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    if let Command::Bench(args) = &cli.command
+        && args.instrument.is_none()
+        && matches.value_source("url") == Some(ValueSource::CommandLine)
+    {
+        let advice =
+            "to put load on the venue at --url, name an instrument with --instrument; without --url, this machine is measured";
+        Cli::command().error(ErrorKind::MissingRequiredArgument, advice).exit();
+    }
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -110,10 +146,17 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Replay(args) => {
-            let report = crate::replay::run(&args.file, args.format.as_deref())?;
-            let json = serde_json::from_str(&report.to_json()).expect("a report's JSON is JSON");
-            Output { human: report.to_string(), json }
+            let format = args.format.as_deref();
+            let (human, json) = if args.venue {
+                let report = crate::replay::run_venue(&args.file, format, args.venue_log.as_deref())?;
+                (report.to_string(), report.to_json())
+            } else {
+                let report = crate::replay::run(&args.file, format)?;
+                (report.to_string(), report.to_json())
+            };
+            Output { human, json: serde_json::from_str(&json).expect("a report's JSON is JSON") }
         }
+        Command::Bench(args) => bench::run(cli, args)?,
         Command::Keys(KeysCommand::New { out }) => {
             let key = generate(walras_gateway::Algorithm::Ed25519);
             write_secret(out, format!("{}\n", key.to_token().as_str()).as_bytes())?;

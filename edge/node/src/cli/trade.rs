@@ -79,6 +79,7 @@ pub(super) fn cancel(client: &Client, args: &CancelArgs) -> Result<Output, CliEr
 pub(super) fn amend(client: &Client, args: &AmendArgs) -> Result<Output, CliError> {
     let mut body = Map::new();
     body.extend(args.price.clone().map(|price| ("price".to_owned(), price.into())));
+    body.extend(args.trigger.clone().map(|trigger| ("trigger".to_owned(), trigger.into())));
     body.extend(args.size.clone().map(|size| ("size".to_owned(), size.into())));
     let path = format!("/v1/orders/{}/{}", in_path(&args.instrument), args.id);
     Ok(outcome(client.signed("PATCH", &path, Some(&body.into()))?))

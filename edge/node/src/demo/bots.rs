@@ -120,7 +120,7 @@ impl Bots {
         match keep {
             Some(order) if order.price == price && order.open.get() >= 20 => {}
             Some(order) if order.open.get() >= 20 => {
-                let amendment = Amendment { client_order_id: order.client_order_id, price: Some(price), size: None };
+                let amendment = Amendment { client_order_id: order.client_order_id, price: Some(price), trigger: None, size: None };
                 self.send(Command::AmendOrder(AmendOrder { account, instrument, amendment }));
             }
             Some(order) => {

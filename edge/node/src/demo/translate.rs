@@ -165,7 +165,7 @@ impl Translator {
     }
 
     fn amend(&self, order_ref: OrderRef, price: Option<PriceTicks>, size: Option<SizeLots>) -> Command {
-        let amendment = Amendment { client_order_id: self.client_order_id(order_ref), price, size };
+        let amendment = Amendment { client_order_id: self.client_order_id(order_ref), price, trigger: None, size };
         Command::AmendOrder(AmendOrder { account: self.account(order_ref, 0), instrument: self.instrument, amendment })
     }
 

@@ -242,6 +242,7 @@ impl CancelRequest {
 #[serde(deny_unknown_fields)]
 pub struct AmendRequest {
     price: Option<String>,
+    trigger: Option<String>,
     size: Option<String>,
 }
 
@@ -252,12 +253,13 @@ impl AmendRequest {
         let scale = instrument(catalog, &of.instrument)?;
         let price = self.price.as_deref().map(|text| field("price", scale.parse_price(text))).transpose()?;
         let size = self.size.as_deref().map(|text| field("size", scale.parse_size(text))).transpose()?;
-        if price.is_none() && size.is_none() {
-            return Err(Refusal::malformed("give price, size or both"));
+        let trigger = self.trigger.as_deref().map(|text| field("trigger", scale.parse_price(text))).transpose()?;
+        if price.is_none() && trigger.is_none() && size.is_none() {
+            return Err(Refusal::malformed("give price, trigger, size or several of them"));
         }
         let Subject { instrument, client_order_id, .. } = subject;
         Ok((
-            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, size } }),
+            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } }),
             subject,
         ))
     }

@@ -103,7 +103,16 @@ impl Watched {
             }
             AccountDelta::Filled(fill) => self.fills.push(fill),
             AccountDelta::Cancelled { reason, .. } => cancelled = Some(reason),
-            AccountDelta::Entered { .. } | AccountDelta::Resized { .. } => {}
+            AccountDelta::Entered { instrument, order_id, client_order_id, size: None, .. } => {
+                // Changed by this command, or triggered by it.
+                if let Command::AmendOrder(amend) = command
+                    && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
+                    && let Some(terms) = self.terms.get_mut(&order_id)
+                {
+                    *terms = terms.amended(&amend.amendment);
+                }
+            }
+            AccountDelta::Resized { .. } => {}
             AccountDelta::FundsMoved { .. } | AccountDelta::StatusChanged(_) | AccountDelta::LimitsChanged { .. } => {}
             // Whoever sent the command is told; nothing else changed.
             AccountDelta::Rejected(_) => return,

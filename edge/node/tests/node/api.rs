@@ -180,13 +180,27 @@ fn trading(walk: &mut Walk) {
     conditional["time_in_force"] = "gtt".into();
     conditional["expire_time_ns"] = u64::MAX.to_string().into();
     assert_eq!(walk.trade(200, "post", "/v1/orders", &conditional)["status"], "waiting_trigger");
+    let moved = walk.trade(200, "patch", "/v1/orders/BTC-USD/9", &json!({"trigger": "28600", "price": "28100"}));
+    assert_eq!((&moved["status"], &moved["events"][0]["priority"]), (&json!("waiting_trigger"), &json!("lost")));
+    let stop = json!({
+        "instrument": "BTC-USD", "client_order_id": "11", "side": "sell", "type": "stop", "size": "0.5", "trigger": "28000",
+        "time_in_force": "day",
+    });
+    assert_eq!(walk.trade(200, "post", "/v1/orders", &stop)["status"], "waiting_trigger");
+    walk.trade(409, "patch", "/v1/orders/BTC-USD/11", &json!({"price": "28000"}));
+    walk.trade(200, "patch", "/v1/orders/BTC-USD/11", &json!({"trigger": "28250"}));
     let mut iceberg = limit(10, "buy", "1", "29500");
     iceberg["display"] = "iceberg".into();
     iceberg["peak"] = "0.25".into();
     iceberg["post_only"] = "reject".into();
     walk.trade(200, "post", "/v1/orders", &iceberg);
     let orders = walk.trade(200, "get", "/v1/orders?instrument=BTC-USD", &Value::Null);
-    assert_eq!(orders["orders"].as_array().unwrap().len(), 3);
+    let orders = orders["orders"].as_array().unwrap();
+    assert_eq!(orders.len(), 4);
+    let says = |order: &Value| [&order["type"], &order["time_in_force"], &order["trigger"], &order["price"]].map(Value::clone);
+    assert_eq!(says(&orders[1]), [json!("stop_limit"), json!("gtt"), json!("28600.00"), json!("28100.00")]);
+    assert_eq!(says(&orders[2]), [json!("stop"), json!("day"), json!("28250.00"), Value::Null]);
+    assert_eq!(walk.trade(200, "delete", "/v1/orders/BTC-USD/11", &Value::Null)["status"], "cancelled");
     walk.trade(400, "get", "/v1/orders?no=1", &Value::Null);
     walk.trade(409, "get", "/v1/orders?instrument=NO-SUCH", &Value::Null);
     assert_eq!(walk.trade(200, "get", "/v1/account", &Value::Null)["account_id"], 0);

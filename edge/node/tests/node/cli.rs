@@ -4,12 +4,12 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Venue, config, spawn};
+use crate::support::{Venue, config, restart, spawn};
 use walras_node::node::operator_key_file;
 
-struct Cli {
-    url: String,
-    key_file: std::path::PathBuf,
+pub(crate) struct Cli {
+    pub(crate) url: String,
+    pub(crate) key_file: std::path::PathBuf,
 }
 
 impl Cli {
@@ -20,20 +20,20 @@ impl Cli {
     }
 
     /// Runs what should work; its output as JSON.
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json"]].concat());
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    fn text(&self, args: &[&str]) -> String {
+    pub(crate) fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Runs what should fail; its exit status and what it said.
-    fn fails(&self, args: &[&str]) -> (i32, String) {
+    pub(crate) fn fails(&self, args: &[&str]) -> (i32, String) {
         let output = self.run(args);
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
@@ -117,6 +117,14 @@ fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
     let dump = cli.text(&["log", "dump", dir.to_str().unwrap(), "--limit", "3"]);
     assert_eq!(dump.lines().count(), 3);
     assert!(dump.starts_with("1 ") && dump.contains("CreateAsset"), "{dump}");
+    let lines = cli.text(&["log", "dump", dir.to_str().unwrap(), "--json"]);
+    let entries: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (place, entry) in (1..).zip(&entries) {
+        assert_eq!(entry["log_index"], place);
+        assert!(entry["time_ns"].as_str().unwrap().parse::<u64>().unwrap() > 0, "nanoseconds since 1970 are beyond 2^53");
+    }
+    assert_eq!((&entries[0]["command"]["kind"], &entries[0]["command"]["symbol"]), (&"create_asset".into(), &"BTC".into()));
+    assert!(entries.iter().any(|entry| entry["command"]["kind"] == "deposit" && entry["command"]["account_id"] == 1));
     // A bit of an entry in the middle of the log turns over.
     let segment = dir.join("log/0000000000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
@@ -125,6 +133,33 @@ fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
     std::fs::write(&segment, bytes).unwrap();
     assert_eq!(cli.fails(&["log", "verify", dir.to_str().unwrap()]).0, 5);
     assert_eq!(cli.fails(&["serve", "--data", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]).0, 4, "no venue starts on it");
+}
+
+#[test]
+fn history_goes_through_a_venue_whose_log_a_node_then_serves() {
+    let cli = Cli { url: "http://127.0.0.1:9".into(), key_file: "no-such.key".into() };
+    let dir = tempfile::tempdir().unwrap();
+    let (file, data) = (dir.path().join("small_message_1.csv"), dir.path().join("data"));
+    let adds = "1.000000001,1,11,100,100000,1\n1.000000002,1,12,50,100000,1\n1.000000004,1,21,30,100200,-1\n";
+    std::fs::write(&file, format!("{adds}2.000000000,4,11,100,100000,1\n2.000000000,4,12,20,100000,1\n")).unwrap();
+    let (file, data) = (file.to_str().unwrap(), data.to_str().unwrap());
+    let report = cli.json(&["replay", file, "--venue", "--venue-log", data]);
+    assert_eq!((&report["venue"]["trades"], &report["venue"]["rejected"]), (&2.into(), &0.into()), "{report}");
+    assert_eq!(report["timing"]["commands"], report["venue"]["commands"]);
+    let said = cli.text(&["replay", file, "--venue"]);
+    assert!(said.contains("every unit is accounted for") && said.contains("ns a message"), "{said}");
+    assert!(said.contains(report["state_hash"].as_str().unwrap()), "the same history gives the same state: {said}");
+    assert!(cli.text(&["log", "verify", data]).starts_with("sound: "));
+    let (status, said) = cli.fails(&["replay", file, "--venue", "--venue-log", data]);
+    assert!(status == 4 && said.contains("holds a log already"), "{said}");
+    assert_eq!(cli.fails(&["replay", file, "--venue-log", data]).0, 2, "a log needs a venue");
+    let node = restart(walras_log_store::RealDisk, std::path::Path::new(data), &config());
+    let hash: String = node.recovered().state_hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(report["state_hash"], hash.as_str());
+    let client = walras_node::cli::client::Client::new(&format!("http://{}", node.address()), None);
+    let book = client.get("/v1/instruments/SHARE-USD/book").unwrap();
+    assert_eq!(book["bids"], serde_json::json!([["10.00", "30", 1]]));
+    node.stop();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod api;
 mod bad_input;
+mod bench;
 mod cli;
 mod demo;
 mod recovery;

@@ -153,6 +153,17 @@ fn the_private_channel_is_its_accounts_alone() {
 
     market.alice.signed("DELETE", "/v1/orders/BTC-USD/3", None).unwrap();
     let gone = alice.next_of("account");
+    let mut stop = limit(4, "sell", "1", "28000");
+    (stop["type"], stop["trigger"], stop["time_in_force"]) = ("stop_limit".into(), "29000".into(), "ioc".into());
+    market.order(&market.alice, &stop);
+    assert_eq!(alice.next_of("account")["order_updates"][0]["trigger"], "29000.00");
+    let change = json!({"trigger": "28750", "price": "27500"});
+    market.alice.signed("PATCH", "/v1/orders/BTC-USD/4", Some(&change)).unwrap();
+    let moved = &alice.next_of("account")["order_updates"][0];
+    assert_eq!(
+        (&moved["trigger"], &moved["price"], &moved["status"]),
+        (&json!("28750.00"), &json!("27500.00"), &json!("waiting_trigger"))
+    );
     assert_eq!(
         (&gone["order_updates"][0]["status"], &gone["order_updates"][0]["reason"]),
         (&json!("cancelled"), &json!("requested"))

@@ -1,6 +1,6 @@
 //! Operations on a book, over each price index, beside the naive book.
 
-use walras_order_book::{Art, Ladder, OrderBook, OwnerId};
+use walras_order_book::{Art, Becomes, Ladder, OrderBook, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
 use walras_types::{Allocation, ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -85,7 +85,9 @@ fn asked(c: &mut Choices<'_>) -> Asked {
         3 => TimeInForce::ImmediateOrCancel,
         _ => TimeInForce::FillOrKill,
     };
-    let is_immediate = matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
+    let trigger = (c.weighted(&[4, 1]) == 1).then(|| (self::price(c), c.pick(&[Becomes::Limit, Becomes::Market])));
+    let is_immediate = matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
+        || matches!(trigger, Some((_, Becomes::Market)));
     let post_only = [PostOnly::Off, PostOnly::Reject, PostOnly::Reprice][c.weighted(&[6, 1, 1])];
     let post_only = if is_immediate { PostOnly::Off } else { post_only };
     let display = match c.weighted(&[3, 2, 1]) {
@@ -108,12 +110,11 @@ fn asked(c: &mut Choices<'_>) -> Asked {
         SelfTrade::Allow,
         SelfTrade::Allow,
     ]);
-    let trigger = (c.weighted(&[4, 1]) == 1).then(|| self::price(c));
     Asked { name, side, price, size, time_in_force, post_only, display, min_size, self_trade, trigger }
 }
 
 fn op(c: &mut Choices<'_>) -> Op {
-    match c.weighted(&[120, 24, 32, 2, 2, 1, 20, 2, 5, 3, 2, 6, 2]) {
+    match c.weighted(&[120, 24, 32, 2, 2, 1, 20, 2, 5, 3, 2, 6, 2, 8]) {
         0 => Op::Enter(asked(c), band(c)),
         1 => Op::Cancel(name(c)),
         2 => Op::Amend {
@@ -136,6 +137,7 @@ fn op(c: &mut Choices<'_>) -> Op {
             _ => 100,
         }),
         11 => Op::MoveBy(c.within(0, 12) as i64 - 6),
-        _ => Op::MoveBy(c.within(0, 8_400) as i64 - 4_200),
+        12 => Op::MoveBy(c.within(0, 8_400) as i64 - 4_200),
+        _ => Op::Retrigger { name: name(c), trigger: price(c), price: price(c), size: small_size(c) },
     }
 }

@@ -18,6 +18,15 @@ pub enum State {
 
 pub type Outcome = Result<State, RejectReason>;
 
+impl Order {
+    /// What it is once its trigger was touched.
+    fn triggered(self) -> Self {
+        let waits = self.trigger.is_some() && self.becomes_market && super::rules::can_rest(self.time_in_force);
+        let time_in_force = if waits { TimeInForce::ImmediateOrCancel } else { self.time_in_force };
+        Self { trigger: None, time_in_force, ..self }
+    }
+}
+
 impl Market {
     pub fn named(&self, account: AccountId, name: ClientOrderId) -> Option<&Order> {
         self.orders.iter().find(|o| o.account == account && o.name == name)
@@ -56,7 +65,7 @@ impl Market {
         };
         let id = self.orders.iter().filter(|o| self.touches(o)).min_by_key(|o| rank(o))?.id;
         let at = self.orders.iter().position(|o| o.id == id).unwrap();
-        Some(Order { trigger: None, ..self.orders.remove(at) })
+        Some(self.orders.remove(at).triggered())
     }
 
     /// Puts an order at the back of its queue.
@@ -98,7 +107,7 @@ impl Model {
             market.stand(*order);
             return Ok(State::Stands);
         }
-        order.trigger = None;
+        *order = order.triggered();
         if market.crosses(order) && order.post_only != PostOnly::Off {
             ensure(order.post_only == PostOnly::Reprice, RejectReason::PostOnlyWouldTrade)?;
             let opposite = market.first(order.side.opposite()).unwrap().price;
@@ -284,6 +293,12 @@ impl Model {
     pub fn requeue(&mut self, m: usize, new: &mut Order, events: &mut Vec<Event>) -> Result<(Priority, State), RejectReason> {
         let market = &mut self.markets[m];
         let old = *market.by_id(new.id);
+        if old.trigger != new.trigger {
+            let turn = market.next_turn();
+            let order = market.by_id(new.id);
+            (order.trigger, order.price, order.open, order.turn) = (new.trigger, new.price, new.open, turn);
+            return Ok((Priority::Lost, State::Stands));
+        }
         if old.trigger.is_some() || (new.price == old.price && new.open <= old.open) {
             let order = market.by_id(new.id);
             (order.price, order.open) = (new.price, new.open);

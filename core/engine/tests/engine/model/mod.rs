@@ -28,6 +28,8 @@ pub struct Order {
     pub min_size: Option<SizeLots>,
     pub self_trade: SelfTrade,
     pub trigger: Option<i64>,
+    /// Of a stop: whether it becomes a market order, of which nothing rests.
+    pub becomes_market: bool,
     /// Who came first has the lower turn.
     pub turn: u64,
 }

@@ -30,8 +30,6 @@ fn check_terms(terms: &OrderTerms, now: TimeNs) -> Outcomes {
     }
     ensure(!post_only || rests, RejectReason::PostOnlyInvalid)?;
     ensure(terms.order_type != OrderType::Market || !rests, RejectReason::TimeInForceInvalid)?;
-    let dated = matches!(terms.time_in_force, TimeInForce::Day | TimeInForce::GoodTill(_));
-    ensure(!(matches!(terms.order_type, OrderType::Stop { .. }) && dated), RejectReason::TimeInForceInvalid)?;
     ensure(!matches!(terms.time_in_force, TimeInForce::GoodTill(until) if until <= now), RejectReason::AlreadyExpired)
 }
 
@@ -159,21 +157,28 @@ impl Model {
         let m = self.market(c.instrument)?;
         let market = &self.markets[m];
         ensure(market.phase.takes_orders(), RejectReason::PhaseTakesNoOrders)?;
-        let Amendment { client_order_id, price: new_price, size: new_size } = c.amendment;
+        let Amendment { client_order_id, price: new_price, trigger: new_trigger, size: new_size } = c.amendment;
         let old = *market.named(c.account, client_order_id).ok_or(RejectReason::UnknownOrder)?;
-        let fixed = old.trigger.is_some() && !can_rest(old.time_in_force);
-        ensure(!(fixed && new_price.is_some()), RejectReason::AmendInvalid)?;
+        ensure(old.trigger.is_some() || new_trigger.is_none(), RejectReason::AmendInvalid)?;
+        let market_stop = old.trigger.is_some() && old.becomes_market;
+        ensure(!(market_stop && new_price.is_some()), RejectReason::AmendInvalid)?;
         let mut new = old;
         new.price = new_price.map_or(old.price, PriceTicks::get);
         new.open = new_size.map_or(old.open, SizeLots::get);
-        ensure((new.price, new.open) != (old.price, old.open), RejectReason::AmendInvalid)?;
+        new.trigger = new_trigger.map(PriceTicks::get).or(old.trigger);
+        if let Some(trigger) = new.trigger.filter(|_| market_stop) {
+            let (low, high) = market.around(trigger, market.spec.collar_ppm);
+            new.price = if old.side == Side::Buy { high } else { low };
+        }
+        let says = |order: &Order| (order.price, order.open, order.trigger);
+        ensure(says(&new) != says(&old), RejectReason::AmendInvalid)?;
         ensure((1..=SIZE_LOTS_MAX).contains(&new.open), RejectReason::SizeOutOfRange)?;
         ensure(old.min_size.is_none_or(|min| min.get() <= new.open), RejectReason::MinSizeInvalid)?;
         if let Display::Iceberg { peak } = old.display {
             ensure(new.open <= old.open.max(peak.get() * 1_000), RejectReason::DisplayInvalid)?;
         }
-        if new.price != old.price {
-            market.check_collar(old.trigger, new.price)?;
+        if new.price != old.price || new.trigger != old.trigger {
+            market.check_collar(new.trigger, new.price)?;
         }
         let (value, had) = (market.value(new.price, new.open), market.value(old.price, old.open));
         market.check_amount(value)?;
@@ -202,6 +207,9 @@ impl Model {
             resting: market.resting(old.id),
         });
         self.finish(m, &new, state, trades, events);
+        if new.trigger != old.trigger {
+            self.trigger_stops(m, events);
+        }
         Ok(())
     }
 }
@@ -227,10 +235,6 @@ impl Market {
             OrderType::Market | OrderType::Stop { .. } => (if terms.side == Side::Buy { high } else { low }, PostOnly::Off),
         };
         self.check_collar(trigger, price)?;
-        let time_in_force = match terms.order_type {
-            OrderType::Stop { .. } if can_rest(terms.time_in_force) => TimeInForce::ImmediateOrCancel,
-            _ => terms.time_in_force,
-        };
         Ok(Order {
             id,
             name: c.client_order_id,
@@ -239,12 +243,13 @@ impl Market {
             price,
             open: terms.size.get(),
             slice: 0,
-            time_in_force,
+            time_in_force: terms.time_in_force,
             display: terms.display,
             post_only,
             min_size: terms.min_size,
             self_trade: terms.self_trade,
             trigger,
+            becomes_market: matches!(terms.order_type, OrderType::Stop { .. }),
             turn: 0,
         })
     }

@@ -1,6 +1,6 @@
 //! Stops: when they enter, and as what.
 
-use super::plain;
+use super::{banded, plain};
 use crate::script::check;
 
 #[test]
@@ -113,27 +113,106 @@ fn a_stop_that_the_book_refuses_is_cancelled() {
 }
 
 #[test]
-fn a_stop_waits_until_cancelled_and_its_price_is_the_collars() {
+fn a_stop_waits_as_long_as_it_says_and_its_price_is_the_collars() {
     check(
         plain(),
         "
         A sell 2 stop=95 day #1
-            rejected TimeInForceInvalid
-        A sell 2 stop=95 till=90 #1
-            rejected TimeInForceInvalid
-        A sell 2 stop=95 #1
             accepted A#1 sell 2 waits with 2
+        A sell 2 stop=95 till=90 #2
+            accepted A#2 sell 2 waits with 2
+        A sell 2 stop=95 #3
+            accepted A#3 sell 2 waits with 2
+        A sell 2 stop=95 ioc #4
+            accepted A#4 sell 2 waits with 2
+        A sell 2 @94 stop=95 ioc #5
+            accepted A#5 sell 2 waits with 2
         A amend #1 @90
             rejected AmendInvalid
-        A amend #1 size=1
-            amended A#1 waits with 1, priority Kept
-        A sell 2 @80 stop=95 #2
-            accepted A#2 sell 2 waits with 2
-        A amend #2 @81
-            amended A#2 waits with 2, priority Kept
+        A amend #3 size=1
+            amended A#3 waits with 1, priority Kept
+        A amend #5 @81
+            amended A#5 waits with 2, priority Kept
+        phase Closed
+            phase Closed by Operator
+            cancelled A#1 2 DayEnded
+        at 90 tick
+            cancelled A#2 2 Expired
         A cancel all
-            cancelled A#1 1 MassCancelled
-            cancelled A#2 2 MassCancelled
+            cancelled A#3 1 MassCancelled
+            cancelled A#4 2 MassCancelled
+            cancelled A#5 2 MassCancelled
+        ",
+    );
+}
+
+#[test]
+fn nothing_of_a_stop_without_a_limit_rests() {
+    check(
+        plain(),
+        "
+        A buy 5 stop=100 day #1
+            accepted A#1 buy 5 waits with 5
+        B sell 3 @100 #1
+            accepted B#1 sell 3 @100 rests 3
+        C buy 1 @100 #1
+            accepted C#1 buy 1 @100 rests 0
+            trade 1 @100 B#1 left 2, C#1 left 0
+            triggered A#1 buy @200 rests 0
+            trade 2 @100 B#1 left 0, A#1 left 3
+            cancelled A#1 3 Unfilled
+        A buy 2 stop=99 till=95 #2
+            accepted A#2 buy 2 @198 rests 0
+            cancelled A#2 2 Unfilled
+        ",
+    );
+}
+
+#[test]
+fn a_trigger_moves_and_the_reserve_of_a_stop_without_a_limit_with_it() {
+    check(
+        banded(),
+        "
+        A buy 10 stop=100 #1
+            accepted A#1 buy 10 waits with 10
+        ? A
+            200 BTC, 8900 USD and 1100 reserved, net 0
+        A amend #1 stop=110
+            amended A#1 waits with 10, priority Lost
+        ? A
+            200 BTC, 8790 USD and 1210 reserved, net 0
+        A amend #1 stop=110
+            rejected AmendInvalid
+        A buy 10 @105 stop=100 #2
+            accepted A#2 buy 10 waits with 10
+        A amend #2 stop=120
+            rejected PriceOutsideCollar
+        A amend #2 stop=120 @125
+            amended A#2 waits with 10, priority Lost
+        A buy 1 @99 #3
+            accepted A#3 buy 1 @99 rests 1
+        A amend #3 stop=98
+            rejected AmendInvalid
+        ",
+    );
+}
+
+#[test]
+fn a_stop_whose_new_trigger_is_touched_enters_at_once() {
+    check(
+        plain(),
+        "
+        A sell 3 @100 #1
+            accepted A#1 sell 3 @100 rests 3
+        B buy 1 @100 #1
+            accepted B#1 buy 1 @100 rests 0
+            trade 1 @100 A#1 left 2, B#1 left 0
+        C buy 1 stop=105 #1
+            accepted C#1 buy 1 waits with 1
+        C amend #1 stop=100
+            amended C#1 waits with 1, priority Lost
+            triggered C#1 buy @200 rests 0
+            trade 1 @100 A#1 left 1, C#1 left 0
         ",
     );
 }

@@ -1,0 +1,45 @@
+//! `walras bench`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use walras_gateway::ClientKey;
+
+use super::args::{BenchArgs, Cli};
+use super::client::{ClientError, read_key};
+use super::{CliError, Output};
+use crate::bench::load::{self, LoadOptions};
+use crate::bench::machine::{self, MachineOptions};
+use crate::replay::Bars;
+
+const LOAD_SECONDS: f64 = 10.0;
+const DISK_SECONDS: f64 = 4.0;
+
+pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
+    let time = |default: f64| Duration::from_secs_f64(args.seconds.unwrap_or(default));
+    let Some(instrument) = &args.instrument else {
+        let options = MachineOptions { commands: args.commands, data: args.data.clone(), disk_time: time(DISK_SECONDS) };
+        let mut bars = Bars::default();
+        let report = machine::run(&options, &mut |progress| bars.tell(progress))?;
+        return Ok(output(&report));
+    };
+    let report = load::run(&LoadOptions {
+        url: cli.url.clone(),
+        key: key(cli)?,
+        instrument: instrument.clone(),
+        connections: args.connections,
+        rate_per_second: args.rate,
+        time: time(LOAD_SECONDS),
+        mode: args.mode,
+    })?;
+    Ok(output(&report))
+}
+
+fn key(cli: &Cli) -> Result<ClientKey, ClientError> {
+    read_key(cli.key_file.as_deref().ok_or(ClientError::NoKey)?)
+}
+
+fn output<R: std::fmt::Display + serde::Serialize>(report: &R) -> Output {
+    let json: Value = serde_json::to_value(report).expect("a report has only string keys");
+    Output { human: report.to_string(), json }
+}

@@ -1,0 +1,226 @@
+//! Entries of the log as JSON objects, for `walras log dump --json`; docs/log-dump.md describes them.
+//!
+//! An entry is shown without the state that it was applied to. So what the API writes as decimal text is here what the log holds: whole
+//! numbers of ticks, lots and smallest units, with the unit in the key. Numbers of 2^53 and more, which not every reader of JSON takes
+//! exactly, are strings of digits. Every struct is taken apart by name, so that one that gains a field does not compile here until the
+//! field is shown.
+
+use serde_json::{Map, Value, json};
+use walras_sequencer::Entry;
+use walras_types::{
+    Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits,
+    TimeInForce,
+};
+use walras_wire::{
+    AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
+    SetTradingPhase, Transfer,
+};
+
+use super::names;
+
+/// What a reader of JSON that knows only doubles holds exactly: everything below.
+const EXACT_BELOW: u64 = 1 << 53;
+
+/// An entry of the log.
+#[must_use]
+pub fn entry(entry: &Entry) -> Value {
+    let Entry { log_index, time, command: says } = entry;
+    json!({"log_index": number(log_index.0), "time_ns": number(time.0), "command": command(says)})
+}
+
+fn number(value: u64) -> Value {
+    if value < EXACT_BELOW { value.into() } else { value.to_string().into() }
+}
+
+fn ticks(price: PriceTicks) -> Value {
+    price.get().into()
+}
+
+/// The fields that are there.
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn command(command: &Command) -> Value {
+    let (kind, fields) = match command {
+        Command::NewOrder(c) => ("new_order", new_order(c)),
+        Command::CancelOrder(c) => {
+            let CancelOrder { account, instrument, client_order_id } = c;
+            let fields = [
+                ("account_id", Some(account.0.into())),
+                ("instrument_id", Some(instrument.0.into())),
+                ("client_order_id", Some(number(client_order_id.0))),
+            ];
+            ("cancel_order", object(fields))
+        }
+        Command::AmendOrder(c) => {
+            let AmendOrder { account, instrument, amendment } = c;
+            let Amendment { client_order_id, price, trigger, size } = amendment;
+            let fields = [
+                ("account_id", Some(account.0.into())),
+                ("instrument_id", Some(instrument.0.into())),
+                ("client_order_id", Some(number(client_order_id.0))),
+                ("price_ticks", price.map(ticks)),
+                ("trigger_ticks", trigger.map(ticks)),
+                ("open_lots", size.map(|lots| number(lots.get()))),
+            ];
+            ("amend_order", object(fields))
+        }
+        Command::MassCancel(c) => {
+            let MassCancel { account, instrument, side } = c;
+            let fields = [
+                ("account_id", Some(account.0.into())),
+                ("instrument_id", instrument.map(|id| id.0.into())),
+                ("side", side.map(|side| names::side(side).into())),
+            ];
+            ("mass_cancel", object(fields))
+        }
+        Command::Tick => ("tick", Map::new()),
+        Command::CreateAsset(c) => {
+            let AssetSpec { asset, symbol, decimals } = c;
+            let fields = [
+                ("asset_id", Some(asset.0.into())),
+                ("symbol", Some(symbol.as_str().into())),
+                ("decimals", Some((*decimals).into())),
+            ];
+            ("create_asset", object(fields))
+        }
+        Command::CreateInstrument(c) => ("create_instrument", instrument(c)),
+        Command::CreateAccount(account) => ("create_account", object([("account_id", Some(account.0.into()))])),
+        Command::SetAccountStatus(c) => {
+            let SetAccountStatus { account, status } = c;
+            let status = names::account_status(*status);
+            ("set_account_status", object([("account_id", Some(account.0.into())), ("status", Some(status.into()))]))
+        }
+        Command::Deposit(c) => ("deposit", transfer(c)),
+        Command::Withdraw(c) => ("withdraw", transfer(c)),
+        Command::CollectFees(c) => {
+            let CollectFees { asset, account } = c;
+            ("collect_fees", object([("asset_id", Some(asset.0.into())), ("account_id", Some(account.0.into()))]))
+        }
+        Command::SetRiskLimits(c) => {
+            let SetRiskLimits { account, instrument, limits } = c;
+            let fields = [
+                ("account_id", Some(account.0.into())),
+                ("instrument_id", Some(instrument.0.into())),
+                ("limits", Some(self::limits(limits))),
+            ];
+            ("set_risk_limits", object(fields))
+        }
+        Command::SetTradingPhase(c) => {
+            let SetTradingPhase { instrument, phase } = c;
+            let phase = names::phase(*phase);
+            ("set_trading_phase", object([("instrument_id", Some(instrument.0.into())), ("phase", Some(phase.into()))]))
+        }
+    };
+    let mut fields = fields;
+    fields.insert("kind".to_owned(), kind.into());
+    Value::Object(fields)
+}
+
+fn new_order(order: &NewOrder) -> Map<String, Value> {
+    let NewOrder { account, instrument, client_order_id, terms } = order;
+    let OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade } = terms;
+    let (price, trigger, post_only) = match order_type {
+        OrderType::Limit { price, post_only } => (Some(*price), None, *post_only),
+        OrderType::Market => (None, None, PostOnly::Off),
+        OrderType::Stop { trigger } => (None, Some(*trigger), PostOnly::Off),
+        OrderType::StopLimit { trigger, price } => (Some(*price), Some(*trigger), PostOnly::Off),
+    };
+    let expires = match time_in_force {
+        TimeInForce::GoodTill(time) => Some(number(time.0)),
+        TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
+    };
+    let peak = match display {
+        Display::Iceberg { peak } => Some(number(peak.get())),
+        Display::Full | Display::Hidden => None,
+    };
+    object([
+        ("account_id", Some(account.0.into())),
+        ("instrument_id", Some(instrument.0.into())),
+        ("client_order_id", Some(number(client_order_id.0))),
+        ("side", Some(names::side(*side).into())),
+        ("size_lots", Some(number(size.get()))),
+        ("type", Some(names::order_type(order_type).into())),
+        ("price_ticks", price.map(ticks)),
+        ("trigger_ticks", trigger.map(ticks)),
+        ("post_only", Some(names::post_only(post_only).into())),
+        ("time_in_force", Some(names::time_in_force(time_in_force).into())),
+        ("expire_time_ns", expires),
+        ("display", Some(names::display(display).into())),
+        ("peak_lots", peak),
+        ("min_size_lots", min_size.map(|lots| number(lots.get()))),
+        ("self_trade", Some(names::self_trade(*self_trade).into())),
+    ])
+}
+
+fn transfer(transfer: &Transfer) -> Map<String, Value> {
+    let Transfer { account, asset, amount, transfer_id } = transfer;
+    object([
+        ("account_id", Some(account.0.into())),
+        ("asset_id", Some(asset.0.into())),
+        ("amount_units", Some(number(amount.get()))),
+        ("transfer_id", Some(number(transfer_id.0))),
+    ])
+}
+
+fn instrument(spec: &InstrumentSpec) -> Map<String, Value> {
+    let InstrumentSpec {
+        instrument,
+        symbol,
+        base,
+        quote,
+        lot_units,
+        tick_value_units,
+        allocation,
+        fees,
+        collar_ppm,
+        band_ppm,
+        reference_price,
+        default_limits,
+    } = spec;
+    let FeeSchedule { maker_ppm, taker_ppm } = fees;
+    object([
+        ("instrument_id", Some(instrument.0.into())),
+        ("symbol", Some(symbol.as_str().into())),
+        ("base_asset_id", Some(base.0.into())),
+        ("quote_asset_id", Some(quote.0.into())),
+        ("lot_units", Some(number(*lot_units))),
+        ("tick_value_units", Some(number(*tick_value_units))),
+        ("allocation", Some(self::allocation(allocation))),
+        ("maker_fee_ppm", Some((*maker_ppm).into())),
+        ("taker_fee_ppm", Some((*taker_ppm).into())),
+        ("collar_ppm", Some((*collar_ppm).into())),
+        ("band_ppm", Some((*band_ppm).into())),
+        ("reference_price_ticks", Some(ticks(*reference_price))),
+        ("default_limits", Some(limits(default_limits))),
+    ])
+}
+
+fn allocation(allocation: &Allocation) -> Value {
+    let (top, percent, least) = match allocation {
+        Allocation::PriceTime => (None, None, None),
+        Allocation::ProRata { min_lots } => (None, None, Some(*min_lots)),
+        Allocation::TopProRata { top_lots_max, min_lots } => (Some(*top_lots_max), None, Some(*min_lots)),
+        Allocation::Split { fifo_percent, min_lots } => (None, Some(*fifo_percent), Some(*min_lots)),
+    };
+    Value::Object(object([
+        ("kind", Some(names::allocation(allocation).into())),
+        ("top_lots_max", top.map(|lots| number(lots.get()))),
+        ("fifo_percent", percent.map(Value::from)),
+        ("min_lots", least.map(|lots| number(lots.get()))),
+    ]))
+}
+
+fn limits(limits: &RiskLimits) -> Value {
+    let RiskLimits { order_lots_max, order_value_max, open_orders_max, position_lots_max } = limits;
+    json!({
+        "order_lots_max": number(order_lots_max.get()),
+        "order_value_units_max": number(order_value_max.get()),
+        "open_orders_max": open_orders_max,
+        "position_lots_max": number(position_lots_max.get()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

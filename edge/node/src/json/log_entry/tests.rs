@@ -1,0 +1,389 @@
+//! Every kind of command is written, read back by its keys alone, and compared with what it was.
+
+use serde_json::Value;
+use walras_sequencer::Entry;
+use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
+use walras_types::{
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
+    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
+    TransferId,
+};
+use walras_wire::{
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
+    SetTradingPhase, Transfer,
+};
+
+use super::*;
+
+/// An object that is read key by key; what is left unread is an error.
+struct Fields(serde_json::Map<String, Value>);
+
+impl Fields {
+    fn of(value: Value) -> Self {
+        let Value::Object(map) = value else { panic!("{value} is no object") };
+        Self(map)
+    }
+
+    fn maybe(&mut self, key: &str) -> Option<Value> {
+        let value = self.0.remove(key)?;
+        assert!(!value.is_null(), "{key} is null; what is not there has no key");
+        Some(value)
+    }
+
+    fn take(&mut self, key: &str) -> Value {
+        self.maybe(key).unwrap_or_else(|| panic!("{key} is missing in {:?}", self.0))
+    }
+
+    fn text(&mut self, key: &str) -> String {
+        self.take(key).as_str().unwrap().to_owned()
+    }
+
+    fn object(&mut self, key: &str) -> Fields {
+        Fields::of(self.take(key))
+    }
+
+    fn number(&mut self, key: &str) -> u64 {
+        number_of(&self.take(key))
+    }
+
+    fn maybe_number(&mut self, key: &str) -> Option<u64> {
+        self.maybe(key).as_ref().map(number_of)
+    }
+
+    fn small(&mut self, key: &str) -> u32 {
+        u32::try_from(self.take(key).as_u64().unwrap()).unwrap()
+    }
+
+    fn ppm(&mut self, key: &str) -> i32 {
+        i32::try_from(self.take(key).as_i64().unwrap()).unwrap()
+    }
+
+    fn ticks(&mut self, key: &str) -> PriceTicks {
+        ticks_of(self.number(key))
+    }
+
+    fn maybe_ticks(&mut self, key: &str) -> Option<PriceTicks> {
+        self.maybe_number(key).map(ticks_of)
+    }
+
+    fn lots(&mut self, key: &str) -> SizeLots {
+        SizeLots::new(self.number(key))
+    }
+
+    fn maybe_lots(&mut self, key: &str) -> Option<SizeLots> {
+        self.maybe_number(key).map(SizeLots::new)
+    }
+
+    fn account(&mut self) -> AccountId {
+        AccountId(self.small("account_id"))
+    }
+
+    fn instrument(&mut self) -> InstrumentId {
+        InstrumentId(self.small("instrument_id"))
+    }
+
+    fn order(&mut self) -> ClientOrderId {
+        ClientOrderId(self.number("client_order_id"))
+    }
+
+    fn end(self) {
+        assert!(self.0.is_empty(), "nobody reads {:?}", self.0);
+    }
+}
+
+/// A number is a JSON number below 2^53 and a string of digits from there.
+fn number_of(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => {
+            let number = text.parse().unwrap();
+            assert!(number >= EXACT_BELOW, "{text} is a string although a number would do");
+            number
+        }
+        value => value.as_u64().filter(|number| *number < EXACT_BELOW).unwrap_or_else(|| panic!("{value} is not exact")),
+    }
+}
+
+fn ticks_of(number: u64) -> PriceTicks {
+    PriceTicks::new(i64::try_from(number).unwrap()).unwrap()
+}
+
+fn read_limits(mut f: Fields) -> RiskLimits {
+    let limits = RiskLimits {
+        order_lots_max: f.lots("order_lots_max"),
+        order_value_max: Amount::new(f.number("order_value_units_max")).unwrap(),
+        open_orders_max: f.small("open_orders_max"),
+        position_lots_max: f.lots("position_lots_max"),
+    };
+    f.end();
+    limits
+}
+
+fn read_allocation(mut f: Fields) -> Allocation {
+    let allocation = match f.text("kind").as_str() {
+        "price_time" => Allocation::PriceTime,
+        "pro_rata" => Allocation::ProRata { min_lots: f.lots("min_lots") },
+        "top_pro_rata" => Allocation::TopProRata { top_lots_max: f.lots("top_lots_max"), min_lots: f.lots("min_lots") },
+        "split" => Allocation::Split { fifo_percent: u8::try_from(f.small("fifo_percent")).unwrap(), min_lots: f.lots("min_lots") },
+        other => panic!("{other}"),
+    };
+    f.end();
+    allocation
+}
+
+fn read_transfer(f: &mut Fields) -> Transfer {
+    Transfer {
+        account: f.account(),
+        asset: AssetId(f.small("asset_id")),
+        amount: Amount::new(f.number("amount_units")).unwrap(),
+        transfer_id: TransferId(f.number("transfer_id")),
+    }
+}
+
+fn read_terms(f: &mut Fields) -> OrderTerms {
+    let post_only = names::parse_post_only(&f.text("post_only")).unwrap();
+    OrderTerms {
+        side: names::parse_side(&f.text("side")).unwrap(),
+        size: f.lots("size_lots"),
+        order_type: match f.text("type").as_str() {
+            "limit" => OrderType::Limit { price: f.ticks("price_ticks"), post_only },
+            "market" => OrderType::Market,
+            "stop" => OrderType::Stop { trigger: f.ticks("trigger_ticks") },
+            "stop_limit" => OrderType::StopLimit { trigger: f.ticks("trigger_ticks"), price: f.ticks("price_ticks") },
+            other => panic!("{other}"),
+        },
+        time_in_force: match f.text("time_in_force").as_str() {
+            "gtc" => TimeInForce::GoodTillCancel,
+            "day" => TimeInForce::Day,
+            "gtt" => TimeInForce::GoodTill(TimeNs(f.number("expire_time_ns"))),
+            "ioc" => TimeInForce::ImmediateOrCancel,
+            "fok" => TimeInForce::FillOrKill,
+            other => panic!("{other}"),
+        },
+        display: match f.text("display").as_str() {
+            "full" => Display::Full,
+            "iceberg" => Display::Iceberg { peak: f.lots("peak_lots") },
+            "hidden" => Display::Hidden,
+            other => panic!("{other}"),
+        },
+        min_size: f.maybe_lots("min_size_lots"),
+        self_trade: names::parse_self_trade(&f.text("self_trade")).unwrap(),
+    }
+}
+
+fn read_command(mut f: Fields) -> Command {
+    let command = match f.text("kind").as_str() {
+        "new_order" => Command::NewOrder(NewOrder {
+            account: f.account(),
+            instrument: f.instrument(),
+            client_order_id: f.order(),
+            terms: read_terms(&mut f),
+        }),
+        "cancel_order" => {
+            Command::CancelOrder(CancelOrder { account: f.account(), instrument: f.instrument(), client_order_id: f.order() })
+        }
+        "amend_order" => Command::AmendOrder(AmendOrder {
+            account: f.account(),
+            instrument: f.instrument(),
+            amendment: Amendment {
+                client_order_id: f.order(),
+                price: f.maybe_ticks("price_ticks"),
+                trigger: f.maybe_ticks("trigger_ticks"),
+                size: f.maybe_lots("open_lots"),
+            },
+        }),
+        "mass_cancel" => Command::MassCancel(MassCancel {
+            account: f.account(),
+            instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
+            side: f.maybe("side").map(|side| names::parse_side(side.as_str().unwrap()).unwrap()),
+        }),
+        "tick" => Command::Tick,
+        "create_asset" => Command::CreateAsset(AssetSpec {
+            asset: AssetId(f.small("asset_id")),
+            symbol: Symbol::new(&f.text("symbol")).unwrap(),
+            decimals: u8::try_from(f.small("decimals")).unwrap(),
+        }),
+        "create_instrument" => Command::CreateInstrument(InstrumentSpec {
+            instrument: f.instrument(),
+            symbol: Symbol::new(&f.text("symbol")).unwrap(),
+            base: AssetId(f.small("base_asset_id")),
+            quote: AssetId(f.small("quote_asset_id")),
+            lot_units: f.number("lot_units"),
+            tick_value_units: f.number("tick_value_units"),
+            allocation: read_allocation(f.object("allocation")),
+            fees: FeeSchedule { maker_ppm: f.ppm("maker_fee_ppm"), taker_ppm: f.ppm("taker_fee_ppm") },
+            collar_ppm: f.small("collar_ppm"),
+            band_ppm: f.small("band_ppm"),
+            reference_price: f.ticks("reference_price_ticks"),
+            default_limits: read_limits(f.object("default_limits")),
+        }),
+        "create_account" => Command::CreateAccount(f.account()),
+        "set_account_status" => Command::SetAccountStatus(SetAccountStatus {
+            account: f.account(),
+            status: names::parse_account_status(&f.text("status")).unwrap(),
+        }),
+        "deposit" => Command::Deposit(read_transfer(&mut f)),
+        "withdraw" => Command::Withdraw(read_transfer(&mut f)),
+        "collect_fees" => Command::CollectFees(CollectFees { asset: AssetId(f.small("asset_id")), account: f.account() }),
+        "set_risk_limits" => Command::SetRiskLimits(SetRiskLimits {
+            account: f.account(),
+            instrument: f.instrument(),
+            limits: read_limits(f.object("limits")),
+        }),
+        "set_trading_phase" => Command::SetTradingPhase(SetTradingPhase {
+            instrument: f.instrument(),
+            phase: names::parse_phase(&f.text("phase")).unwrap(),
+        }),
+        other => panic!("{other}"),
+    };
+    f.end();
+    command
+}
+
+/// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
+const KINDS: usize = 14;
+
+fn kind(command: &Command) -> usize {
+    match command {
+        Command::NewOrder(_) => 0,
+        Command::CancelOrder(_) => 1,
+        Command::AmendOrder(_) => 2,
+        Command::MassCancel(_) => 3,
+        Command::Tick => 4,
+        Command::CreateAsset(_) => 5,
+        Command::CreateInstrument(_) => 6,
+        Command::CreateAccount(_) => 7,
+        Command::SetAccountStatus(_) => 8,
+        Command::Deposit(_) => 9,
+        Command::Withdraw(_) => 10,
+        Command::CollectFees(_) => 11,
+        Command::SetRiskLimits(_) => 12,
+        Command::SetTradingPhase(_) => 13,
+    }
+}
+
+fn orders() -> Vec<OrderTerms> {
+    let (price, trigger) = (PriceTicks::new(101).unwrap(), PriceTicks::new(PRICE_TICKS_MAX).unwrap());
+    let plain = OrderTerms::limit(Side::Buy, price, SizeLots::new(7));
+    let types = [OrderType::Market, OrderType::Stop { trigger }, OrderType::StopLimit { trigger, price }]
+        .into_iter()
+        .chain([PostOnly::Off, PostOnly::Reject, PostOnly::Reprice].map(|post_only| OrderType::Limit { price, post_only }));
+    let mut orders: Vec<OrderTerms> = types.map(|order_type| OrderTerms { order_type, ..plain }).collect();
+    let lasting = [TimeInForce::Day, TimeInForce::ImmediateOrCancel, TimeInForce::FillOrKill];
+    let until = [0, EXACT_BELOW - 1, EXACT_BELOW, 1_700_000_000_000_000_000, u64::MAX].map(|ns| TimeInForce::GoodTill(TimeNs(ns)));
+    orders.extend(lasting.into_iter().chain(until).map(|time_in_force| OrderTerms { time_in_force, ..plain }));
+    let displays = [Display::Iceberg { peak: SizeLots::new(2) }, Display::Hidden];
+    orders.extend(displays.map(|display| OrderTerms { display, ..plain }));
+    let modes = [SelfTrade::CancelOldest, SelfTrade::CancelBoth, SelfTrade::Decrement, SelfTrade::Allow];
+    orders.extend(modes.map(|self_trade| OrderTerms { self_trade, side: Side::Sell, ..plain }));
+    orders.push(OrderTerms { min_size: Some(SizeLots::new(3)), size: SizeLots::new(u64::MAX), ..plain });
+    orders
+}
+
+fn commands() -> Vec<Command> {
+    let (account, instrument, client_order_id) = (AccountId(u32::MAX), InstrumentId(2), ClientOrderId(u64::MAX));
+    let limits = RiskLimits {
+        order_lots_max: SizeLots::new(1),
+        order_value_max: Amount::new(AMOUNT_MAX).unwrap(),
+        open_orders_max: 3,
+        position_lots_max: SizeLots::new(4),
+    };
+    let min_lots = SizeLots::new(5);
+    let allocations = [
+        Allocation::PriceTime,
+        Allocation::ProRata { min_lots },
+        Allocation::TopProRata { top_lots_max: SizeLots::new(6), min_lots },
+        Allocation::Split { fifo_percent: 40, min_lots },
+    ];
+    let spec = |allocation| InstrumentSpec {
+        instrument,
+        symbol: Symbol::new("BTC/USD").unwrap(),
+        base: AssetId(0),
+        quote: AssetId(1),
+        lot_units: EXACT_BELOW,
+        tick_value_units: 25,
+        allocation,
+        fees: FeeSchedule { maker_ppm: -10, taker_ppm: 20 },
+        collar_ppm: 200_000,
+        band_ppm: 100_000,
+        reference_price: PriceTicks::new(30_000).unwrap(),
+        default_limits: RiskLimits::NONE,
+    };
+    let transfer = Transfer {
+        account,
+        asset: AssetId(1),
+        amount: Amount::new(EXACT_BELOW - 1).unwrap(),
+        transfer_id: TransferId(EXACT_BELOW),
+    };
+    let amend =
+        |price, trigger, size| AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } };
+    let (price, size) = (Some(PriceTicks::MIN), Some(SizeLots::new(9)));
+    let phases = [
+        TradingPhase::Closed,
+        TradingPhase::PreOpen,
+        TradingPhase::OpeningAuction,
+        TradingPhase::Continuous,
+        TradingPhase::Halt,
+        TradingPhase::ClosingAuction,
+    ];
+    let mut all = vec![
+        Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
+        Command::AmendOrder(amend(price, None, None)),
+        Command::AmendOrder(amend(None, None, size)),
+        Command::AmendOrder(amend(None, price, None)),
+        Command::AmendOrder(amend(price, Some(PriceTicks::MAX), size)),
+        Command::MassCancel(MassCancel { account, instrument: None, side: None }),
+        Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Sell) }),
+        Command::Tick,
+        Command::CreateAsset(AssetSpec { asset: AssetId(0), symbol: Symbol::new("BTC").unwrap(), decimals: 8 }),
+        Command::CreateAccount(account),
+        Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Active }),
+        Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Suspended }),
+        Command::Deposit(transfer),
+        Command::Withdraw(transfer),
+        Command::CollectFees(CollectFees { asset: AssetId(1), account }),
+        Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }),
+    ];
+    all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
+    all.extend(phases.map(|phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })));
+    all.extend(orders().into_iter().map(|terms| Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })));
+    all
+}
+
+#[test]
+fn every_command_is_read_back_from_its_line() {
+    let mut seen = [false; KINDS];
+    for command in commands() {
+        seen[kind(&command)] = true;
+        for (index, time) in [(1, 0), (EXACT_BELOW, 1_700_000_000_000_000_000)] {
+            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), command }).to_string();
+            assert!(!line.contains('\n'));
+            let mut read = Fields::of(serde_json::from_str(&line).unwrap());
+            assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
+            assert_eq!(read_command(read.object("command")), command, "{line}");
+            read.end();
+        }
+    }
+    assert_eq!(seen, [true; KINDS], "a kind of command has no line here");
+}
+
+#[test]
+fn an_entry_looks_as_the_documents_say() {
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(120_000).unwrap(), SizeLots::new(5_000));
+    let order = NewOrder { account: AccountId(1), instrument: InstrumentId(0), client_order_id: ClientOrderId(7), terms };
+    let entry =
+        entry(&Entry { log_index: LogIndex(42), time: TimeNs(1_700_000_000_000_000_000), command: Command::NewOrder(order) });
+    let document = include_str!("../../../../../docs/log-dump.md");
+    let example = document.lines().find(|line| line.starts_with("{\"log_index\"") || line.starts_with("{\"command\"")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(example).unwrap(), entry, "docs/log-dump.md");
+    let mut kinds: Vec<&str> = document.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for command in commands() {
+        let kind = super::command(&command)["kind"].as_str().unwrap().to_owned();
+        assert!(kinds.contains(&kind.as_str()), "docs/log-dump.md does not say what {kind} holds");
+        let Value::Object(fields) = super::command(&command) else { panic!("no object") };
+        for key in fields.keys() {
+            assert!(document.contains(&format!("`{key}`")), "docs/log-dump.md does not mention {key}");
+        }
+    }
+}
