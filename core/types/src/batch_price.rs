@@ -1,6 +1,7 @@
 //! The price format of batch markets: offers' limits, assets' valuations, the wire. See `docs/adr/0005-batch-price.md`.
 
 use crate::quantity::{Amount, Rounding};
+use crate::wide::U256;
 
 /// A positive price `m * 2^e` with `2^52 <= m < 2^53`, from 2^-126 to 2^126, or [`BatchPrice::ZERO`], the limit of a market order.
 ///
@@ -205,6 +206,13 @@ impl BatchPrice {
             // Compared from the right: least <= bought * 2^-e, where bought may have to lose no bits.
             _ => (e.unsigned_abs()) > bought.leading_zeros() || least <= bought << e.unsigned_abs(),
         }
+    }
+
+    /// Whether this price is at most `bought / sold`, exactly: `self * sold <= bought`, for any two numbers.
+    #[must_use]
+    pub const fn is_at_most_ratio(self, bought: u64, sold: u64) -> bool {
+        let (m, e) = self.parts();
+        U256::product(bought as u128, 1).scaled_is_at_least(-e, U256::product(m as u128, sold as u128))
     }
 
     /// The least whole number of units that `sold` must buy to honour this price, rounded up; `None` above [`Amount::MAX`].

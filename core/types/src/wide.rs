@@ -36,17 +36,21 @@ impl U256 {
         }
     }
 
+    const fn is_at_least(self, other: Self) -> bool {
+        self.high > other.high || (self.high == other.high && self.low >= other.low)
+    }
+
     /// Whether `self * 2^shift >= other`, exactly, for any shift. Where the bit counts differ they decide; where they are equal the
     /// shifted one has as many bits as the other, so nothing is lost.
     #[must_use]
-    pub fn scaled_is_at_least(self, shift: i32, other: Self) -> bool {
-        let (bits, other_bits) = (i64::from(self.bit_count()), i64::from(other.bit_count()));
+    pub const fn scaled_is_at_least(self, shift: i32, other: Self) -> bool {
+        let (bits, other_bits) = (self.bit_count() as i64, other.bit_count() as i64);
         if bits == 0 || other_bits == 0 {
             return other_bits == 0;
         }
-        match bits + i64::from(shift) - other_bits {
-            0 if shift >= 0 => self.shifted(shift.unsigned_abs()) >= other,
-            0 => self >= other.shifted(shift.unsigned_abs()),
+        match bits + shift as i64 - other_bits {
+            0 if shift >= 0 => self.shifted(shift.unsigned_abs()).is_at_least(other),
+            0 => self.is_at_least(other.shifted(shift.unsigned_abs())),
             more => more > 0,
         }
     }
