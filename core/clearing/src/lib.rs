@@ -12,7 +12,8 @@
 //!   trade in part; all with a lower key trade in full, none with a higher key trades.
 //! - A sell offer whose limit is more than the share mu below the rate trades in full, or is counted.
 //! - A pool's product of reserves never falls, and a pool never trades past its own price.
-//! - The order in which offers were given changes nothing, nor do the names of assets, nor a power of two in an asset's unit.
+//! - The order in which offers were given changes nothing, nor do the names of assets, the unit of valuations, nor, where nothing is
+//!   rounded, a power of two in the unit of an asset.
 //!
 //! *Start reading* at [`Offer`], then [`Proposal`], then [`verify`]. Sources: SPEEDEX (NSDI 2023), sections 4 and 5, appendices B (the two
 //! approximations), D (bounds and conservation) and H (why buy offers have no lower bound); the choices that differ are in

@@ -27,7 +27,8 @@ pub fn verify<'m>(market: &'m BatchMarket, proposal: &Proposal, rules: &Rules) -
     let mut balance = Balance { sold: vec![0; market.asset_count()], bought: vec![0; market.asset_count()] };
     let mut shortfall = Shortfall::default();
     let mut pairs = Vec::with_capacity(proposal.trades.len());
-    let mut trades = Trades { rest: &proposal.trades, last: None, prices: &prices };
+    check_form(&proposal.trades, &prices)?;
+    let mut trades = Trades { rest: &proposal.trades };
     for (place, book) in market.books().iter().enumerate() {
         let pair = book.pair();
         let trade = trades.up_to(pair)?.unwrap_or(PairTrade { pair, sold: Amount::ZERO, bought_by_buy_offers: Amount::ZERO });
@@ -48,7 +49,7 @@ pub fn verify<'m>(market: &'m BatchMarket, proposal: &Proposal, rules: &Rules) -
             pairs.push(check_trade(place, book, &trade, rate, &mut balance)?);
         }
     }
-    trades.finish()?;
+    trades.rest.iter().try_for_each(check_absent)?;
     let pools = check_pools(market, proposal, rules, &prices, &mut balance)?;
     let surplus_least = balance.surplus()?;
     Ok(Verified { market, pairs, pools, surplus_least, shortfall })
@@ -74,42 +75,15 @@ impl<'p> Prices<'p> {
     }
 }
 
-/// Walks the proposal's trades beside the market's pairs.
-struct Trades<'p> {
-    rest: &'p [PairTrade],
-    last: Option<Pair>,
-    prices: &'p Prices<'p>,
-}
-
-impl Trades<'_> {
-    /// The trade of a pair, if it has one; those before it are of pairs in which nothing stands.
-    fn up_to(&mut self, pair: Pair) -> Result<Option<PairTrade>, Rejected> {
-        while let Some((trade, rest)) = self.rest.split_first().filter(|(trade, _)| trade.pair <= pair) {
-            self.rest = rest;
-            self.check(trade)?;
-            if trade.pair == pair {
-                return Ok(Some(*trade));
-            }
-            Self::check_absent(trade)?;
-        }
-        Ok(None)
-    }
-
-    /// Checks the trades after the last pair in which something stands.
-    fn finish(&mut self) -> Result<(), Rejected> {
-        for trade in self.rest {
-            self.check(trade)?;
-            Self::check_absent(trade)?;
-        }
-        Ok(())
-    }
-
-    fn check(&mut self, trade: &PairTrade) -> Result<(), Rejected> {
+/// Checks that the trades are well formed, whatever stands in their pairs.
+fn check_form(trades: &[PairTrade], prices: &Prices<'_>) -> Result<(), Rejected> {
+    let asset_count = prices.0.len();
+    let mut last = None;
+    for trade in trades {
         let pair = trade.pair;
-        if self.last.replace(pair).is_some_and(|last| last >= pair) {
+        if last.replace(pair).is_some_and(|last| last >= pair) {
             return Err(Rejected::TradesOutOfOrder(pair));
         }
-        let asset_count = self.prices.0.len();
         if pair.sell.index() >= asset_count || pair.buy.index() >= asset_count {
             return Err(Rejected::UnknownAsset(pair));
         }
@@ -117,20 +91,42 @@ impl Trades<'_> {
             return Err(Rejected::EqualAssets(pair));
         }
         let trades = !trade.sold.is_zero() || !trade.bought_by_buy_offers.is_zero();
-        if trades && self.prices.of_pair(pair).is_none() { Err(Rejected::Unpriced(pair)) } else { Ok(()) }
+        if trades && prices.of_pair(pair).is_none() {
+            return Err(Rejected::Unpriced(pair));
+        }
     }
+    Ok(())
+}
 
-    /// Nothing stands in the pair, so nothing may trade.
-    fn check_absent(trade: &PairTrade) -> Result<(), Rejected> {
-        let PairTrade { pair, sold, bought_by_buy_offers: bought } = *trade;
-        if !sold.is_zero() {
-            return Err(Rejected::SoldTooMuch { pair, sold, most: Amount::ZERO });
+/// Walks the proposal's trades, in ascending order, beside the market's pairs.
+struct Trades<'p> {
+    rest: &'p [PairTrade],
+}
+
+impl Trades<'_> {
+    /// The trade of a pair, if it has one; those before it are of pairs in which nothing stands.
+    fn up_to(&mut self, pair: Pair) -> Result<Option<PairTrade>, Rejected> {
+        while let Some((trade, rest)) = self.rest.split_first().filter(|(trade, _)| trade.pair <= pair) {
+            self.rest = rest;
+            if trade.pair == pair {
+                return Ok(Some(*trade));
+            }
+            check_absent(trade)?;
         }
-        if !bought.is_zero() {
-            return Err(Rejected::BoughtTooMuch { pair, bought, most: Amount::ZERO });
-        }
-        Ok(())
+        Ok(None)
     }
+}
+
+/// Nothing stands in the pair, so nothing may trade.
+fn check_absent(trade: &PairTrade) -> Result<(), Rejected> {
+    let PairTrade { pair, sold, bought_by_buy_offers: bought } = *trade;
+    if !sold.is_zero() {
+        return Err(Rejected::SoldTooMuch { pair, sold, most: Amount::ZERO });
+    }
+    if !bought.is_zero() {
+        return Err(Rejected::BoughtTooMuch { pair, bought, most: Amount::ZERO });
+    }
+    Ok(())
 }
 
 /// Units sold and bought of each asset. Sums of fewer than 2^64 amounts fit 128 bits.
