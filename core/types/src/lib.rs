@@ -11,17 +11,23 @@
 //! *Start reading* at [`order`] (what a participant asks for), then [`quantity`].
 #![deny(clippy::float_arithmetic)]
 
+pub mod batch_price;
 pub mod ids;
 pub mod instrument;
 pub mod limits;
+pub mod net_rate;
 pub mod order;
 mod prefetch;
 pub mod quantity;
 pub mod reject;
+mod wide;
 
+pub use batch_price::*;
 pub use ids::*;
 pub use instrument::*;
+pub use net_rate::*;
 pub use order::*;
 pub use prefetch::prefetch;
 pub use quantity::*;
 pub use reject::*;
+pub use wide::U256;

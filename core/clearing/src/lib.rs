@@ -1,0 +1,42 @@
+//! A batch market: offers by pair and limit with running sums, and the exact check of a proposed clearing.
+//!
+//! All offers of a batch trade at one vector of prices: a unit of A buys `p_A / p_B` units of B, less the commission. Who finds the prices
+//! and the amounts, and how, does not matter here: [`verify`] accepts exactly what keeps the rules, in O(pairs * log offers).
+//!
+//! *Deliberately absent*: accounts, the ledger and settlement (the engine's); the search for prices and amounts (a heuristic, in floats,
+//! outside the core); clocks, threads.
+//!
+//! *Invariants* of what [`verify`] accepts, each a property test against a naive check in rationals
+//! - No asset is created: of each, fills sell at least what fills buy. Rounding is in the venue's favour, fill by fill.
+//! - No offer trades past its stated limit, in whole units, in full or in part; in each pair at most one sell offer and one buy offer
+//!   trade in part; all with a lower key trade in full, none with a higher key trades.
+//! - A sell offer whose limit is more than the share mu below the rate trades in full, or is counted.
+//! - A pool's product of reserves never falls, and a pool never trades past its own price.
+//! - The order in which offers were given changes nothing, nor do the names of assets, the unit of valuations, nor, where nothing is
+//!   rounded, a power of two in the unit of an asset.
+//!
+//! *Start reading* at [`Offer`], then [`Proposal`], then [`verify`]. Sources: SPEEDEX (NSDI 2023), sections 4 and 5, appendices B (the two
+//! approximations), D (bounds and conservation) and H (why buy offers have no lower bound); the choices that differ are in
+//! `docs/adr/0005-batch-price.md`.
+#![deny(clippy::float_arithmetic)]
+
+mod honour;
+mod market;
+mod offer;
+mod pair_offers;
+mod pool;
+mod proposal;
+mod rejected;
+mod tie;
+mod verified;
+mod verify;
+
+pub use honour::{honourable_bought, honourable_sold};
+pub use market::{BatchMarket, Change, MarketError, PairBook};
+pub use offer::*;
+pub use pair_offers::{PairOffers, Split, Stands};
+pub use proposal::*;
+pub use rejected::Rejected;
+pub use tie::TieBreak;
+pub use verified::{Fill, PairClearing, PairFills, PoolFill, Shortfall, Verified};
+pub use verify::verify;

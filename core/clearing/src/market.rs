@@ -1,0 +1,258 @@
+//! All that stands in one batch market.
+
+use walras_types::{Amount, limits::ASSETS_MAX};
+
+use crate::offer::{AssetIndex, BuyOffer, Offer, OfferKey, Pair, Pool, PoolIndex};
+use crate::pair_offers::{PairOffers, Stands};
+
+/// Why a market can not be built or changed so. The market is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketError {
+    /// More assets than a venue may have.
+    TooManyAssets(usize),
+    /// An asset is not below the number of assets.
+    UnknownAsset(AssetIndex),
+    /// An asset would be traded for itself.
+    EqualAssets(AssetIndex),
+    /// Two offers of one pair and kind have one key.
+    DuplicateOffer(OfferKey),
+    /// No offer of that pair and kind has this key.
+    UnknownOffer(OfferKey),
+    /// What is for sale of an asset is more than an amount can be.
+    TooMuchOffered(AssetIndex),
+    /// A pool has an empty reserve, or a fee of all or more.
+    InvalidPool(PoolIndex),
+}
+
+impl std::fmt::Display for MarketError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooManyAssets(count) => write!(f, "{count} assets: a batch market holds at most {ASSETS_MAX}; split it"),
+            Self::UnknownAsset(asset) => write!(f, "no asset {asset}: number a market's assets densely from 0"),
+            Self::EqualAssets(asset) => write!(f, "asset {asset} for itself: an offer needs two assets"),
+            Self::DuplicateOffer(key) => write!(f, "two offers {} with one limit and tie-break: give each its own id", key.id.0),
+            Self::UnknownOffer(key) => {
+                write!(f, "no offer {} with that key: remove an offer by the key it has now, once", key.id.0)
+            }
+            Self::TooMuchOffered(asset) => {
+                write!(f, "more of asset {asset} is for sale than an amount can be: offer only what the ledger has reserved")
+            }
+            Self::InvalidPool(pool) => {
+                write!(f, "pool {}: it needs at least a unit of each asset, and a fee below 1000000 ppm", pool.0)
+            }
+        }
+    }
+}
+
+impl std::error::Error for MarketError {}
+
+/// What stands in one ordered pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairBook {
+    pair: Pair,
+    sells: PairOffers<Offer>,
+    buys: PairOffers<BuyOffer>,
+}
+
+impl PairBook {
+    /// The pair.
+    #[must_use]
+    pub const fn pair(&self) -> Pair {
+        self.pair
+    }
+
+    /// Offers to sell a fixed amount, market orders first.
+    #[must_use]
+    pub const fn sells(&self) -> &PairOffers<Offer> {
+        &self.sells
+    }
+
+    /// Offers to buy a fixed amount.
+    #[must_use]
+    pub const fn buys(&self) -> &PairOffers<BuyOffer> {
+        &self.buys
+    }
+}
+
+/// Offers of one kind that go and come in a pair.
+#[derive(Clone, Debug)]
+pub struct Change<T> {
+    /// Keys of those that go.
+    pub removed: Vec<OfferKey>,
+    /// Those that come.
+    pub added: Vec<T>,
+}
+
+impl<T> Default for Change<T> {
+    fn default() -> Self {
+        Self { removed: Vec::new(), added: Vec::new() }
+    }
+}
+
+/// All offers and pools of one batch market. Only pairs that have an offer take memory.
+///
+/// What is for sale of an asset, in offers, at most by buy offers, and in pools, is an amount together: what the ledger reserved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchMarket {
+    /// In the order of their pairs; none is empty.
+    books: Vec<PairBook>,
+    pools: Vec<Pool>,
+    /// Units for sale of each asset.
+    for_sale: Vec<Amount>,
+}
+
+impl BatchMarket {
+    /// A market of assets `0..asset_count` with these offers, in any order: O(n log n), mostly sorting within pairs.
+    ///
+    /// # Errors
+    /// See [`MarketError`].
+    pub fn build(
+        asset_count: usize,
+        offers: &[(Pair, Offer)],
+        buy_offers: &[(Pair, BuyOffer)],
+        pools: Vec<Pool>,
+    ) -> Result<Self, MarketError> {
+        if asset_count > ASSETS_MAX as usize {
+            return Err(MarketError::TooManyAssets(asset_count));
+        }
+        let mut for_sale = vec![0_u128; asset_count];
+        check_and_count(&mut for_sale, offers)?;
+        check_and_count(&mut for_sale, buy_offers)?;
+        for (number, pool) in (0..).zip(&pools) {
+            check_pair(pool.pair(crate::PoolSide::First), asset_count)?;
+            if pool.reserves.iter().any(|reserve| reserve.is_zero()) || pool.fee_ppm >= 1_000_000 {
+                return Err(MarketError::InvalidPool(PoolIndex(number)));
+            }
+            for (asset, reserve) in pool.assets.iter().zip(pool.reserves) {
+                for_sale[asset.index()] += u128::from(reserve.get());
+            }
+        }
+        let for_sale =
+            (0_u16..).zip(for_sale).map(|(asset, units)| amount_for_sale(AssetIndex(asset), units)).collect::<Result<_, _>>()?;
+        let books = join(by_pair(asset_count, offers)?, by_pair(asset_count, buy_offers)?);
+        Ok(Self { books, pools, for_sale })
+    }
+
+    /// Changes the offers of one pair: O(offers of the pair), and O(pairs) where a pair gets its first offer or loses its last.
+    ///
+    /// # Errors
+    /// See [`MarketError`].
+    pub fn change_pair(&mut self, pair: Pair, sells: Change<Offer>, buys: Change<BuyOffer>) -> Result<(), MarketError> {
+        check_pair(pair, self.asset_count())?;
+        let place = self.books.binary_search_by_key(&pair, |book| book.pair);
+        let nothing = PairBook { pair, sells: PairOffers::default(), buys: PairOffers::default() };
+        let old = place.map_or(&nothing, |at| &self.books[at]);
+        let new = PairBook {
+            pair,
+            sells: old.sells.changed(sells.removed, sells.added)?,
+            buys: old.buys.changed(buys.removed, buys.added)?,
+        };
+        let total = |book: &PairBook| sold_max_total(&book.sells) + sold_max_total(&book.buys);
+        let units = u128::from(self.for_sale[pair.sell.index()].get()) + total(&new) - total(old);
+        self.for_sale[pair.sell.index()] = amount_for_sale(pair.sell, units)?;
+        match (place, new.sells.is_empty() && new.buys.is_empty()) {
+            (Ok(at), false) => self.books[at] = new,
+            (Ok(at), true) => drop(self.books.remove(at)),
+            (Err(at), false) => self.books.insert(at, new),
+            (Err(_), true) => {}
+        }
+        Ok(())
+    }
+
+    /// How many assets there are.
+    #[must_use]
+    pub fn asset_count(&self) -> usize {
+        self.for_sale.len()
+    }
+
+    /// The pairs that have an offer, in ascending order.
+    #[must_use]
+    pub fn books(&self) -> &[PairBook] {
+        &self.books
+    }
+
+    /// What stands in a pair, if anything: O(log pairs).
+    #[must_use]
+    pub fn book(&self, pair: Pair) -> Option<&PairBook> {
+        self.books.binary_search_by_key(&pair, |book| book.pair).ok().map(|at| &self.books[at])
+    }
+
+    /// The pools, by [`PoolIndex`].
+    #[must_use]
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// Units for sale of an asset: by offers, at most by buy offers, and in pools.
+    ///
+    /// # Panics
+    /// When the asset is not one of the market's.
+    #[must_use]
+    pub fn for_sale(&self, asset: AssetIndex) -> Amount {
+        self.for_sale[asset.index()]
+    }
+}
+
+fn check_pair(pair: Pair, asset_count: usize) -> Result<(), MarketError> {
+    match [pair.sell, pair.buy].into_iter().find(|asset| asset.index() >= asset_count) {
+        Some(asset) => Err(MarketError::UnknownAsset(asset)),
+        None if pair.sell == pair.buy => Err(MarketError::EqualAssets(pair.sell)),
+        None => Ok(()),
+    }
+}
+
+fn amount_for_sale(asset: AssetIndex, units: u128) -> Result<Amount, MarketError> {
+    Amount::from_wide(units).ok_or(MarketError::TooMuchOffered(asset))
+}
+
+fn sold_max_total<T: Stands>(offers: &PairOffers<T>) -> u128 {
+    offers.as_slice().iter().map(|offer| u128::from(offer.sold_max().get())).sum()
+}
+
+/// Adds what is for sale; fewer than 2^64 offers of less than 2^63 units fit 128 bits.
+fn check_and_count<T: Stands>(for_sale: &mut [u128], offers: &[(Pair, T)]) -> Result<(), MarketError> {
+    for (pair, offer) in offers {
+        check_pair(*pair, for_sale.len())?;
+        for_sale[pair.sell.index()] += u128::from(offer.sold_max().get());
+    }
+    Ok(())
+}
+
+/// Offers by pair in ascending order: two passes of counting sort bring a pair's offers together, then each pair is sorted.
+fn by_pair<T: Stands>(asset_count: usize, offers: &[(Pair, T)]) -> Result<Vec<(Pair, PairOffers<T>)>, MarketError> {
+    let by_buy = counting_sort(asset_count, offers, |pair| pair.buy);
+    let by_both = counting_sort(asset_count, &by_buy, |pair| pair.sell);
+    let pairs = by_both.chunk_by(|(a, _), (b, _)| a == b);
+    pairs.map(|offers| Ok((offers[0].0, PairOffers::build(offers.iter().map(|&(_, offer)| offer).collect())?))).collect()
+}
+
+/// Sorts by one asset of the pair, stable: O(n + assets).
+fn counting_sort<T: Copy>(asset_count: usize, items: &[(Pair, T)], asset: impl Fn(Pair) -> AssetIndex) -> Vec<(Pair, T)> {
+    let mut next = vec![0; asset_count];
+    for &(pair, _) in items {
+        next[asset(pair).index()] += 1;
+    }
+    let mut start = 0;
+    for place in &mut next {
+        start += std::mem::replace(place, start);
+    }
+    let mut sorted = items.to_vec();
+    for &(pair, item) in items {
+        let place = &mut next[asset(pair).index()];
+        sorted[*place] = (pair, item);
+        *place += 1;
+    }
+    sorted
+}
+
+/// Joins two ascending lists of pairs.
+fn join(sells: Vec<(Pair, PairOffers<Offer>)>, buys: Vec<(Pair, PairOffers<BuyOffer>)>) -> Vec<PairBook> {
+    let mut books = Vec::with_capacity(sells.len().max(buys.len()));
+    let (mut sells, mut buys) = (sells.into_iter().peekable(), buys.into_iter().peekable());
+    while let Some(pair) = sells.peek().map(|(pair, _)| *pair).into_iter().chain(buys.peek().map(|(pair, _)| *pair)).min() {
+        let sells = sells.next_if(|(of, _)| *of == pair).map_or_else(PairOffers::default, |(_, offers)| offers);
+        let buys = buys.next_if(|(of, _)| *of == pair).map_or_else(PairOffers::default, |(_, offers)| offers);
+        books.push(PairBook { pair, sells, buys });
+    }
+    books
+}

@@ -1,0 +1,58 @@
+//! A clearing as somebody proposes it, and what it is measured by.
+
+use walras_types::{Amount, BatchPrice, Commission, Mu};
+
+use crate::offer::{Pair, PoolIndex, PoolSide};
+
+/// How much trades in one pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairTrade {
+    /// The pair.
+    pub pair: Pair,
+    /// Units sold by sell offers, from the lowest key up; the last of them may sell a part.
+    pub sold: Amount,
+    /// Units bought by buy offers, from the lowest key up; the last of them may buy a part. They sell what the rate asks for that.
+    pub bought_by_buy_offers: Amount,
+}
+
+/// How much a pool trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolTrade {
+    /// The pool.
+    pub pool: PoolIndex,
+    /// What it sells.
+    pub side: PoolSide,
+    /// Units it sells. It gets what they are worth at the net rate, rounded up.
+    pub sold: Amount,
+}
+
+/// Prices and amounts, found by anyone in any way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// Valuation of each asset, by [`crate::AssetIndex`]; those without one do not trade. Not [`BatchPrice::ZERO`].
+    pub prices: Vec<Option<BatchPrice>>,
+    /// Trades, in strictly ascending order of their pairs. A pair that is not named does not trade.
+    pub trades: Vec<PairTrade>,
+    /// Trades of pools, in strictly ascending order of the pools. One that is not named does not trade.
+    pub pools: Vec<PoolTrade>,
+}
+
+/// Whether sell offers that are clearly in the money must trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LowerBounds {
+    /// They must, or the proposal is rejected.
+    Required,
+    /// What is missing is only reported.
+    BestEffort,
+}
+
+/// What a proposal is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What stays with the venue.
+    pub commission: Commission,
+    /// How far in the money a sell offer is that must trade.
+    pub mu: Mu,
+    /// Whether it must.
+    pub lower_bounds: LowerBounds,
+}

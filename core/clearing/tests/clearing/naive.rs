@@ -1,0 +1,288 @@
+//! The rules of a batch in fractions of big integers, offer by offer, with no sums, no searches and none of the code under test's
+//! arithmetic: what `verify` must agree with.
+
+use std::collections::BTreeSet;
+
+use num_bigint::BigInt;
+use num_rational::Ratio;
+use walras_clearing::{BuyOffer, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolSide, Proposal, Rules};
+use walras_types::{Amount, BatchPrice, Commission, limits::AMOUNT_MAX};
+
+pub type Fraction = Ratio<BigInt>;
+
+/// An offer as its owner stated it, and as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Stated<T> {
+    pub pair: Pair,
+    pub limit: BatchPrice,
+    pub offer: T,
+}
+
+/// Everything that stands, in any order.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    pub asset_count: usize,
+    pub sells: Vec<Stated<Offer>>,
+    pub buys: Vec<Stated<BuyOffer>>,
+    pub pools: Vec<Pool>,
+}
+
+/// What a right proposal comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Fills of each pair that trades, in ascending order: of sell offers, of buy offers.
+    pub fills: Vec<(Pair, Vec<Fill>, Vec<Fill>)>,
+    pub pools: Vec<PoolFill>,
+    pub surplus: Vec<Amount>,
+    /// Pairs that should sell more.
+    pub short: Vec<Pair>,
+}
+
+pub fn whole(units: u64) -> Fraction {
+    Fraction::from_integer(BigInt::from(units))
+}
+
+pub fn value(price: BatchPrice) -> Fraction {
+    let (m, e) = price.parts();
+    let power = Fraction::from_integer(BigInt::from(1) << e.unsigned_abs());
+    if e < 0 { whole(m) / power } else { whole(m) * power }
+}
+
+/// `1 - 2^-k`.
+fn less_share(k: u8) -> Fraction {
+    whole(1) - Fraction::new(1.into(), BigInt::from(1) << k)
+}
+
+pub fn net_rate(sell: BatchPrice, buy: BatchPrice, commission: Commission) -> Fraction {
+    value(sell) / value(buy) * commission.exponent().map_or(whole(1), less_share)
+}
+
+fn amount(units: &BigInt) -> Option<Amount> {
+    u64::try_from(units.clone()).ok().and_then(Amount::new)
+}
+
+fn floor(units: &Fraction) -> Option<Amount> {
+    amount(&units.floor().to_integer())
+}
+
+fn ceil(units: &Fraction) -> Option<Amount> {
+    amount(&units.ceil().to_integer())
+}
+
+/// One offer as the walk needs it.
+struct Standing {
+    key: OfferKey,
+    units: u64,
+    stated: BatchPrice,
+}
+
+/// Takes units from the offers in the order of their keys: `(offer, taken)`.
+fn take(standing: &[Standing], units: Amount) -> Vec<(&Standing, u64)> {
+    let mut left = units.get();
+    let mut taken = Vec::new();
+    for offer in standing {
+        let part = offer.units.min(left);
+        if part > 0 {
+            taken.push((offer, part));
+        }
+        left -= part;
+    }
+    taken
+}
+
+fn total<'a>(standing: impl Iterator<Item = &'a Standing>) -> BigInt {
+    standing.map(|offer| BigInt::from(offer.units)).sum()
+}
+
+impl Parts {
+    fn sells_of(&self, pair: Pair) -> Vec<Standing> {
+        let of_pair = self.sells.iter().filter(|stated| stated.pair == pair);
+        let mut standing: Vec<_> = of_pair
+            .map(|stated| Standing { key: stated.offer.key(), units: stated.offer.amount().get(), stated: stated.limit })
+            .collect();
+        standing.sort_by_key(|offer| offer.key);
+        standing
+    }
+
+    fn buys_of(&self, pair: Pair) -> Vec<Standing> {
+        let of_pair = self.buys.iter().filter(|stated| stated.pair == pair);
+        let mut standing: Vec<_> = of_pair
+            .map(|stated| Standing { key: stated.offer.key(), units: stated.offer.bought().get(), stated: stated.limit })
+            .collect();
+        standing.sort_by_key(|offer| offer.key);
+        standing
+    }
+
+    /// The outcome, or the numbers of all rules that the proposal breaks (a deficit only where nothing else is wrong).
+    pub fn judge(&self, proposal: &Proposal, rules: &Rules) -> Result<Outcome, BTreeSet<u16>> {
+        if proposal.prices.len() != self.asset_count {
+            return Err([1].into());
+        }
+        let mut judge = Judge {
+            parts: self,
+            proposal,
+            rules,
+            broken: BTreeSet::new(),
+            outcome: Outcome::default(),
+            sold: vec![BigInt::from(0); self.asset_count],
+            bought: vec![BigInt::from(0); self.asset_count],
+            left: vec![BigInt::from(0); self.asset_count],
+        };
+        judge.run();
+        if !judge.broken.is_empty() {
+            return Err(judge.broken);
+        }
+        if judge.sold.iter().zip(&judge.bought).any(|(sold, bought)| sold < bought) {
+            return Err([18].into());
+        }
+        judge.outcome.surplus = judge.left.iter().map(|left| amount(left).expect("conserved")).collect();
+        Ok(judge.outcome)
+    }
+}
+
+struct Judge<'a> {
+    parts: &'a Parts,
+    proposal: &'a Proposal,
+    rules: &'a Rules,
+    broken: BTreeSet<u16>,
+    outcome: Outcome,
+    /// What pairs sell at least and buy at most, by their totals.
+    sold: Vec<BigInt>,
+    bought: Vec<BigInt>,
+    /// What fills leave, one by one.
+    left: Vec<BigInt>,
+}
+
+impl Judge<'_> {
+    fn breaks(&mut self, rule: u16, is_broken: bool) -> bool {
+        if is_broken {
+            self.broken.insert(rule);
+        }
+        is_broken
+    }
+
+    fn run(&mut self) {
+        if self.breaks(2, self.proposal.prices.contains(&Some(BatchPrice::ZERO))) {
+            return;
+        }
+        let trades = &self.proposal.trades;
+        self.breaks(3, trades.windows(2).any(|two| two[0].pair >= two[1].pair));
+        let is_known = |pair: Pair| pair.sell.index() < self.parts.asset_count && pair.buy.index() < self.parts.asset_count;
+        self.breaks(4, trades.iter().any(|trade| !is_known(trade.pair)));
+        self.breaks(5, trades.iter().any(|trade| trade.pair.sell == trade.pair.buy));
+        let known: Vec<Pair> =
+            trades.iter().map(|trade| trade.pair).filter(|&pair| is_known(pair) && pair.sell != pair.buy).collect();
+        let standing = self.parts.sells.iter().map(|s| s.pair).chain(self.parts.buys.iter().map(|s| s.pair));
+        let pairs: BTreeSet<Pair> = known.into_iter().chain(standing).collect();
+        for pair in pairs {
+            self.pair(pair);
+        }
+        self.pools();
+    }
+
+    fn pair(&mut self, pair: Pair) {
+        let trade = self.proposal.trades.iter().find(|trade| trade.pair == pair);
+        let (sold, bought) = trade.map_or((Amount::ZERO, Amount::ZERO), |trade| (trade.sold, trade.bought_by_buy_offers));
+        let price = |asset: walras_clearing::AssetIndex| self.proposal.prices[asset.index()];
+        let (Some(sell), Some(buy)) = (price(pair.sell), price(pair.buy)) else {
+            self.breaks(6, !sold.is_zero() || !bought.is_zero());
+            return;
+        };
+        let rate = net_rate(sell, buy, self.rules.commission);
+        let less_mu = value(sell) / value(buy) * less_share(self.rules.mu.exponent());
+        let sells = self.parts.sells_of(pair);
+        let buys = self.parts.buys_of(pair);
+        let most = total(sells.iter().filter(|offer| value(offer.key.limit) <= rate));
+        let least = total(sells.iter().filter(|offer| value(offer.key.limit) <= rate && value(offer.key.limit) <= less_mu));
+        let most_bought = total(buys.iter().filter(|offer| value(offer.key.limit) <= rate));
+        let too_much = self.breaks(7, BigInt::from(sold.get()) > most);
+        let too_much_bought = self.breaks(10, BigInt::from(bought.get()) > most_bought);
+        if BigInt::from(sold.get()) < least {
+            self.breaks(8, self.rules.lower_bounds == LowerBounds::Required);
+            self.outcome.short.push(pair);
+        }
+        let (paid, asked) = (floor(&(whole(sold.get()) * &rate)), ceil(&(whole(bought.get()) / &rate)));
+        self.breaks(12, paid.is_none() || asked.is_none());
+        if sold.is_zero() && bought.is_zero() {
+            return;
+        }
+        let sold_in_reach = if too_much { Amount::ZERO } else { sold };
+        let bought_in_reach = if too_much_bought { Amount::ZERO } else { bought };
+        let mut fills = (pair, Vec::new(), Vec::new());
+        for (offer, part) in take(&sells, sold_in_reach) {
+            let got = (whole(part) * &rate).floor();
+            // A full fill keeps the stated limit, which the judge knows and `verify` does not; a part keeps the effective one too.
+            assert!(part < offer.units || value(offer.stated) * whole(part) <= got, "{:?} sells all for {got}", offer.key);
+            if part < offer.units && self.breaks(9, value(offer.key.limit) * whole(part) > got) {
+                continue;
+            }
+            fills.1.extend(fill(offer, part, &whole(part), &got));
+        }
+        for (offer, part) in take(&buys, bought_in_reach) {
+            let cost = (whole(part) / &rate).ceil();
+            assert!(part < offer.units || value(offer.stated) * &cost <= whole(part), "{:?} buys all for {cost}", offer.key);
+            if part < offer.units && self.breaks(11, value(offer.key.limit) * &cost > whole(part)) {
+                continue;
+            }
+            fills.2.extend(fill(offer, part, &cost, &whole(part)));
+        }
+        for fill in fills.1.iter().chain(&fills.2) {
+            self.left[pair.sell.index()] += fill.sold.get();
+            self.left[pair.buy.index()] -= fill.bought.get();
+        }
+        self.outcome.fills.push(fills);
+        let units = |amount: Option<Amount>| amount.map_or(0, Amount::get);
+        self.sold[pair.sell.index()] += sold.get() + units(asked);
+        self.bought[pair.buy.index()] += units(paid) + bought.get();
+    }
+
+    fn pools(&mut self) {
+        let trades = &self.proposal.pools;
+        self.breaks(13, trades.windows(2).any(|two| two[0].pool >= two[1].pool));
+        for trade in trades {
+            let pool = self.parts.pools.get(trade.pool.0 as usize).copied();
+            if self.breaks(14, pool.is_none()) || trade.sold.is_zero() {
+                continue;
+            }
+            let pool = pool.expect("known");
+            let pair = pool.pair(trade.side);
+            let price = |asset: walras_clearing::AssetIndex| self.proposal.prices[asset.index()];
+            let (Some(sell), Some(buy)) = (price(pair.sell), price(pair.buy)) else {
+                self.breaks(15, true);
+                continue;
+            };
+            let rate = net_rate(sell, buy, self.rules.commission);
+            let [x, y] = match trade.side {
+                PoolSide::First => pool.reserves,
+                PoolSide::Second => [pool.reserves[1], pool.reserves[0]],
+            };
+            let bought = (whole(trade.sold.get()) * &rate).ceil();
+            let after = whole(y.get()) + &bought;
+            self.breaks(17, after > whole(AMOUNT_MAX));
+            if self.breaks(16, trade.sold >= x) {
+                continue;
+            }
+            let left = whole(x.get() - trade.sold.get());
+            let kept = whole(1) - Fraction::new(pool.fee_ppm.into(), 1_000_000.into());
+            if self.breaks(16, &after / &left > &rate * &kept) || after > whole(AMOUNT_MAX) {
+                continue;
+            }
+            // What the pool's owners were promised: its product does not fall, nor does it if only what is left of the fee counts.
+            let product = whole(x.get()) * whole(y.get());
+            assert!(&left * &after >= product && &left * (whole(y.get()) + &bought * &kept) >= product, "{pool:?} {trade:?}");
+            assert!(bought >= whole(trade.sold.get()) * &rate, "a pool gets at least the rate");
+            let bought = floor(&bought).expect("below the maximum");
+            self.sold[pair.sell.index()] += trade.sold.get();
+            self.bought[pair.buy.index()] += bought.get();
+            self.left[pair.sell.index()] += trade.sold.get();
+            self.left[pair.buy.index()] -= bought.get();
+            self.outcome.pools.push(PoolFill { pool: trade.pool, side: trade.side, sold: trade.sold, bought });
+        }
+    }
+}
+
+/// `None` where an amount is too large for one: a reason for a rejection, found above.
+fn fill(offer: &Standing, part: u64, sold: &Fraction, bought: &Fraction) -> Option<Fill> {
+    let remaining = Amount::new(offer.units - part)?;
+    Some(Fill { id: offer.key.id, sold: floor(sold)?, bought: floor(bought)?, remaining })
+}

@@ -1,0 +1,19 @@
+//! Every bound of this crate.
+
+/// The largest value an arc may carry, and the largest least surplus either way.
+pub const VALUE_MAX: i64 = 1 << 62;
+
+/// The most assets in one network: its tables grow with their square (4.5 bytes each), 75 MB here.
+pub const NODE_COUNT_MAX: usize = 4_096;
+
+/// Lower bounds that cannot hold are lowered at most so often before all drop to zero.
+pub const RELAX_ROUNDS_MAX: usize = 64;
+
+/// Assets leave a part that cannot be balanced one at a time, so often; from then on half of those left leave.
+pub const SINGLE_REMOVALS_MAX: usize = 8;
+
+/// A repair gives up after looking at so many lanes, and [`REPAIR_WORK_PER_LANE`] more for each that there is.
+pub const REPAIR_WORK_MIN: usize = 500_000;
+
+/// See [`REPAIR_WORK_MIN`].
+pub const REPAIR_WORK_PER_LANE: usize = 64;
