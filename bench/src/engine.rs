@@ -115,7 +115,15 @@ fn latency(config: &Config, session: &Session, report: &mut Report) -> anyhow::R
     for rate in RATES {
         let name = if rate >= 1_000_000 { format!("{}m", rate / 1_000_000) } else { format!("{}k", rate / 1_000) };
         let (mut p50, mut p99, mut p999) = (Vec::new(), Vec::new(), Vec::new());
+        let mut echo: [Vec<f64>; 3] = Default::default();
         for _ in 0..config.rounds {
+            if rate == 1_000_000
+                && let Some(found) = Percentiles::of(pipeline::echo_latencies_us(session, rate))
+            {
+                for (samples, value) in echo.iter_mut().zip([found.p50, found.p99, found.p999]) {
+                    samples.push(value);
+                }
+            }
             let (latencies, outcome) = pipeline::latencies_us(session, rate);
             ensure!(outcome == session.outcome, "at {rate}/s a run came to {outcome:?}, and the first to {:?}", session.outcome);
             let Some(found) = Percentiles::of(latencies) else { continue };
@@ -127,6 +135,10 @@ fn latency(config: &Config, session: &Session, report: &mut Report) -> anyhow::R
             let metric = format!("{percentile}_us_at_{name}");
             let figure = Figure::new(metric.clone(), report.samples(metric, samples), Unit::Us);
             report.figure(if rate == 1_000_000 { figure.bar(bar) } else { figure });
+        }
+        for (percentile, samples) in ["p50", "p99", "p999"].into_iter().zip(echo).filter(|(_, samples)| !samples.is_empty()) {
+            let metric = format!("echo_{percentile}_us_at_{name}");
+            report.figure(Figure::new(metric.clone(), report.samples(metric, samples), Unit::Us));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rtrb::{Consumer, Producer, RingBuffer};
 use walras_engine::Engine;
 use walras_log_store::{LogOptions, LogWriter, RealDisk};
-use walras_types::prefetch;
+use walras_types::{AccountId, prefetch};
 use walras_wire::{Command, Event, encode_command};
 
 use crate::venue::{Outcome, STREAM_TIME, Session, open};
@@ -21,6 +21,8 @@ const MARKS_IN_RING: usize = 16_384;
 const BATCH: usize = 64;
 /// Commands that one sync makes durable, at most: a sync costs nearly the same for one.
 const GROUP: usize = 4_096;
+/// The same where latency counts: the first of a batch waits for the last.
+const LATENCY_BATCH: usize = 8;
 /// How far ahead commands are fetched from the other core's cache.
 const AHEAD: usize = 4;
 
@@ -31,9 +33,32 @@ struct Mark {
     events: u64,
 }
 
+/// What the engine core does with a command.
+trait Work: Send + 'static {
+    fn apply(&mut self, command: &Command, events: &mut Vec<Event>);
+}
+
+impl Work for Engine {
+    #[inline]
+    fn apply(&mut self, command: &Command, events: &mut Vec<Event>) {
+        let index = self.last_applied().next();
+        Engine::apply(self, index, STREAM_TIME, command, events);
+    }
+}
+
+/// Does nothing but answer: what the rings, the threads and the machine cost without an engine.
+struct Echo;
+
+impl Work for Echo {
+    #[inline]
+    fn apply(&mut self, _: &Command, events: &mut Vec<Event>) {
+        events.push(Event::AccountCreated(AccountId(0)));
+    }
+}
+
 /// The engine's side of the rings.
-struct EngineCore {
-    engine: Engine,
+struct EngineCore<W> {
+    work: W,
     commands: Consumer<Command>,
     events: Producer<Event>,
     marks: Producer<Mark>,
@@ -52,16 +77,16 @@ struct ClientCore {
     taken: u64,
 }
 
-fn cores(users: u32) -> (ClientCore, EngineCore) {
+fn cores<W>(work: W) -> (ClientCore, EngineCore<W>) {
     let (commands_in, commands) = RingBuffer::new(COMMANDS_IN_RING);
     let (events, events_out) = RingBuffer::new(EVENTS_IN_RING);
     let (marks, marks_out) = RingBuffer::new(MARKS_IN_RING);
     let (told, taken) = (Mark::default(), 0);
     let client = ClientCore { commands: commands_in, events: events_out, marks: marks_out, told, taken };
-    (client, EngineCore { engine: open(users), commands, events, marks, told, batch: Vec::with_capacity(4 * BATCH) })
+    (client, EngineCore { work, commands, events, marks, told, batch: Vec::with_capacity(4 * BATCH) })
 }
 
-impl EngineCore {
+impl<W: Work> EngineCore<W> {
     /// Applies commands until `count` have come, telling at most `batch_max` of them at a time.
     fn run(mut self, count: u64, batch_max: usize) {
         while self.told.commands < count {
@@ -77,8 +102,7 @@ impl EngineCore {
                     if let Some(ahead) = part.get(at + AHEAD) {
                         prefetch(ahead);
                     }
-                    let index = self.engine.last_applied().next();
-                    self.engine.apply(index, STREAM_TIME, command, &mut self.batch);
+                    self.work.apply(command, &mut self.batch);
                 }
             }
             chunk.commit_all();
@@ -140,7 +164,7 @@ impl ClientCore {
 /// Million commands a second from client to client, without a journal.
 #[must_use]
 pub fn in_memory(session: &Session) -> (f64, Outcome) {
-    let (mut client, engine) = cores(session.users);
+    let (mut client, engine) = cores(open(session.users));
     let count = session.commands.len() as u64;
     let worker = std::thread::spawn(move || engine.run(count, BATCH));
     let mut outcome = Outcome::default();
@@ -157,7 +181,7 @@ pub fn in_memory(session: &Session) -> (f64, Outcome) {
 
 /// Million commands a second when every command is synced to disk before its events are released.
 pub fn durable(session: &Session, directory: &Path) -> anyhow::Result<(f64, Outcome)> {
-    let (mut client, engine) = cores(session.users);
+    let (mut client, engine) = cores(open(session.users));
     let (mut log, _) = LogWriter::open(RealDisk, directory, LogOptions { segment_bytes: 512 << 20, ..LogOptions::default() })?;
     log.maintain()?;
     let count = session.commands.len() as u64;
@@ -192,9 +216,19 @@ fn rate(count: u64, begun: Instant) -> f64 {
 /// whatever the engine does meanwhile: an open loop, so that no omission is coordinated.
 #[must_use]
 pub fn latencies_us(session: &Session, rate: u64) -> (Vec<f64>, Outcome) {
-    let (mut client, engine) = cores(session.users);
+    latencies_of(open(session.users), session, rate)
+}
+
+/// The same of a core that answers every command and does nothing: no engine on this machine can be better.
+#[must_use]
+pub fn echo_latencies_us(session: &Session, rate: u64) -> Vec<f64> {
+    latencies_of(Echo, session, rate).0
+}
+
+fn latencies_of(work: impl Work, session: &Session, rate: u64) -> (Vec<f64>, Outcome) {
+    let (mut client, engine) = cores(work);
     let count = session.commands.len();
-    let worker = std::thread::spawn(move || engine.run(count as u64, 1));
+    let worker = std::thread::spawn(move || engine.run(count as u64, LATENCY_BATCH));
     let due_ns = |command: usize| command as u64 * 1_000_000_000 / rate;
     let mut latencies = Vec::with_capacity(count);
     let mut outcome = Outcome::default();

@@ -370,18 +370,30 @@ impl<I: PriceIndex> OrderBook<I> {
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
         match self.arena[handle.0].plain {
-            Plain::Yes => self.view_with(handle.0, &Extras::NONE),
+            Plain::Yes => {
+                // Of a plain order the lifetime is one of two.
+                let is_day = self.arena[handle.0].lifetime == Lifetime::Day;
+                self.view_with(handle.0, &Extras::NONE, if is_day { TimeInForce::Day } else { TimeInForce::GoodTillCancel })
+            }
             Plain::No => self.view_special(handle.0),
         }
     }
 
     #[inline(never)]
     fn view_special(&self, slot: Slot) -> OpenOrder {
-        self.view_with(slot, &self.extras.get(slot))
+        let extras = self.extras.get(slot);
+        let time_in_force = match self.arena[slot].lifetime {
+            Lifetime::GoodTillCancel => TimeInForce::GoodTillCancel,
+            Lifetime::Day => TimeInForce::Day,
+            Lifetime::GoodTill => TimeInForce::GoodTill(extras.expires.expect("a good-till-time order has a time")),
+            Lifetime::ImmediateOrCancel => TimeInForce::ImmediateOrCancel,
+            Lifetime::FillOrKill => TimeInForce::FillOrKill,
+        };
+        self.view_with(slot, &extras, time_in_force)
     }
 
     #[inline(always)]
-    fn view_with(&self, slot: Slot, extras: &Extras) -> OpenOrder {
+    fn view_with(&self, slot: Slot, extras: &Extras, time_in_force: TimeInForce) -> OpenOrder {
         let order = &self.arena[slot];
         OpenOrder {
             order_id: order.order_id,
@@ -391,13 +403,7 @@ impl<I: PriceIndex> OrderBook<I> {
             price: order.rank.price(order.side),
             open: order.open,
             shown: self.shown(slot),
-            time_in_force: match order.lifetime {
-                Lifetime::GoodTillCancel => TimeInForce::GoodTillCancel,
-                Lifetime::Day => TimeInForce::Day,
-                Lifetime::GoodTill => TimeInForce::GoodTill(extras.expires.expect("a good-till-time order has a time")),
-                Lifetime::ImmediateOrCancel => TimeInForce::ImmediateOrCancel,
-                Lifetime::FillOrKill => TimeInForce::FillOrKill,
-            },
+            time_in_force,
             display: extras.display,
             trigger: extras.stop.map(|stop| stop.trigger),
             post_only: order.post_only,

@@ -37,8 +37,10 @@ impl Rank {
     #[must_use]
     #[inline]
     pub fn price(self, side: Side) -> PriceTicks {
-        let ticks = self.0 * (1 - 2 * (side as i64));
-        PriceTicks::new(ticks).expect("a rank was made of a price")
+        // In range, because a rank was made of a price: no check to fail, so that who does not read it does not pay for it.
+        let ticks = self.0.wrapping_mul(1 - 2 * (side as i64));
+        debug_assert!(PriceTicks::new(ticks).is_some(), "a rank was made of a price");
+        PriceTicks::saturating(ticks)
     }
 
     /// The rank of the same price on the opposite side.
