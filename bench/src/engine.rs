@@ -138,7 +138,8 @@ fn latency(config: &Config, session: &Session, report: &mut Report) -> anyhow::R
         }
         for (percentile, samples) in ["p50", "p99", "p999"].into_iter().zip(echo).filter(|(_, samples)| !samples.is_empty()) {
             let metric = format!("echo_{percentile}_us_at_{name}");
-            report.figure(Figure::new(metric.clone(), report.samples(metric, samples), Unit::Us));
+            let value = report.samples(metric.clone(), samples);
+            report.figure(Figure::new(metric, value, Unit::Us));
         }
     }
     Ok(())
