@@ -1,0 +1,132 @@
+//! Whether amounts exist that clear at given prices: the bounds of SPEEDEX 2023, Appendix D, and a witness within them.
+//!
+//! Smoothed demand is one way to fill the gap between the bounds, not the only one. Where it clears all but a little, the witness starts
+//! from it and passes on what is missing: an asset short of supply buys less, down to its buyers' lower bounds, then sells more, up to
+//! its sellers' upper bounds. What is missing shrinks by the commission on the way, or an asset runs out of room and the search ends
+//! without a verdict: finding no witness here is no proof that there is none.
+
+use crate::block::Block;
+use crate::solve::Accuracy;
+
+const SWEEPS_MAX: usize = 60;
+
+/// One ordered pair's value sold, and how low and high it may be.
+struct Flow {
+    sell: usize,
+    buy: usize,
+    low: f64,
+    high: f64,
+    value: f64,
+}
+
+/// Values sold per book of the block, in its order, that conserve every asset after commission; `None` where none were found.
+pub(crate) fn amounts(block: &Block<'_>, prices: &[f64], accuracy: Accuracy) -> Option<Vec<f64>> {
+    let n = prices.len();
+    let mut flows: Vec<Flow> = block.books.iter().map(|book| flow(block, book, prices, accuracy.mu)).collect();
+    let book_count = flows.len();
+    for side in &block.pools {
+        let (sell, buy) = (side.sell as usize, side.buy as usize);
+        let value = prices[sell] * block.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]).amount;
+        flows.push(Flow { sell, buy, low: value, high: value, value });
+    }
+    let keep = 1.0 - accuracy.eps;
+    let (mut surplus, mut less, mut more) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    for _ in 0..SWEEPS_MAX {
+        surplus.fill(0.0);
+        for flow in &flows {
+            surplus[flow.sell] += flow.value;
+            surplus[flow.buy] -= keep * flow.value;
+        }
+        if surplus.iter().all(|&surplus| surplus >= 0.0) {
+            return Some(flows[..book_count].iter().map(|flow| flow.value).collect());
+        }
+        less.fill(0.0);
+        more.fill(0.0);
+        for flow in &flows {
+            less[flow.buy] += flow.value - flow.low;
+            more[flow.sell] += flow.high - flow.value;
+        }
+        // Shares of the room to use: first buying less, then selling more. A little more than is missing, so that rounding does not
+        // leave a rest for ever.
+        for asset in 0..n {
+            let missing = (-surplus[asset] / keep * (1.0 + 1e-6)).max(0.0);
+            let by_less = missing.min(less[asset]);
+            let by_more = (missing - by_less) * keep;
+            if by_more > more[asset] {
+                return None;
+            }
+            less[asset] = if by_less > 0.0 { by_less / less[asset] } else { 0.0 };
+            more[asset] = if by_more > 0.0 { by_more / more[asset] } else { 0.0 };
+        }
+        for flow in &mut flows {
+            let change = more[flow.sell] * (flow.high - flow.value) - less[flow.buy] * (flow.value - flow.low);
+            flow.value = (flow.value + change).clamp(flow.low, flow.high);
+        }
+    }
+    None
+}
+
+fn flow(block: &Block<'_>, book: &crate::demand::Book, prices: &[f64], mu: f64) -> Flow {
+    let (sell, buy) = (book.sell as usize, book.buy as usize);
+    let rate = (prices[sell] / prices[buy]).min(f64::MAX);
+    let [full, some] = [rate * (1.0 - mu), rate].map(|key| block.index.sums_at(book, block.index.rank(book, key)));
+    let (low, high) = (prices[sell] * full[0], prices[sell] * some[0]);
+    let ramp = ((some[0] - full[0]) * rate - (some[1] - full[1])) / (mu * rate);
+    Flow { sell, buy, low, high, value: (prices[sell] * (full[0] + ramp)).clamp(low, high.max(low)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demand::DemandIndex;
+    use crate::random::Random;
+    use crate::solve::{Outcome, Portfolio, PriceSolver, Problem};
+    use crate::structure::Structure;
+    use crate::synthetic::{MadeBatch, Model, Shape, Variant};
+
+    /// Prices that clear only within the bounds come with amounts; these keep every offer's rule and conserve every asset.
+    #[test]
+    fn a_witness_keeps_the_bounds_of_every_offer() {
+        let mut witnesses = 0;
+        for seed in 0..30 {
+            let model = Model { asset_count: 20, offer_count: 500, variant: Variant::SomeLarge, shape: Shape::EvenCycles };
+            let batch = MadeBatch::new(model, seed);
+            let index = DemandIndex::from_offers(20, &batch.offers, Vec::new()).unwrap();
+            let accuracy = Accuracy::bits(15, 10);
+            let solution = Portfolio.solve(&Problem::cold(&index, accuracy));
+            if solution.outcome != Outcome::ClearedWithinBounds {
+                continue;
+            }
+            let structure = Structure::whole(&index);
+            let prices: Vec<f64> = solution.prices.iter().map(|price| price.unwrap()).collect();
+            let values = amounts(&structure.blocks[0], &prices, accuracy).unwrap();
+            witnesses += 1;
+            let mut balance = vec![0.0; 20];
+            for (book, value) in index.books.iter().zip(values) {
+                let (sell, buy) = (book.sell as usize, book.buy as usize);
+                let rate = prices[sell] / prices[buy];
+                let of_pair = || batch.offers.iter().filter(|offer| (offer.sell, offer.buy) == (sell, buy));
+                let sum =
+                    |factor: f64| of_pair().filter(|offer| offer.limit <= rate * factor).map(|offer| offer.amount).sum::<f64>();
+                let (low, high) = (sum(1.0 - accuracy.mu) * prices[sell], sum(1.0) * prices[sell]);
+                assert!(value >= low * (1.0 - 1e-12) && value <= high * (1.0 + 1e-12), "{low} {value} {high}");
+                balance[sell] += value;
+                balance[buy] -= value * (1.0 - accuracy.eps);
+            }
+            let total: f64 = balance.iter().map(|value: &f64| value.abs()).sum();
+            assert!(balance.iter().all(|&value| value >= -1e-12 * total), "{balance:?}");
+        }
+        assert!(witnesses >= 10, "{witnesses}: the data no longer exercise the search");
+    }
+
+    #[test]
+    fn no_witness_where_the_bounds_leave_no_room() {
+        // Everything is far in the money, and worth twice as much on one side.
+        let mut random = Random::new(1);
+        let mut offer = |sell, buy, amount| crate::synthetic::Offer { sell, buy, limit: 0.1 * (1.0 + random.unit()), amount };
+        let index = DemandIndex::from_offers(2, &[offer(0, 1, 2.0), offer(1, 0, 1.0)], Vec::new()).unwrap();
+        let structure = Structure::of(&index);
+        let verdict = |ratio: f64| amounts(&structure.blocks[0], &[ratio, 1.0], Accuracy::bits(10, 10)).is_some();
+        assert!(!verdict(1.0) && !verdict(0.501) && verdict(0.5));
+    }
+}
