@@ -27,7 +27,7 @@ fn main() {
                 }
                 for (ms, q, fails) in &mut data {
                     ms.sort_by(f64::total_cmp); q.sort();
-                    out += &format!(" | fail {fails:3} med {:7.3} max {:7.3} q {:3}/{:4}", ms[ms.len() / 2], ms[ms.len() - 1], q[q.len() / 2], q[q.len() - 1]);
+                    out += &format!(" |{fails:3} {:6.2}/{:6.2} q{:3}/{:3}", ms[ms.len() / 2], ms[ms.len() - 1], q[q.len() / 2], q[q.len() - 1]);
                 }
                 println!("{n} {size:6} {:14} {query:5.1} ns/book{out}", format!("{variant:?}"));
             }

@@ -142,6 +142,13 @@ pub(crate) struct Book {
     depth: u32,
 }
 
+impl Book {
+    /// The same offers under other numbers of their assets.
+    pub(crate) fn renamed(self, sell: u32, buy: u32) -> Self {
+        Self { sell, buy, ..self }
+    }
+}
+
 /// All offers and pools of a market, ready for demand queries.
 #[derive(Clone, Debug)]
 pub struct DemandIndex {

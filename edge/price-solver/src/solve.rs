@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::demand::DemandIndex;
 
+pub(crate) mod interior;
 pub(crate) mod markov;
 pub(crate) mod newton;
 pub(crate) mod start;

@@ -1,43 +1,41 @@
-//! One Newton step without a subtraction.
+//! One Newton step without cancellation.
 //!
 //! With the slopes of [`crate::block::Answer`] the linearised market is `M q = 0`: `q` holds new prices over old ones, the diagonal of
 //! `M` is the sum of its column, everything else is minus a slope. So `M` transposed generates a Markov chain whose stationary
-//! distribution is `q`, and the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985) finds it with additions,
+//! distribution is `q`, and the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985) factors it with additions,
 //! products and quotients of non-negative numbers alone. Each ratio comes out to nearly full *relative* precision however ill-scaled
 //! the market is, and positive: prices 10^30 apart or assets tied to the rest by a single small offer cost no digits.
 //!
 //! An *anchor* ties each asset to its old price with a weight: it keeps the chain irreducible when parts of a market do not trade
 //! with each other at the moment, fixes the common scale, and shortens the step when its weights are large.
 
-/// Solves `(M + diag(anchor)) q = anchor` for the ratios `q`, destroying `slopes` (`n * n`, by rows) and `anchor`.
-pub(crate) fn ratios(slopes: &mut [f64], anchor: &mut [f64], work: &mut [f64], q: &mut [f64]) {
+/// Solves `(M + diag(anchor)) q = right`, destroying `slopes` (`n * n`, by rows, its diagonal is not read), `anchor` and `right`.
+/// With `right = anchor` the solution holds ratios of prices, all positive.
+pub(crate) fn solve(slopes: &mut [f64], anchor: &mut [f64], right: &mut [f64], q: &mut [f64]) {
     let n = anchor.len();
-    // The anchor is one more state: `anchor` holds the rates out of it, `out` those into it.
-    let out = &mut work[..n];
-    out.copy_from_slice(anchor);
     for last in (1..n).rev() {
         let (above, row) = slopes.split_at_mut(last * n);
         let row = &mut row[..last];
-        let leaving = out[last] + (0..last).map(|other| above[other * n + last]).sum::<f64>();
+        let leaving = anchor[last] + (0..last).map(|other| above[other * n + last]).sum::<f64>();
         let per_leaving = if leaving > 0.0 { 1.0 / leaving } else { 0.0 };
         row.iter_mut().for_each(|slope| *slope *= per_leaving);
-        anchor[last] *= per_leaving;
-        let (out_last, anchor_last) = (out[last], anchor[last]);
-        for (other, out_other) in out[..last].iter_mut().enumerate() {
-            *out_other += out_last * row[other];
+        right[last] *= per_leaving;
+        let (anchor_last, right_last) = (anchor[last], right[last]);
+        for other in 0..last {
+            anchor[other] += anchor_last * row[other];
             let line = &mut above[other * n..other * n + last + 1];
             let factor = line[last];
             if factor > 0.0 {
-                anchor[other] += factor * anchor_last;
+                right[other] += factor * right_last;
                 line[..last].iter_mut().zip(&*row).for_each(|(slope, &by)| *slope += factor * by);
             }
         }
     }
-    q[0] = if out[0] > 0.0 { anchor[0] / out[0] } else { 1.0 };
+    q[0] = if anchor[0] > 0.0 { right[0] / anchor[0] } else { 0.0 };
     for asset in 1..n {
         let (before, rest) = q.split_at_mut(asset);
         let row = &slopes[asset * n..asset * n + asset];
-        rest[0] = anchor[asset] + row.iter().zip(&*before).map(|(&slope, &ratio)| slope * ratio).sum::<f64>();
+        rest[0] = right[asset] + row.iter().zip(&*before).map(|(&slope, &ratio)| slope * ratio).sum::<f64>();
     }
 }
 
@@ -54,8 +52,8 @@ mod tests {
             let slopes: Vec<f64> =
                 (0..n * n).map(|_| if random.below(3) == 0 { 0.0 } else { random.uniform(-70.0, 70.0).exp() }).collect();
             let anchor: Vec<f64> = (0..n).map(|_| random.uniform(-3.0, 3.0).exp()).collect();
-            let (mut s, mut a, mut work, mut q) = (slopes.clone(), anchor.clone(), vec![0.0; n], vec![0.0; n]);
-            ratios(&mut s, &mut a, &mut work, &mut q);
+            let (mut s, mut a, mut right, mut q) = (slopes.clone(), anchor.clone(), anchor.clone(), vec![0.0; n]);
+            solve(&mut s, &mut a, &mut right, &mut q);
             for row in 0..n {
                 let off = |r: usize, c: usize| if r == c { 0.0 } else { slopes[r * n + c] };
                 let leaving = anchor[row] + (0..n).map(|other| off(other, row)).sum::<f64>();

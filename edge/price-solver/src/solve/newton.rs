@@ -85,6 +85,26 @@ impl<'a, 'i> Newton<'a, 'i> {
             }
         }
         self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
+        if !self.answer.clears(self.accuracy.eps) {
+            self.prices.copy_from_slice(&good.0);
+            let w = good.1.min(0.1);
+            let tau = w * 0.1;
+            let reach = if self.block.index.offer_count() <= 10_000 { 600.0 } else { 40.0 * w };
+            let mut ip = super::interior::Interior::new(self.block, self.accuracy, &self.prices, reach, tau);
+            let (mut from, mut to) = (tau, mu * 1e-3);
+            if self.trace { eprintln!("interior: {} near, w {w:.3e}", ip.near_count()); }
+            for _ in 0..4 {
+                from = ip.run(&mut self.prices, from, to, self.budget);
+                to *= 1e-2;
+                self.queries += ip.iterations;
+                let saved = self.prices.clone();
+                let outcome = self.level(0.0);
+                if self.trace { eprintln!("polish {outcome:?}"); }
+                if matches!(outcome, Level::Cleared | Level::Spent) { break; }
+                self.prices = saved;
+            }
+            self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
+        }
         BlockResult {
             cleared: self.answer.clears(self.accuracy.eps),
             worst_excess: self.answer.worst_excess(),
@@ -153,7 +173,8 @@ impl<'a, 'i> Newton<'a, 'i> {
         }
         let max = self.anchor.iter().fold(0.0f64, |max, &value| max.max(value)).max(f64::MIN_POSITIVE);
         self.anchor.iter_mut().for_each(|value| *value = 1e-9 * value.max(1e-9 * max));
-        markov::ratios(&mut self.matrix, &mut self.anchor, &mut self.work, &mut self.q);
+        self.work.copy_from_slice(&self.anchor);
+        markov::solve(&mut self.matrix, &mut self.anchor, &mut self.work, &mut self.q);
     }
 
     fn scale(&self, asset: usize, total: f64) -> f64 {
