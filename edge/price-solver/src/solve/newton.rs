@@ -74,6 +74,7 @@ impl<'a, 'i> Newton<'a, 'i> {
                         width = 0.0;
                     }
                 }
+                Level::Stalled if width > 0.0 || true => break,
                 Level::Stalled => {
                     self.prices.copy_from_slice(&good.0);
                     let floor = width.max(mu / 8.0);
@@ -86,22 +87,15 @@ impl<'a, 'i> Newton<'a, 'i> {
         }
         self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
         if !self.answer.clears(self.accuracy.eps) {
-            self.prices.copy_from_slice(&good.0);
-            let w = good.1.min(0.1);
-            let tau = w * 0.1;
-            let reach = if self.block.index.offer_count() <= 10_000 { 600.0 } else { 40.0 * w };
-            let mut ip = super::interior::Interior::new(self.block, self.accuracy, &self.prices, reach, tau);
-            let (mut from, mut to) = (tau, mu * 1e-3);
-            if self.trace { eprintln!("interior: {} near, w {w:.3e}", ip.near_count()); }
-            for _ in 0..4 {
-                from = ip.run(&mut self.prices, from, to, self.budget);
-                to *= 1e-2;
-                self.queries += ip.iterations;
-                let saved = self.prices.clone();
-                let outcome = self.level(0.0);
-                if self.trace { eprintln!("polish {outcome:?}"); }
-                if matches!(outcome, Level::Cleared | Level::Spent) { break; }
-                self.prices = saved;
+            let mut w = good.1.min(0.1);
+            for attempt in 0..4 {
+                self.prices.copy_from_slice(&good.0);
+                let reach = if w >= 0.1 { 600.0 } else { 8.0 * w + 8.0 * mu };
+                let mut ip = super::interior::Interior::new(self.block, self.accuracy, &self.prices, reach, w * 0.1);
+                let ended = ip.run(&mut self.prices, &mut self.answer, &mut self.queries, &self.budget, |_| false);
+                if self.trace { eprintln!("interior: attempt {attempt} w {w:.3e} {ended:?} excess {:.3e}", self.answer.worst_excess()); }
+                if ended == super::interior::Ended::Cleared { break; }
+                w *= 8.0;
             }
             self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
         }
@@ -116,7 +110,7 @@ impl<'a, 'i> Newton<'a, 'i> {
     /// Newton steps at one width.
     fn level(&mut self, width: f64) -> Level {
         let window = self.window(width);
-        let iterations_max = if width == 0.0 { 30 } else { 12 };
+        let iterations_max = if width == 0.0 { 12 } else { 6 };
         self.queries += 1;
         self.block.query(&self.prices, window, &mut self.answer);
         let trust = (4.0 * (width + self.accuracy.mu)).clamp(0.02, 8.0).exp();
@@ -145,7 +139,7 @@ impl<'a, 'i> Newton<'a, 'i> {
                     break true;
                 }
                 t *= 0.35;
-                if t < 0.02 {
+                if t < 0.1 {
                     break false;
                 }
             };
