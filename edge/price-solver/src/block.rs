@@ -1,7 +1,11 @@
 //! A block: a part of a market whose prices are found on their own, and the demand query on it.
 
-use crate::demand::{Book, DemandIndex, Window};
+use crate::demand::{Book, DemandIndex, Search, Window};
+use crate::node::{self, Counting};
 use crate::pool::PoolSide;
+
+/// Books searched abreast, level by level, so that their cache misses overlap.
+const ABREAST: usize = 16;
 
 /// A part of a market, with its own numbering of assets.
 #[derive(Clone, Debug)]
@@ -48,31 +52,64 @@ impl Block<'_> {
         self.assets.len()
     }
 
-    /// Supply, demand and slopes at these prices. Allocates nothing.
+    /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.
     pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Answer) {
+        node::with_fastest(Query { block: self, prices, window, answer });
+    }
+}
+
+/// A query on its way to the fastest search.
+struct Query<'a, 'i> {
+    block: &'a Block<'i>,
+    prices: &'a [f64],
+    window: Window,
+    answer: &'a mut Answer,
+}
+
+impl node::Search for Query<'_, '_> {
+    #[inline(always)]
+    fn run<C: Counting>(self) {
+        let Self { block, prices, window, answer } = self;
         let n = prices.len();
         answer.sold.fill(0.0);
         answer.bought.fill(0.0);
         answer.slopes.fill(0.0);
         let per_span = 1.0 / (window.high() - window.low());
         let high_per_span = window.high() * per_span;
-        for book in &self.books {
-            let (sell, buy) = (book.sell as usize, book.buy as usize);
-            let (p_sell, p_buy) = (prices[sell], prices[buy]);
-            let rate = (p_sell / p_buy).min(f64::MAX);
-            let full = self.index.sums_at(book, self.index.rank(book, rate * window.low()));
-            let some = self.index.sums_at(book, self.index.rank(book, rate * window.high()));
-            let by_sell = p_sell * (full[0] + (some[0] - full[0]) * high_per_span);
-            let by_buy = p_buy * (some[1] - full[1]) * per_span;
-            let value = (by_sell - by_buy).max(0.0);
-            answer.sold[sell] += value;
-            answer.bought[buy] += value;
-            answer.slopes[sell * n + buy] += by_buy;
-            answer.slopes[buy * n + sell] += by_sell;
+        for books in block.books.chunks(ABREAST) {
+            let mut searches = [Search::default(); ABREAST];
+            let searches = &mut searches[..books.len()];
+            let mut depth = 0;
+            for (search, book) in searches.iter_mut().zip(books) {
+                let rate = (prices[book.sell as usize] / prices[book.buy as usize]).min(f64::MAX);
+                *search = Search::new(book, rate * window.low(), rate * window.high());
+                depth = depth.max(book.depth());
+            }
+            for _ in 0..depth {
+                for (search, book) in searches.iter_mut().zip(books) {
+                    block.index.descend::<C>(book, search);
+                }
+            }
+            for (search, book) in searches.iter_mut().zip(books) {
+                block.index.finish::<C>(book, search);
+            }
+            for (search, book) in searches.iter().zip(books) {
+                let (sell, buy) = (book.sell as usize, book.buy as usize);
+                let (p_sell, p_buy) = (prices[sell], prices[buy]);
+                let full = block.index.sums_at(book, search.at[0]);
+                let some = block.index.sums_at(book, search.at[1]);
+                let by_sell = p_sell * (full[0] + (some[0] - full[0]) * high_per_span);
+                let by_buy = p_buy * (some[1] - full[1]) * per_span;
+                let value = (by_sell - by_buy).max(0.0);
+                answer.sold[sell] += value;
+                answer.bought[buy] += value;
+                answer.slopes[sell.wrapping_mul(n).wrapping_add(buy)] += by_buy;
+                answer.slopes[buy.wrapping_mul(n).wrapping_add(sell)] += by_sell;
+            }
         }
-        for side in &self.pools {
+        for side in &block.pools {
             let (sell, buy) = (side.sell as usize, side.buy as usize);
-            let supply = self.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
+            let supply = block.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
             let (value, by_buy) = (prices[sell] * supply.amount, prices[sell] * supply.slope);
             answer.sold[sell] += value;
             answer.bought[buy] += value;

@@ -10,11 +10,10 @@
 
 use thiserror::Error;
 
+use crate::node::{Counting, FANOUT, Node, Portable};
 use crate::pool::Pool;
 use crate::synthetic::Offer;
 
-/// Limits per node of the search tree.
-const FANOUT: usize = 16;
 const FANOUT_BITS: u32 = FANOUT.trailing_zeros();
 
 /// Most offers in one book.
@@ -111,23 +110,6 @@ impl Window {
 /// The narrowest smoothing: below it, rounding of the prices is no longer small beside it.
 const MU_MIN: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// Two cache lines of ascending limits; unused places hold infinity.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(128))]
-struct Node([f64; FANOUT]);
-
-impl Node {
-    /// How many of the limits are at most `key`.
-    #[inline(always)]
-    fn count(&self, key: f64) -> usize {
-        let mut count = 0u64;
-        for &limit in &self.0 {
-            count += u64::from(limit <= key);
-        }
-        count as usize
-    }
-}
-
 /// Offers of one ordered pair: where they lie in the index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Book {
@@ -143,9 +125,32 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// Inner levels above the leaves.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
     /// The same offers under other numbers of their assets.
     pub(crate) fn renamed(self, sell: u32, buy: u32) -> Self {
         Self { sell, buy, ..self }
+    }
+}
+
+/// Two searches in one book, on their way from the root to the leaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Search {
+    keys: [f64; 2],
+    /// Node within its level; at the end, how many limits are at most the key.
+    pub(crate) at: [usize; 2],
+    /// First node of the level.
+    base: usize,
+    level: u32,
+}
+
+impl Search {
+    #[inline(always)]
+    pub(crate) fn new(book: &Book, low: f64, high: f64) -> Self {
+        Self { keys: [low, high], at: [0; 2], base: book.first_node as usize, level: book.depth }
     }
 }
 
@@ -265,16 +270,36 @@ impl DemandIndex {
     }
 
     /// How many of the book's limits are at most `key`.
-    #[inline(always)]
     pub(crate) fn rank(&self, book: &Book, key: f64) -> usize {
-        let mut base = book.first_node as usize;
-        let mut at = 0;
-        for level in (1..=book.depth).rev() {
-            let count = self.nodes[base + at].count(key);
-            base += (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * level));
-            at = at * FANOUT + count;
+        let mut search = Search::new(book, key, key);
+        (0..book.depth).for_each(|_| self.descend::<Portable>(book, &mut search));
+        self.finish::<Portable>(book, &mut search);
+        search.at[0]
+    }
+
+    /// One level down, if the search is not at a leaf.
+    #[inline(always)]
+    pub(crate) fn descend<C: Counting>(&self, book: &Book, search: &mut Search) {
+        if search.level == 0 {
+            return;
         }
-        (at * FANOUT + self.nodes[base + at].count(key)).min(book.offer_count as usize)
+        for (at, &key) in search.at.iter_mut().zip(&search.keys) {
+            *at = *at << FANOUT_BITS | C::count(&self.nodes[search.base.wrapping_add(*at)], key);
+        }
+        let is_root = search.level == book.depth;
+        let nodes =
+            if is_root { 1 } else { (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * search.level)) };
+        search.base = search.base.wrapping_add(nodes);
+        search.level -= 1;
+    }
+
+    /// From the leaves to the ranks.
+    #[inline(always)]
+    pub(crate) fn finish<C: Counting>(&self, book: &Book, search: &mut Search) {
+        for (at, &key) in search.at.iter_mut().zip(&search.keys) {
+            let within = C::count(&self.nodes[search.base.wrapping_add(*at)], key);
+            *at = (*at << FANOUT_BITS).wrapping_add(within).min(book.offer_count as usize);
+        }
     }
 
     /// Amount, and amount times limit, of the `rank` lowest limits.

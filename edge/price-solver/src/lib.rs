@@ -6,6 +6,7 @@ pub mod solve;
 pub mod synthetic;
 
 mod block;
+mod node;
 mod random;
 mod structure;
 
