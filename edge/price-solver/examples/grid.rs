@@ -1,5 +1,5 @@
 use std::time::Instant;
-use walras_price_solver::{demand::DemandIndex, solve::Accuracy, synthetic::*};
+use walras_price_solver::{demand::DemandIndex, solve::*, synthetic::*};
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let seeds: u64 = args[1].parse().unwrap();
@@ -17,7 +17,8 @@ fn main() {
                     let index = DemandIndex::from_offers(n, &batch.offers, vec![]).unwrap();
                     for (cell, (e, m)) in [(10, 10), (15, 10), (15, 15), (20, 15)].into_iter().enumerate() {
                         let t = Instant::now();
-                        let (prices, ok, queries, excess) = walras_price_solver::debug_newton(&index, Accuracy::bits(e, m));
+                        let solution = Portfolio.solve(&Problem::cold(&index, Accuracy::bits(e, m)));
+                        let (prices, ok, queries, excess): (Vec<f64>, _, _, _) = (solution.prices.iter().map(|p| p.unwrap_or(1.0)).collect(), solution.outcome < Outcome::Approximate, solution.queries, solution.worst_excess);
                         let ms = t.elapsed().as_secs_f64() * 1e3;
                         data[cell].0.push(ms);
                         data[cell].1.push(queries);

@@ -52,6 +52,11 @@ impl Block<'_> {
         self.assets.len()
     }
 
+    /// Limits in the block's books.
+    pub(crate) fn offer_count(&self) -> usize {
+        self.books.iter().map(|book| book.offer_count as usize).sum()
+    }
+
     /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.
     pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Answer) {
         node::with_fastest(Query { block: self, prices, window, answer });

@@ -96,6 +96,19 @@ impl<'i> Structure<'i> {
         Self { blocks, part_of, part_count }
     }
 
+    /// The whole market as one block, whatever it consists of.
+    pub(crate) fn whole(index: &'i DemandIndex) -> Self {
+        let sides = |(pool, spec): (usize, &crate::pool::Pool)| {
+            let (first, second, pool) = (spec.first as u32, spec.second as u32, pool as u32);
+            let one = PoolSide { sell: first, buy: second, pool, side: Side::SellsFirst };
+            [one, PoolSide { sell: second, buy: first, pool, side: Side::SellsSecond }]
+        };
+        let pools = index.pools.iter().enumerate().flat_map(sides).collect();
+        let assets: Vec<u32> = (0..index.asset_count as u32).collect();
+        let part_of = vec![0; assets.len()];
+        Self { blocks: vec![Block { index, assets, books: index.books.clone(), pools }], part_of, part_count: 1 }
+    }
+
     /// Prices of the whole market from those of its blocks, in the blocks' order. An asset of no block has none.
     pub(crate) fn combine(&self, index: &DemandIndex, block_prices: &[Vec<f64>]) -> Vec<Option<f64>> {
         let mut prices: Vec<Option<f64>> = vec![None; self.part_of.len()];

@@ -13,9 +13,8 @@
 //! over the offers near the money and one solve, and 15 to 30 iterations suffice whatever the steps look like. That it converges is
 //! no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4, 2016).
 
-use super::{Accuracy, Budget, markov};
+use super::{Accuracy, Found, Outcome, Task, markov};
 use crate::block::{Answer, Block};
-use crate::demand::Window;
 
 /// Iterations at most; a run that needs more has failed.
 const ITERATIONS_MAX: u32 = 120;
@@ -52,15 +51,7 @@ struct Near {
     lack: Vec<f64>,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Cleared,
-    Failed,
-    Spent,
-}
-
-pub(crate) struct Interior<'a, 'i> {
+pub(super) struct Interior<'a, 'i> {
     block: &'a Block<'i>,
     accuracy: Accuracy,
     near: Near,
@@ -70,21 +61,24 @@ pub(crate) struct Interior<'a, 'i> {
     anchor: Vec<f64>,
     right: Vec<f64>,
     tau: f64,
+    priced_offer_count: usize,
 }
 
 impl<'a, 'i> Interior<'a, 'i> {
     /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the rate as unknowns; those beyond do what they do.
-    pub(crate) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
+    pub(super) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
         let n = prices.len();
         let x = prices.iter().map(|price| price.ln()).collect();
         let (near, books) = (Near::default(), Vec::with_capacity(block.books.len()));
-        let mut this = Self { block, accuracy, near, books, x, dx: vec![0.0; n], anchor: vec![0.0; n], right: vec![0.0; n], tau };
+        let mut this = Self { block, accuracy, near, books, x, dx: vec![0.0; n], anchor: vec![0.0; n], right: vec![0.0; n], tau, priced_offer_count: 0 };
         let factor = reach.min(600.0).exp();
         for book in &block.books {
             let (sell, buy) = (book.sell as usize, book.buy as usize);
             let rate = prices[sell] / prices[buy];
             // A limit of zero has no logarithm: market orders are never near the money.
-            let low = block.index.rank(book, rate / factor).max(block.index.rank(book, 0.0));
+            let market_orders = block.index.rank(book, 0.0);
+            this.priced_offer_count += book.offer_count as usize - market_orders;
+            let low = block.index.rank(book, rate / factor).max(market_orders);
             let high = block.index.rank(book, (rate * factor).min(f64::MAX)).max(low);
             let first = this.near.y.len();
             let full = block.index.sums_at(book, low)[0];
@@ -99,37 +93,44 @@ impl<'a, 'i> Interior<'a, 'i> {
         this
     }
 
-    /// Follows the path until the prices clear the market. Leaves its best prices in `prices`.
-    pub(crate) fn run(&mut self, prices: &mut [f64], answer: &mut Answer, queries: &mut u64, budget: &Budget<'_>, mut accept: impl FnMut(&[f64]) -> bool) -> Ended {
+    /// Whether every offer that has a limit is an unknown.
+    pub(super) fn holds_all_offers(&self) -> bool {
+        self.near.y.len() == self.priced_offer_count
+    }
+
+    /// Follows the path until the prices clear the market, or as far as it leads.
+    pub(super) fn run(&mut self, task: &mut Task<'_, '_>) -> Found {
         let mu = self.accuracy.mu;
-        let mut ended = Ended::Failed;
-        for iteration in 0..ITERATIONS_MAX {
-            if budget.is_spent(*queries) {
-                ended = Ended::Spent;
+        let mut best: Option<Found> = None;
+        for _ in 0..ITERATIONS_MAX {
+            if task.is_spent() {
                 break;
             }
-            *queries += 1;
-            self.linearise(answer);
-            self.solve(answer);
+            task.queries += 1;
+            self.linearise(&mut task.answer);
+            self.solve(&mut task.answer);
             let (alpha, gap) = self.advance();
-            if cfg!(debug_assertions) || TRACE.with(|t| *t) {
-                eprintln!("  ip {iteration} tau {:.3e} gap {gap:.3e} alpha {alpha:.3}", self.tau);
+            if !gap.is_finite() {
+                break;
             }
             if gap < TRY_BELOW * mu {
-                prices.iter_mut().zip(&self.x).for_each(|(price, x)| *price = x.exp());
-                *queries += 1;
-                self.block.query(prices, Window::of_mu(mu), answer);
-                if answer.clears(self.accuracy.eps) || accept(prices) {
-                    return Ended::Cleared;
-                }
-                if self.tau <= TAU_MIN && alpha > 0.9 {
+                let found = task.judge(&self.prices());
+                best = Some(match best {
+                    Some(best) => best.or_better(found),
+                    None => found,
+                });
+                let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
+                if done || (self.tau <= TAU_MIN && alpha > 0.9) {
                     break;
                 }
             }
             self.tau = (gap * centering(alpha)).max(TAU_MIN);
         }
-        prices.iter_mut().zip(&self.x).for_each(|(price, x)| *price = x.exp());
-        ended
+        best.unwrap_or_else(|| task.judge(&self.prices()))
+    }
+
+    fn prices(&self) -> Vec<f64> {
+        self.x.iter().map(|x| x.clamp(-600.0, 600.0).exp()).collect()
     }
 
     /// The linear system of a step, shares eliminated: slopes into `answer`, the right side into `right`.
@@ -221,8 +222,6 @@ impl<'a, 'i> Interior<'a, 'i> {
 }
 
 const ANCHOR: f64 = 1e-12;
-
-thread_local! { static TRACE: bool = std::env::var_os("TRACE").is_some(); }
 
 impl Near {
     fn push(&mut self, log_limit: f64, amount: f64, log_rate: f64, mu: f64, tau: f64) {

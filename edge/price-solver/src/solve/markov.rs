@@ -11,7 +11,7 @@
 
 /// Solves `(M + diag(anchor)) q = right`, destroying `slopes` (`n * n`, by rows, its diagonal is not read), `anchor` and `right`.
 /// With `right = anchor` the solution holds ratios of prices, all positive.
-pub(crate) fn solve(slopes: &mut [f64], anchor: &mut [f64], right: &mut [f64], q: &mut [f64]) {
+pub(super) fn solve(slopes: &mut [f64], anchor: &mut [f64], right: &mut [f64], q: &mut [f64]) {
     let n = anchor.len();
     for last in (1..n).rev() {
         let (above, row) = slopes.split_at_mut(last * n);

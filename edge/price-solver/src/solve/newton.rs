@@ -1,199 +1,186 @@
-//! Newton's method with continuation.
+//! Newton's method with continuation: solve for a wide window, narrow it, solve again from there.
+//!
+//! In a window of width `w` (log price) offers within `w` of the rate answer in part, demand is nearly smooth over distances of `w`, and
+//! Newton's method converges from that far. The solution moves by the order of `w` as the window narrows; so each width's solution is
+//! a good start for the next, and how far the last step went says how much narrower the next window may be. Dense books take one or
+//! two steps per width down to `mu`; where books are nearly steps the method stalls, and says at which width.
 
-use super::{Accuracy, Budget, markov};
-use crate::block::{Answer, Block};
+use super::{Found, Task, markov};
+use crate::block::Answer;
 use crate::demand::Window;
 
-/// What became of a block.
-#[derive(Clone, Debug)]
-pub(crate) struct BlockResult {
-    pub(crate) prices: Vec<f64>,
-    pub(crate) cleared: bool,
-    pub(crate) queries: u64,
-    pub(crate) worst_excess: f64,
+/// Ties every asset to its old price by this share of its slope: enough to keep parts together that do not trade at the moment.
+const ANCHOR: f64 = 1e-9;
+/// A width is solved when a full step was no longer than this share of it.
+const STEP_SOLVED: f64 = 0.3;
+/// The next width: so many of the last steps, and within these shares of the present width.
+const WIDTH_PER_STEP: f64 = 4.0;
+const NARROWING: (f64, f64) = (1.0 / 16.0, 0.5);
+/// Backtracking: the share of a step tried next, the least share, and the least fall of the merit per share of a step.
+const SHORTER: f64 = 0.35;
+const SHARE_MIN: f64 = 0.1;
+const FALL_MIN: f64 = 0.1;
+/// Iterations at one width.
+const ITERATIONS_MAX: usize = 6;
+const ITERATIONS_MAX_LAST: usize = 12;
+/// An asset's price moves by at most this in a step, in log price: so many widths, and within these bounds.
+const TRUST_WIDTHS: f64 = 4.0;
+const TRUST: (f64, f64) = (0.02, 8.0);
+/// A squared imbalance that is rounding alone.
+const MERIT_ZERO: f64 = 1e-24;
+/// How often a stall is answered by a wider window; with many offers more often, because the interior-point method costs more.
+const RETREATS_MAX: u32 = 1;
+const RETREATS_MAX_MANY: u32 = 6;
+const MANY_OFFERS: usize = 20_000;
+
+/// How the attempt at one width ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Level {
+    Cleared,
+    /// With a last step of this length.
+    Solved(f64),
+    Stalled,
+    Spent,
 }
 
-pub(crate) struct Newton<'a, 'i> {
-    block: &'a Block<'i>,
-    accuracy: Accuracy,
-    budget: Budget<'a>,
-    pub(crate) queries: u64,
-    answer: Answer,
+pub(super) struct Continuation {
+    prices: Vec<f64>,
+    /// Prices at the narrowest width solved so far, and that width.
+    solved: (Vec<f64>, f64),
+    width: f64,
     trial: Answer,
+    trial_prices: Vec<f64>,
     matrix: Vec<f64>,
     anchor: Vec<f64>,
-    work: Vec<f64>,
-    q: Vec<f64>,
-    prices: Vec<f64>,
-    trial_prices: Vec<f64>,
-    pub(crate) trace: bool,
+    right: Vec<f64>,
+    ratios: Vec<f64>,
 }
 
-impl<'a, 'i> Newton<'a, 'i> {
-    pub(crate) fn new(block: &'a Block<'i>, accuracy: Accuracy, budget: Budget<'a>) -> Self {
-        let n = block.asset_count();
+impl Continuation {
+    pub(super) fn new(prices: Vec<f64>, width: f64) -> Self {
+        let n = prices.len();
         Self {
-            block,
-            accuracy,
-            budget,
-            queries: 0,
-            answer: Answer::new(n),
+            solved: (prices.clone(), width),
+            width,
             trial: Answer::new(n),
+            trial_prices: vec![1.0; n],
             matrix: vec![0.0; n * n],
             anchor: vec![0.0; n],
-            work: vec![0.0; n],
-            q: vec![1.0; n],
-            prices: vec![1.0; n],
-            trial_prices: vec![1.0; n],
-            trace: std::env::var_os("TRACE").is_some(),
+            right: vec![0.0; n],
+            ratios: vec![1.0; n],
+            prices,
         }
     }
 
-    fn window(&self, width: f64) -> Window {
-        Window::widened(self.accuracy.mu, width)
+    pub(super) fn solved_prices(&self) -> &[f64] {
+        &self.solved.0
     }
 
-    pub(crate) fn solve(mut self, start: &[f64], first_width: f64) -> BlockResult {
-        let mu = self.accuracy.mu;
-        self.prices.copy_from_slice(start);
-        let mut width = first_width;
-        let mut good = (start.to_vec(), first_width * 64.0);
+    pub(super) fn solved_width(&self) -> f64 {
+        self.solved.1
+    }
+
+    /// What came of it.
+    pub(super) fn best(&self, task: &mut Task<'_, '_>) -> Found {
+        task.judge(&self.prices)
+    }
+
+    pub(super) fn run(&mut self, task: &mut Task<'_, '_>) {
+        let mu = task.accuracy.mu;
+        let retreats_max = if task.block.offer_count() > MANY_OFFERS { RETREATS_MAX_MANY } else { RETREATS_MAX };
+        let mut retreats = 0;
+        let mut any_solved = false;
         loop {
-            let outcome = self.level(width);
-            if self.trace {
-                eprintln!("width {width:.3e} {outcome:?} queries {}", self.queries);
-            }
-            match outcome {
-                Level::Cleared => break,
-                Level::Spent => break,
+            match self.level(task) {
+                Level::Cleared | Level::Spent => return,
                 Level::Solved(step) => {
-                    good.0.copy_from_slice(&self.prices);
-                    good.1 = width;
-                    width = (4.0 * step).clamp(width / 16.0, width / 2.0);
-                    if width < mu / 4.0 {
-                        width = 0.0;
+                    any_solved = true;
+                    self.solved.0.copy_from_slice(&self.prices);
+                    self.solved.1 = self.width;
+                    let (least, most) = NARROWING;
+                    self.width = (WIDTH_PER_STEP * step).clamp(self.width * least, self.width * most);
+                    if self.width < mu / 4.0 {
+                        self.width = 0.0;
                     }
                 }
-                Level::Stalled if width > 0.0 || true => break,
+                Level::Stalled if retreats == retreats_max => {
+                    self.prices.copy_from_slice(&self.solved.0);
+                    return;
+                }
                 Level::Stalled => {
-                    self.prices.copy_from_slice(&good.0);
-                    let floor = width.max(mu / 8.0);
-                    width = (floor * good.1).sqrt();
-                    if width > good.1 * 0.98 {
-                        break;
-                    }
+                    retreats += 1;
+                    self.prices.copy_from_slice(&self.solved.0);
+                    self.width = if any_solved { (self.width.max(mu / 8.0) * self.solved.1).sqrt() } else { self.width * 8.0 };
+                    self.solved.1 = self.solved.1.max(self.width * f64::from(u8::from(!any_solved)));
                 }
             }
-        }
-        self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
-        if !self.answer.clears(self.accuracy.eps) {
-            let mut w = good.1.min(0.1);
-            for attempt in 0..4 {
-                self.prices.copy_from_slice(&good.0);
-                let reach = if w >= 0.1 { 600.0 } else { 8.0 * w + 8.0 * mu };
-                let mut ip = super::interior::Interior::new(self.block, self.accuracy, &self.prices, reach, w * 0.1);
-                let ended = ip.run(&mut self.prices, &mut self.answer, &mut self.queries, &self.budget, |_| false);
-                if self.trace { eprintln!("interior: attempt {attempt} w {w:.3e} {ended:?} excess {:.3e}", self.answer.worst_excess()); }
-                if ended == super::interior::Ended::Cleared { break; }
-                w *= 8.0;
-            }
-            self.block.query(&self.prices, Window::of_mu(mu), &mut self.answer);
-        }
-        BlockResult {
-            cleared: self.answer.clears(self.accuracy.eps),
-            worst_excess: self.answer.worst_excess(),
-            prices: self.prices,
-            queries: self.queries,
         }
     }
 
     /// Newton steps at one width.
-    fn level(&mut self, width: f64) -> Level {
-        let window = self.window(width);
-        let iterations_max = if width == 0.0 { 12 } else { 6 };
-        self.queries += 1;
-        self.block.query(&self.prices, window, &mut self.answer);
-        let trust = (4.0 * (width + self.accuracy.mu)).clamp(0.02, 8.0).exp();
-        for _ in 0..iterations_max {
-            if width == 0.0 && self.answer.clears(self.accuracy.eps) {
+    fn level(&mut self, task: &mut Task<'_, '_>) -> Level {
+        let (width, mu) = (self.width, task.accuracy.mu);
+        let window = Window::widened(mu, width);
+        let is_last = width == 0.0;
+        let trust = (TRUST_WIDTHS * (width + mu)).clamp(TRUST.0, TRUST.1).exp();
+        task.query(&self.prices, window);
+        for _ in 0..if is_last { ITERATIONS_MAX_LAST } else { ITERATIONS_MAX } {
+            if is_last && task.answer.clears(task.accuracy.eps) {
                 return Level::Cleared;
             }
-            if self.budget.is_spent(self.queries) {
+            if task.is_spent() {
                 return Level::Spent;
             }
-            self.direction();
-            let step = self.q.iter().fold(0.0f64, |step, q| step.max(q.ln().abs()));
-            let merit = self.merit();
-            let mut t = 1.0;
-            let accepted = loop {
-                for ((trial, price), q) in self.trial_prices.iter_mut().zip(&self.prices).zip(&self.q) {
-                    *trial = price * (1.0 + t * (q.clamp(1.0 / trust, trust) - 1.0));
-                }
-                self.queries += 1;
-                self.block.query(&self.trial_prices, window, &mut self.trial);
-                let trial_merit = self.trial_merit();
-                if self.trace {
-                    eprintln!("   step {step:.3e} t {t} merit {merit:.3e} -> {trial_merit:.3e}");
-                }
-                if trial_merit <= merit * (1.0 - 0.1 * t) || merit < 1e-24 {
-                    break true;
-                }
-                t *= 0.35;
-                if t < 0.1 {
-                    break false;
-                }
-            };
-            if !accepted {
-                return Level::Stalled;
-            }
-            std::mem::swap(&mut self.prices, &mut self.trial_prices);
-            std::mem::swap(&mut self.answer, &mut self.trial);
-            if width > 0.0 && t == 1.0 && step <= 0.3 * (width + self.accuracy.mu) {
+            let step = self.find_ratios(&task.answer);
+            let Some(share) = self.search(task, window, trust) else { return Level::Stalled };
+            if !is_last && share == 1.0 && step <= STEP_SOLVED * (width + mu) {
                 return Level::Solved(step);
             }
         }
         Level::Stalled
     }
 
-    fn direction(&mut self) {
+    /// The Newton step as ratios of prices; its greatest length in log price.
+    fn find_ratios(&mut self, answer: &Answer) -> f64 {
         let n = self.prices.len();
-        self.matrix.copy_from_slice(&self.answer.slopes);
+        self.matrix.copy_from_slice(&answer.slopes);
         self.anchor.fill(0.0);
-        for row in 0..n {
-            for column in 0..n {
-                let slope = self.matrix[row * n + column];
-                self.anchor[column] += slope;
+        for row in answer.slopes.chunks_exact(n) {
+            self.anchor.iter_mut().zip(row).for_each(|(sum, &slope)| *sum += slope);
+        }
+        let max = self.anchor.iter().fold(f64::MIN_POSITIVE, |max, &sum| max.max(sum));
+        self.anchor.iter_mut().for_each(|sum| *sum = ANCHOR * sum.max(ANCHOR * max));
+        self.right.copy_from_slice(&self.anchor);
+        markov::solve(&mut self.matrix, &mut self.anchor, &mut self.right, &mut self.ratios);
+        self.ratios.iter().fold(0.0f64, |step, ratio| step.max(ratio.ln().abs()))
+    }
+
+    /// Goes as much of the step as lowers the imbalance; the share gone, if any.
+    fn search(&mut self, task: &mut Task<'_, '_>, window: Window, trust: f64) -> Option<f64> {
+        let merit = merit(&task.answer, &task.answer);
+        let mut share = 1.0;
+        loop {
+            for ((trial, price), ratio) in self.trial_prices.iter_mut().zip(&self.prices).zip(&self.ratios) {
+                *trial = price * (1.0 + share * (ratio.clamp(1.0 / trust, trust) - 1.0));
+            }
+            task.queries += 1;
+            task.block.query(&self.trial_prices, window, &mut self.trial);
+            if merit <= MERIT_ZERO || self::merit(&self.trial, &task.answer) <= merit * (1.0 - FALL_MIN * share) {
+                std::mem::swap(&mut self.prices, &mut self.trial_prices);
+                std::mem::swap(&mut task.answer, &mut self.trial);
+                return Some(share);
+            }
+            share *= SHORTER;
+            if share < SHARE_MIN || task.is_spent() {
+                return None;
             }
         }
-        let max = self.anchor.iter().fold(0.0f64, |max, &value| max.max(value)).max(f64::MIN_POSITIVE);
-        self.anchor.iter_mut().for_each(|value| *value = 1e-9 * value.max(1e-9 * max));
-        self.work.copy_from_slice(&self.anchor);
-        markov::solve(&mut self.matrix, &mut self.anchor, &mut self.work, &mut self.q);
-    }
-
-    fn scale(&self, asset: usize, total: f64) -> f64 {
-        self.answer.sold[asset] + self.answer.bought[asset] + 1e-9 * total
-    }
-
-    fn merit(&self) -> f64 {
-        let total: f64 = self.answer.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        (0..self.prices.len())
-            .map(|asset| ((self.answer.bought[asset] - self.answer.sold[asset]) / self.scale(asset, total)).powi(2))
-            .sum()
-    }
-
-    fn trial_merit(&self) -> f64 {
-        let total: f64 = self.answer.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        (0..self.prices.len())
-            .map(|asset| ((self.trial.bought[asset] - self.trial.sold[asset]) / self.scale(asset, total)).powi(2))
-            .sum()
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Level {
-    Cleared,
-    Solved(f64),
-    Stalled,
-    Spent,
+/// Sum of squared imbalances, each relative to the asset's volume in `scale`.
+fn merit(answer: &Answer, scale: &Answer) -> f64 {
+    let floor = 1e-9 * scale.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let volumes = scale.sold.iter().zip(&scale.bought).map(|(&sold, &bought)| sold + bought + floor);
+    answer.sold.iter().zip(&answer.bought).zip(volumes).map(|((&sold, &bought), volume)| ((bought - sold) / volume).powi(2)).sum()
 }

@@ -20,7 +20,7 @@ struct Tie {
 }
 
 /// Start prices of a block.
-pub(crate) fn from_medians(block: &Block<'_>) -> Vec<f64> {
+pub(super) fn from_medians(block: &Block<'_>) -> Vec<f64> {
     let n = block.asset_count();
     let mut ties: Vec<Tie> = block.books.iter().filter_map(|book| tie(block, book)).collect();
     for side in &block.pools {
@@ -74,7 +74,7 @@ fn tie(block: &Block<'_>, book: &crate::demand::Book) -> Option<Tie> {
 }
 
 /// Solves a symmetric positive definite system given by its lower triangle, in place. A pivot that rounding made useless is skipped.
-pub(crate) fn cholesky_solve(matrix: &mut [f64], right: &mut [f64]) {
+fn cholesky_solve(matrix: &mut [f64], right: &mut [f64]) {
     let n = right.len();
     for row in 0..n {
         let (above, this) = matrix.split_at_mut(row * n);
