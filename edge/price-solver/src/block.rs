@@ -18,30 +18,31 @@ pub(crate) struct Block<'i> {
     pub(crate) pools: Vec<PoolSide>,
 }
 
-/// What the market answers to prices. All in value: amounts times prices.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+/// What a market answers to prices. All in value: amounts times prices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Demand {
     /// Value of each asset sold.
-    pub(crate) sold: Vec<f64>,
-    /// Value of each asset bought.
-    pub(crate) bought: Vec<f64>,
+    pub sold: Vec<f64>,
+    /// Value of each asset bought, before commission.
+    pub bought: Vec<f64>,
     /// The Jacobian's off-diagonals, row by row, all non-negative: the derivative of the row's excess demand by the log price of the
-    /// column. The diagonal is minus the sum of its column.
-    pub(crate) slopes: Vec<f64>,
+    /// column. The diagonal is minus the sum of its column; its places here are zero.
+    pub slopes: Vec<f64>,
 }
 
-impl Answer {
-    pub(crate) fn new(asset_count: usize) -> Self {
+impl Demand {
+    /// Room for that many assets.
+    pub fn new(asset_count: usize) -> Self {
         Self { sold: vec![0.0; asset_count], bought: vec![0.0; asset_count], slopes: vec![0.0; asset_count * asset_count] }
     }
 
     /// Whether demand, less commission, exceeds supply nowhere: the papers' rule for stopping.
-    pub(crate) fn clears(&self, eps: f64) -> bool {
+    pub fn clears(&self, eps: f64) -> bool {
         self.sold.iter().zip(&self.bought).all(|(&sold, &bought)| (1.0 - eps) * bought <= sold)
     }
 
     /// The largest share by which an asset's demand exceeds its supply: `1 - sold / bought`, or zero.
-    pub(crate) fn worst_excess(&self) -> f64 {
+    pub fn worst_excess(&self) -> f64 {
         let excess = |(&sold, &bought): (&f64, &f64)| if bought > sold { 1.0 - sold / bought } else { 0.0 };
         self.sold.iter().zip(&self.bought).map(excess).fold(0.0, f64::max)
     }
@@ -58,30 +59,48 @@ impl Block<'_> {
     }
 
     /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.
-    pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Answer) {
-        node::with_fastest(Query { block: self, prices, window, answer });
+    pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Demand) {
+        node::with_fastest(Query { index: self.index, books: &self.books, pools: &self.pools, prices, window, answer });
+    }
+}
+
+impl DemandIndex {
+    /// Supply, demand and slopes of the whole market at these prices, one per asset, all finite and above zero. Allocates nothing once
+    /// `demand` has room for the assets. The result does not depend on the machine's vector width.
+    ///
+    /// # Panics
+    /// If there are fewer or more prices than assets.
+    pub fn demand(&self, prices: &[f64], window: Window, demand: &mut Demand) {
+        assert_eq!(prices.len(), self.asset_count, "one price per asset");
+        if demand.sold.len() != prices.len() {
+            *demand = Demand::new(prices.len());
+        }
+        let (books, pools) = (&self.books, &self.pool_sides);
+        node::with_fastest(Query { index: self, books, pools, prices, window, answer: demand });
     }
 }
 
 /// A query on its way to the fastest search.
-struct Query<'a, 'i> {
-    block: &'a Block<'i>,
+struct Query<'a> {
+    index: &'a DemandIndex,
+    books: &'a [Book],
+    pools: &'a [PoolSide],
     prices: &'a [f64],
     window: Window,
-    answer: &'a mut Answer,
+    answer: &'a mut Demand,
 }
 
-impl node::Search for Query<'_, '_> {
+impl node::Search for Query<'_> {
     #[inline(always)]
     fn run<C: Counting>(self) {
-        let Self { block, prices, window, answer } = self;
+        let Self { index, books, pools, prices, window, answer } = self;
         let n = prices.len();
         answer.sold.fill(0.0);
         answer.bought.fill(0.0);
         answer.slopes.fill(0.0);
         let per_span = 1.0 / (window.high() - window.low());
         let high_per_span = window.high() * per_span;
-        for books in block.books.chunks(ABREAST) {
+        for books in books.chunks(ABREAST) {
             let mut searches = [Search::default(); ABREAST];
             let searches = &mut searches[..books.len()];
             let mut depth = 0;
@@ -92,17 +111,17 @@ impl node::Search for Query<'_, '_> {
             }
             for _ in 0..depth {
                 for (search, book) in searches.iter_mut().zip(books) {
-                    block.index.descend::<C>(book, search);
+                    index.descend::<C>(book, search);
                 }
             }
             for (search, book) in searches.iter_mut().zip(books) {
-                block.index.finish::<C>(book, search);
+                index.finish::<C>(book, search);
             }
             for (search, book) in searches.iter().zip(books) {
                 let (sell, buy) = (book.sell as usize, book.buy as usize);
                 let (p_sell, p_buy) = (prices[sell], prices[buy]);
-                let full = block.index.sums_at(book, search.at[0]);
-                let some = block.index.sums_at(book, search.at[1]);
+                let full = index.sums_at(book, search.at[0]);
+                let some = index.sums_at(book, search.at[1]);
                 let by_sell = p_sell * (full[0] + (some[0] - full[0]) * high_per_span);
                 let by_buy = p_buy * (some[1] - full[1]) * per_span;
                 let value = (by_sell - by_buy).max(0.0);
@@ -112,9 +131,9 @@ impl node::Search for Query<'_, '_> {
                 answer.slopes[buy.wrapping_mul(n).wrapping_add(sell)] += by_sell;
             }
         }
-        for side in &block.pools {
+        for side in pools {
             let (sell, buy) = (side.sell as usize, side.buy as usize);
-            let supply = block.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
+            let supply = index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
             let (value, by_buy) = (prices[sell] * supply.amount, prices[sell] * supply.slope);
             answer.sold[sell] += value;
             answer.bought[buy] += value;

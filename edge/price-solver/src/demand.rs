@@ -11,7 +11,7 @@
 use thiserror::Error;
 
 use crate::node::{Counting, FANOUT, Node, Portable};
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolSide};
 use crate::synthetic::Offer;
 
 const FANOUT_BITS: u32 = FANOUT.trailing_zeros();
@@ -163,6 +163,8 @@ pub struct DemandIndex {
     sums: Vec<[f64; 2]>,
     pub(crate) books: Vec<Book>,
     pub(crate) pools: Vec<Pool>,
+    /// Both sides of each pool, in turn.
+    pub(crate) pool_sides: Vec<PoolSide>,
     offer_count: usize,
 }
 
@@ -199,7 +201,8 @@ impl DemandIndex {
         for (pool, spec) in pools.iter().enumerate() {
             spec.check(asset_count).map_err(|reason| IndexError::Pool { pool, reason })?;
         }
-        Ok(Self { asset_count, nodes: Vec::new(), sums: Vec::new(), books: Vec::new(), pools, offer_count: 0 })
+        let pool_sides = pools.iter().enumerate().flat_map(|(pool, spec)| spec.sides(pool as u32)).collect();
+        Ok(Self { asset_count, nodes: Vec::new(), sums: Vec::new(), books: Vec::new(), pools, pool_sides, offer_count: 0 })
     }
 
     /// Adds the offers of one ordered pair as `(limit, amount)`, limits strictly ascending, finite, from 0 up; amounts finite and above

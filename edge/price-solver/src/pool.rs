@@ -61,6 +61,13 @@ impl Pool {
         Ok(())
     }
 
+    /// Its two sides, under the market's numbers.
+    pub(crate) fn sides(&self, pool: u32) -> [PoolSide; 2] {
+        let (first, second) = (self.first as u32, self.second as u32);
+        let sells_first = PoolSide { sell: first, buy: second, pool, side: Side::SellsFirst };
+        [sells_first, PoolSide { sell: second, buy: first, pool, side: Side::SellsSecond }]
+    }
+
     /// The logarithm of [`TradingRule::resting_rate`].
     pub(crate) fn resting_log_rate(&self, side: Side) -> Option<f64> {
         self.rule.resting_rate(side).map(f64::ln).filter(|log| log.is_finite())

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::block::{Answer, Block};
+use crate::block::{Demand, Block};
 use crate::bounds;
 use crate::demand::{DemandIndex, Window};
 use crate::structure::Structure;
@@ -144,7 +144,7 @@ struct Task<'a, 'i> {
     feasible: Option<Feasible<'a>>,
     /// Queries so far, in earlier blocks too.
     queries: u64,
-    answer: Answer,
+    answer: Demand,
 }
 
 /// Prices of a block.
@@ -214,7 +214,7 @@ fn solve_structure(solver: &impl BlockSolver, problem: &Problem<'_>, structure: 
             block.assets.iter().map(|asset| usable(asset).unwrap_or(1.0)).collect()
         });
         let (accuracy, budget, feasible) = (problem.accuracy.within_reach(), problem.budget, problem.feasible);
-        let mut task = Task { block, start, accuracy, budget, feasible, queries, answer: Answer::new(n) };
+        let mut task = Task { block, start, accuracy, budget, feasible, queries, answer: Demand::new(n) };
         let found = solver.solve_block(&mut task);
         queries = task.queries;
         outcome = outcome.max(found.outcome);

@@ -10,7 +10,7 @@
 
 use crate::block::Block;
 use crate::demand::DemandIndex;
-use crate::pool::{PoolSide, Side};
+use crate::pool::PoolSide;
 
 /// A market taken apart.
 #[derive(Debug)]
@@ -62,9 +62,7 @@ impl<'i> Structure<'i> {
     pub(crate) fn of(index: &'i DemandIndex) -> Self {
         let n = index.asset_count;
         let mut edges: Vec<(u32, u32)> = index.books.iter().map(|book| (book.sell, book.buy)).collect();
-        for pool in &index.pools {
-            edges.extend([(pool.first as u32, pool.second as u32), (pool.second as u32, pool.first as u32)]);
-        }
+        edges.extend(index.pool_sides.iter().map(|side| (side.sell, side.buy)));
         let (part_of, part_count) = parts(n, &Adjacency::new(n, &edges, false));
         let inside: Vec<u32> =
             (0..edges.len() as u32).filter(|&edge| { let (a, b) = edges[edge as usize]; part_of[a as usize] == part_of[b as usize] }).collect();
@@ -84,10 +82,7 @@ impl<'i> Structure<'i> {
                 let buy = local.number(place as u32, buy, &mut block.assets);
                 match (edge as usize).checked_sub(index.books.len()) {
                     None => block.books.push(index.books[edge as usize].renamed(sell, buy)),
-                    Some(pool_edge) => {
-                        let side = if pool_edge % 2 == 0 { Side::SellsFirst } else { Side::SellsSecond };
-                        block.pools.push(PoolSide { sell, buy, pool: (pool_edge / 2) as u32, side });
-                    }
+                    Some(side) => block.pools.push(PoolSide { sell, buy, ..index.pool_sides[side] }),
                 }
             }
         }
@@ -98,15 +93,9 @@ impl<'i> Structure<'i> {
 
     /// The whole market as one block, whatever it consists of.
     pub(crate) fn whole(index: &'i DemandIndex) -> Self {
-        let sides = |(pool, spec): (usize, &crate::pool::Pool)| {
-            let (first, second, pool) = (spec.first as u32, spec.second as u32, pool as u32);
-            let one = PoolSide { sell: first, buy: second, pool, side: Side::SellsFirst };
-            [one, PoolSide { sell: second, buy: first, pool, side: Side::SellsSecond }]
-        };
-        let pools = index.pools.iter().enumerate().flat_map(sides).collect();
         let assets: Vec<u32> = (0..index.asset_count as u32).collect();
         let part_of = vec![0; assets.len()];
-        Self { blocks: vec![Block { index, assets, books: index.books.clone(), pools }], part_of, part_count: 1 }
+        Self { blocks: vec![Block { index, assets, books: index.books.clone(), pools: index.pool_sides.clone() }], part_of, part_count: 1 }
     }
 
     /// Prices of the whole market from those of its blocks, in the blocks' order. An asset of no block has none.

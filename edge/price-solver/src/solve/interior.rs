@@ -14,7 +14,7 @@
 //! no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4, 2016).
 
 use super::{Accuracy, Found, Outcome, Task, markov};
-use crate::block::{Answer, Block};
+use crate::block::{Demand, Block};
 
 /// Iterations at most; a run that needs more has failed.
 const ITERATIONS_MAX: u32 = 120;
@@ -134,7 +134,7 @@ impl<'a, 'i> Interior<'a, 'i> {
     }
 
     /// The linear system of a step, shares eliminated: slopes into `answer`, the right side into `right`.
-    fn linearise(&mut self, answer: &mut Answer) {
+    fn linearise(&mut self, answer: &mut Demand) {
         let (n, tau, mu) = (self.x.len(), self.tau, self.accuracy.mu);
         answer.slopes.fill(0.0);
         self.right.fill(0.0);
@@ -174,7 +174,7 @@ impl<'a, 'i> Interior<'a, 'i> {
         }
     }
 
-    fn solve(&mut self, answer: &mut Answer) {
+    fn solve(&mut self, answer: &mut Demand) {
         let n = self.x.len();
         self.anchor.fill(0.0);
         for row in answer.slopes.chunks_exact(n) {

@@ -1,6 +1,6 @@
 //! One Newton step without cancellation.
 //!
-//! With the slopes of [`crate::block::Answer`] the linearised market is `M q = 0`: `q` holds new prices over old ones, the diagonal of
+//! With the slopes of [`crate::block::Demand`] the linearised market is `M q = 0`: `q` holds new prices over old ones, the diagonal of
 //! `M` is the sum of its column, everything else is minus a slope. So `M` transposed generates a Markov chain whose stationary
 //! distribution is `q`, and the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985) factors it with additions,
 //! products and quotients of non-negative numbers alone. Each ratio comes out to nearly full *relative* precision however ill-scaled

@@ -6,7 +6,7 @@
 //! two steps per width down to `mu`; where books are nearly steps the method stalls, and says at which width.
 
 use super::{Found, Task, markov};
-use crate::block::Answer;
+use crate::block::Demand;
 use crate::demand::Window;
 
 /// Ties every asset to its old price by this share of its slope: enough to keep parts together that do not trade at the moment.
@@ -48,7 +48,7 @@ pub(super) struct Continuation {
     /// Prices at the narrowest width solved so far, and that width.
     solved: (Vec<f64>, f64),
     width: f64,
-    trial: Answer,
+    trial: Demand,
     trial_prices: Vec<f64>,
     matrix: Vec<f64>,
     anchor: Vec<f64>,
@@ -62,7 +62,7 @@ impl Continuation {
         Self {
             solved: (prices.clone(), width),
             width,
-            trial: Answer::new(n),
+            trial: Demand::new(n),
             trial_prices: vec![1.0; n],
             matrix: vec![0.0; n * n],
             anchor: vec![0.0; n],
@@ -141,7 +141,7 @@ impl Continuation {
     }
 
     /// The Newton step as ratios of prices; its greatest length in log price.
-    fn find_ratios(&mut self, answer: &Answer) -> f64 {
+    fn find_ratios(&mut self, answer: &Demand) -> f64 {
         let n = self.prices.len();
         self.matrix.copy_from_slice(&answer.slopes);
         self.anchor.fill(0.0);
@@ -179,7 +179,7 @@ impl Continuation {
 }
 
 /// Sum of squared imbalances, each relative to the asset's volume in `scale`.
-fn merit(answer: &Answer, scale: &Answer) -> f64 {
+fn merit(answer: &Demand, scale: &Demand) -> f64 {
     let floor = 1e-9 * scale.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let volumes = scale.sold.iter().zip(&scale.bought).map(|(&sold, &bought)| sold + bought + floor);
     answer.sold.iter().zip(&answer.bought).zip(volumes).map(|((&sold, &bought), volume)| ((bought - sold) / volume).powi(2)).sum()
