@@ -164,7 +164,7 @@ fn real() -> anyhow::Result<()> {
                 let start = days.prices(day.saturating_sub(1));
                 let mut problem = Problem::cold(&index, Accuracy::bits(eps_bits, mu_bits));
                 problem.start = warm.then_some(&start[..]);
-                let (solution, least, _) = timed(&Portfolio, &problem, 3);
+                let (solution, least, _) = timed(&Portfolio, &problem, 3); if std::env::var_os("SLOW").is_some() && least > 4.5 { println!("day {day} {least}"); }
                 times.push(least);
                 queries.push(solution.queries);
                 cleared += usize::from(solution.outcome == Outcome::Cleared);

@@ -14,7 +14,8 @@
 //! no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4, 2016).
 
 use super::{Accuracy, Found, Outcome, Task, markov};
-use crate::block::{Demand, Block};
+use crate::block::{Block, Demand};
+use crate::node;
 
 /// Iterations at most; a run that needs more has failed.
 const ITERATIONS_MAX: u32 = 120;
@@ -46,7 +47,9 @@ struct Near {
     /// Prices of the bounds `y <= 1` and `y >= 0`.
     above: Vec<f64>,
     below: Vec<f64>,
-    /// Of the present iteration: how much the share grows per log price, and the log price it lacks.
+    /// Of the present iteration: the surplus or its change, how much the share grows per log price, and the log price that it lacks or
+    /// the share's step.
+    surplus: Vec<f64>,
     give: Vec<f64>,
     lack: Vec<f64>,
 }
@@ -65,7 +68,7 @@ pub(super) struct Interior<'a, 'i> {
 }
 
 impl<'a, 'i> Interior<'a, 'i> {
-    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the rate as unknowns; those beyond do what they do.
+    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns; those beyond do what they do.
     pub(super) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
         let n = prices.len();
         let x = prices.iter().map(|price| price.ln()).collect();
@@ -78,7 +81,7 @@ impl<'a, 'i> Interior<'a, 'i> {
             // A limit of zero has no logarithm: market orders are never near the money.
             let market_orders = block.index.rank(book, 0.0);
             this.priced_offer_count += book.offer_count as usize - market_orders;
-            let low = block.index.rank(book, rate / factor).max(market_orders);
+            let low = block.index.rank(book, rate * (1.0 - accuracy.mu) / factor).max(market_orders);
             let high = block.index.rank(book, (rate * factor).min(f64::MAX)).max(low);
             let first = this.near.y.len();
             let full = block.index.sums_at(book, low)[0];
@@ -109,7 +112,7 @@ impl<'a, 'i> Interior<'a, 'i> {
             task.queries += 1;
             self.linearise(&mut task.answer);
             self.solve(&mut task.answer);
-            let (alpha, gap) = self.advance();
+            let (alpha, gap) = self.advance(); if std::env::var_os("TRACE").is_some() { eprintln!(" ip near {} tau {:.2e} gap {gap:.2e} alpha {alpha:.3} step {:.2e}", self.near.y.len(), self.tau, self.dx.iter().fold(0.0f64, |a, b| a.max(b.abs()))); }
             if !gap.is_finite() {
                 break;
             }
@@ -135,27 +138,24 @@ impl<'a, 'i> Interior<'a, 'i> {
 
     /// The linear system of a step, shares eliminated: slopes into `answer`, the right side into `right`.
     fn linearise(&mut self, answer: &mut Demand) {
-        let (n, tau, mu) = (self.x.len(), self.tau, self.accuracy.mu);
+        let n = self.x.len();
+        for book in &self.books {
+            let log_rate = self.x[book.sell] - self.x[book.buy];
+            let limits = &self.near.log_limit[book.first..book.end];
+            self.near.surplus[book.first..book.end].iter_mut().zip(limits).for_each(|(surplus, limit)| *surplus = log_rate - limit);
+        }
+        node::with_fastest(Respond { near: &mut self.near, tau: self.tau, mu: self.accuracy.mu });
         answer.slopes.fill(0.0);
         self.right.fill(0.0);
         for book in &self.books {
             let (a, b) = (book.sell, book.buy);
-            let (price, log_rate) = (self.x[a].exp(), self.x[a] - self.x[b]);
-            let near = &mut self.near;
-            let range = book.first..book.end;
-            let shares = near.y[range.clone()].iter().zip(&near.rest[range.clone()]);
-            let bounds = near.above[range.clone()].iter().zip(&near.below[range.clone()]);
-            let offers = near.log_limit[range.clone()].iter().zip(&near.amount[range.clone()]);
-            let out = near.give[range.clone()].iter_mut().zip(&mut near.lack[range]);
+            let price = self.x[a].exp();
             let (mut sold, mut give_sum, mut lack_sum) = (book.full, 0.0, 0.0);
-            for ((((&y, &rest), (&above, &below)), (&log_limit, &amount)), (give, lack)) in shares.zip(bounds).zip(offers).zip(out) {
-                let (per_y, per_rest) = (1.0 / y, 1.0 / rest);
-                let (log, slope) = log_of_ramp(mu * y);
-                *give = 1.0 / (mu * slope + above * per_rest + below * per_y);
-                *lack = log_rate - log_limit + log + tau * (per_y - per_rest);
-                sold += amount * y;
-                give_sum += amount * *give;
-                lack_sum += amount * *give * *lack;
+            for at in book.first..book.end {
+                let give = self.near.amount[at] * self.near.give[at];
+                sold += self.near.amount[at] * self.near.y[at];
+                give_sum += give;
+                lack_sum += give * self.near.lack[at];
             }
             answer.slopes[a * n + b] += price * give_sum;
             answer.slopes[b * n + a] += price * (sold + give_sum);
@@ -190,34 +190,15 @@ impl<'a, 'i> Interior<'a, 'i> {
 
     /// Steps as far as the bounds allow; the share of the step taken, and the mean complementarity after it.
     fn advance(&mut self) -> (f64, f64) {
-        let tau = self.tau;
         let farthest = self.dx.iter().fold(0.0f64, |farthest, step| farthest.max(step.abs()));
-        let mut worst = (farthest / LOG_STEP_MAX).max(TO_BOUND);
-        let near = &mut self.near;
         for book in &self.books {
             let log_step = self.dx[book.sell] - self.dx[book.buy];
-            for at in book.first..book.end {
-                let dy = (log_step + near.lack[at]) * near.give[at];
-                near.lack[at] = dy;
-                let (y, rest, above, below) = (near.y[at], near.rest[at], near.above[at], near.below[at]);
-                let (by_rest, by_y) = (dy / rest, dy / y);
-                let shares = by_rest.max(-by_y);
-                let bounds = (1.0 - tau / (above * rest) - by_rest).max(1.0 - tau / (below * y) + by_y);
-                worst = worst.max(shares.max(bounds));
-            }
+            self.near.surplus[book.first..book.end].fill(log_step);
         }
-        let alpha = TO_BOUND / worst;
-        let mut gap = 0.0;
-        for at in 0..near.y.len() {
-            let (dy, y, rest, above, below) = (near.lack[at], near.y[at], near.rest[at], near.above[at], near.below[at]);
-            near.above[at] += alpha * ((tau + above * dy) / rest - above);
-            near.below[at] += alpha * ((tau - below * dy) / y - below);
-            near.y[at] += alpha * dy;
-            near.rest[at] -= alpha * dy;
-            gap += near.above[at] * near.rest[at] + near.below[at] * near.y[at];
-        }
+        let (mut alpha, mut gap) = (TO_BOUND / (farthest / LOG_STEP_MAX).max(TO_BOUND), 0.0);
+        node::with_fastest(Advance { near: &mut self.near, tau: self.tau, alpha: &mut alpha, gap: &mut gap });
         self.x.iter_mut().zip(&self.dx).for_each(|(x, step)| *x += alpha * step);
-        (alpha, gap / (2 * near.y.len()).max(1) as f64)
+        (alpha, gap)
     }
 }
 
@@ -232,19 +213,95 @@ impl Near {
         self.rest.push(rest);
         self.above.push(tau / rest);
         self.below.push(tau / y);
+        self.surplus.push(0.0);
         self.give.push(0.0);
         self.lack.push(0.0);
     }
 }
 
-/// `ln(1 - z)` and minus its derivative.
-#[inline(always)]
-fn log_of_ramp(z: f64) -> (f64, f64) {
-    let slope = 1.0 / (1.0 - z).max(1e-3);
-    if z < 4e-3 {
-        (-z * (1.0 + z * (0.5 + z * (1.0 / 3.0 + z * (0.25 + z * 0.2)))), slope)
-    } else {
-        ((-z.min(0.999)).ln_1p(), slope)
+/// The offers' answers to the present prices, one after another without regard to books.
+struct Respond<'a> {
+    near: &'a mut Near,
+    tau: f64,
+    mu: f64,
+}
+
+impl node::Search for Respond<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { near, tau, mu } = self;
+        let count = near.y.len();
+        let (y, rest, above, below) = (&near.y[..count], &near.rest[..count], &near.above[..count], &near.below[..count]);
+        let (surplus, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
+        // ln(1 - z) by its series; beyond, mu is so wide that the ramp may as well be linear in the logarithm, which `judge` then mends.
+        for at in 0..count {
+            let (per_y, per_rest) = (1.0 / y[at], 1.0 / rest[at]);
+            let z = mu * y[at];
+            let log = -z * (1.0 + z * (0.5 + z * (1.0 / 3.0 + z * (0.25 + z * (0.2 + z * (1.0 / 6.0))))));
+            let slope = 1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z))));
+            give[at] = 1.0 / (mu * slope + above[at] * per_rest + below[at] * per_y);
+            lack[at] = surplus[at] + log + tau * (per_y - per_rest);
+        }
+    }
+}
+
+/// A step of all offers.
+struct Advance<'a> {
+    near: &'a mut Near,
+    tau: f64,
+    /// The longest share of the step that prices allow; shortened to what the bounds allow.
+    alpha: &'a mut f64,
+    /// Mean complementarity after the step.
+    gap: &'a mut f64,
+}
+
+/// Sums and maxima are kept apart for so many neighbours, so that vectors of any width give the same result.
+const LANES: usize = 8;
+
+impl node::Search for Advance<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { near, tau, alpha: alpha_out, gap } = self;
+        let count = near.y.len();
+        let (y, rest, above, below) =
+            (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
+        let (log_step, give, lack) = (&near.surplus[..count], &near.give[..count], &mut near.lack[..count]);
+        let mut worst = [TO_BOUND / *alpha_out; LANES];
+        let whole = count - count % LANES;
+        let mut look = |at: usize, lane: usize| {
+            let dy = (log_step[at] + lack[at]) * give[at];
+            lack[at] = dy;
+            let (by_rest, by_y) = (dy / rest[at], dy / y[at]);
+            let above_falls = 1.0 - tau / (above[at] * rest[at]) - by_rest;
+            let below_falls = 1.0 - tau / (below[at] * y[at]) + by_y;
+            for fall in [by_rest, -by_y, above_falls, below_falls] {
+                worst[lane] = if fall > worst[lane] { fall } else { worst[lane] };
+            }
+        };
+        for first in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                look(first + lane, lane);
+            }
+        }
+        (whole..count).for_each(|at| look(at, 0));
+        let alpha = TO_BOUND / worst.iter().fold(0.0f64, |most, &fall| most.max(fall));
+        let mut sums = [0.0; LANES];
+        let mut step = |at: usize, lane: usize| {
+            let dy = lack[at];
+            above[at] += alpha * ((tau + above[at] * dy) / rest[at] - above[at]);
+            below[at] += alpha * ((tau - below[at] * dy) / y[at] - below[at]);
+            y[at] += alpha * dy;
+            rest[at] -= alpha * dy;
+            sums[lane] += above[at] * rest[at] + below[at] * y[at];
+        };
+        for first in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                step(first + lane, lane);
+            }
+        }
+        (whole..count).for_each(|at| step(at, 0));
+        *alpha_out = alpha;
+        *gap = sums.iter().sum::<f64>() / (2 * count).max(1) as f64;
     }
 }
 
@@ -259,16 +316,19 @@ fn centering(alpha: f64) -> f64 {
     }
 }
 
-/// Share and rest on the path for a surplus: `s - mu y = tau / (1 - y) - tau / y`, by Newton's method on a convex and a concave half.
+/// Share and rest on the path for a surplus: `s - mu y = tau / (1 - y) - tau / y`.
 fn central(s: f64, mu: f64, tau: f64) -> (f64, f64) {
-    // By symmetry about the middle of the ramp, solve for the smaller of share and rest.
+    // By symmetry about the middle of the ramp, solve for the smaller of share and rest, `z`, at a surplus below the middle.
     let middle = s - 0.5 * mu;
-    let (mut low, mut high) = (0.0f64, 0.5f64);
-    let target = -middle.abs();
-    for _ in 0..40 {
-        let z = 0.5 * (low + high);
-        if target - mu * (z - 0.5) > tau / (1.0 - z) - tau / z { low = z } else { high = z }
+    let below = -middle.abs();
+    // Without the ramp the equation is quadratic; its root lies below the one sought, and from below Newton's method climbs to it.
+    let k = below / tau;
+    let mut z = 2.0 / (2.0 - k + (k * k + 4.0).sqrt());
+    for _ in 0..4 {
+        let rest = 1.0 - z;
+        let lacking = below - mu * (z - 0.5) - tau / rest + tau / z;
+        z = (z + lacking / (mu + tau / (rest * rest) + tau / (z * z))).min(0.5);
     }
-    let small = (0.5 * (low + high)).max(1e-12);
-    if middle < 0.0 { (small, 1.0 - small) } else { (1.0 - small, small) }
+    let z = z.max(1e-300);
+    if middle < 0.0 { (z, 1.0 - z) } else { (1.0 - z, z) }
 }

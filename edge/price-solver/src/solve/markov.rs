@@ -9,33 +9,62 @@
 //! An *anchor* ties each asset to its old price with a weight: it keeps the chain irreducible when parts of a market do not trade
 //! with each other at the moment, fixes the common scale, and shortens the step when its weights are large.
 
+use crate::node;
+
 /// Solves `(M + diag(anchor)) q = right`, destroying `slopes` (`n * n`, by rows, its diagonal is not read), `anchor` and `right`.
 /// With `right = anchor` the solution holds ratios of prices, all positive.
 pub(super) fn solve(slopes: &mut [f64], anchor: &mut [f64], right: &mut [f64], q: &mut [f64]) {
-    let n = anchor.len();
-    for last in (1..n).rev() {
-        let (above, row) = slopes.split_at_mut(last * n);
-        let row = &mut row[..last];
-        let leaving = anchor[last] + (0..last).map(|other| above[other * n + last]).sum::<f64>();
-        let per_leaving = if leaving > 0.0 { 1.0 / leaving } else { 0.0 };
-        row.iter_mut().for_each(|slope| *slope *= per_leaving);
-        right[last] *= per_leaving;
-        let (anchor_last, right_last) = (anchor[last], right[last]);
-        for other in 0..last {
-            anchor[other] += anchor_last * row[other];
-            let line = &mut above[other * n..other * n + last + 1];
-            let factor = line[last];
-            if factor > 0.0 {
-                right[other] += factor * right_last;
-                line[..last].iter_mut().zip(&*row).for_each(|(slope, &by)| *slope += factor * by);
+    node::with_fastest(Elimination { slopes, anchor, right, q });
+}
+
+/// The work of [`solve`]: no sums of products across vector lanes but those written so, hence the same result at any vector width.
+struct Elimination<'a> {
+    slopes: &'a mut [f64],
+    anchor: &'a mut [f64],
+    right: &'a mut [f64],
+    q: &'a mut [f64],
+}
+
+impl node::Search for Elimination<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { slopes, anchor, right, q } = self;
+        let n = anchor.len();
+        for last in (1..n).rev() {
+            let (above, row) = slopes.split_at_mut(last * n);
+            let row = &mut row[..last];
+            let mut leaving = anchor[last];
+            for line in above.chunks_exact(n) {
+                leaving += line[last];
+            }
+            let per_leaving = if leaving > 0.0 { 1.0 / leaving } else { 0.0 };
+            for slope in row.iter_mut() {
+                *slope *= per_leaving;
+            }
+            right[last] *= per_leaving;
+            let (anchor_last, right_last) = (anchor[last], right[last]);
+            for (place, &by) in anchor[..last].iter_mut().zip(&*row) {
+                *place += anchor_last * by;
+            }
+            for (line, right_other) in above.chunks_exact_mut(n).zip(&mut right[..last]) {
+                let factor = line[last];
+                if factor > 0.0 {
+                    *right_other += factor * right_last;
+                    for (slope, &by) in line[..last].iter_mut().zip(&*row) {
+                        *slope += factor * by;
+                    }
+                }
             }
         }
-    }
-    q[0] = if anchor[0] > 0.0 { right[0] / anchor[0] } else { 0.0 };
-    for asset in 1..n {
-        let (before, rest) = q.split_at_mut(asset);
-        let row = &slopes[asset * n..asset * n + asset];
-        rest[0] = right[asset] + row.iter().zip(&*before).map(|(&slope, &ratio)| slope * ratio).sum::<f64>();
+        q[0] = if anchor[0] > 0.0 { right[0] / anchor[0] } else { 0.0 };
+        for asset in 1..n {
+            let (before, rest) = q.split_at_mut(asset);
+            let mut sum = right[asset];
+            for (&slope, &ratio) in slopes[asset * n..asset * n + asset].iter().zip(&*before) {
+                sum += slope * ratio;
+            }
+            rest[0] = sum;
+        }
     }
 }
 

@@ -30,7 +30,7 @@ const TRUST: (f64, f64) = (0.02, 8.0);
 const MERIT_ZERO: f64 = 1e-24;
 /// How often a stall is answered by a wider window; with many offers more often, because the interior-point method costs more.
 const RETREATS_MAX: u32 = 1;
-const RETREATS_MAX_MANY: u32 = 6;
+const RETREATS_MAX_MANY: u32 = 3;
 const MANY_OFFERS: usize = 20_000;
 
 /// How the attempt at one width ended.
@@ -47,6 +47,7 @@ pub(super) struct Continuation {
     prices: Vec<f64>,
     /// Prices at the narrowest width solved so far, and that width.
     solved: (Vec<f64>, f64),
+    any_solved: bool,
     width: f64,
     trial: Demand,
     trial_prices: Vec<f64>,
@@ -61,6 +62,7 @@ impl Continuation {
         let n = prices.len();
         Self {
             solved: (prices.clone(), width),
+            any_solved: false,
             width,
             trial: Demand::new(n),
             trial_prices: vec![1.0; n],
@@ -76,6 +78,11 @@ impl Continuation {
         &self.solved.0
     }
 
+    /// Whether any width was solved.
+    pub(super) fn has_solved(&self) -> bool {
+        self.any_solved
+    }
+
     pub(super) fn solved_width(&self) -> f64 {
         self.solved.1
     }
@@ -89,12 +96,12 @@ impl Continuation {
         let mu = task.accuracy.mu;
         let retreats_max = if task.block.offer_count() > MANY_OFFERS { RETREATS_MAX_MANY } else { RETREATS_MAX };
         let mut retreats = 0;
-        let mut any_solved = false;
         loop {
-            match self.level(task) {
+            let w = self.width; let l = self.level(task); if std::env::var_os("TRACE").is_some() { eprintln!("width {w:.3e} {l:?} q {} excess {:.2e}", task.queries, task.answer.worst_excess()); }
+            match l {
                 Level::Cleared | Level::Spent => return,
                 Level::Solved(step) => {
-                    any_solved = true;
+                    self.any_solved = true;
                     self.solved.0.copy_from_slice(&self.prices);
                     self.solved.1 = self.width;
                     let (least, most) = NARROWING;
@@ -110,8 +117,8 @@ impl Continuation {
                 Level::Stalled => {
                     retreats += 1;
                     self.prices.copy_from_slice(&self.solved.0);
-                    self.width = if any_solved { (self.width.max(mu / 8.0) * self.solved.1).sqrt() } else { self.width * 8.0 };
-                    self.solved.1 = self.solved.1.max(self.width * f64::from(u8::from(!any_solved)));
+                    self.width = if self.any_solved { (self.width.max(mu / 8.0) * self.solved.1).sqrt() } else { self.width * 8.0 };
+                    self.solved.1 = self.solved.1.max(self.width * f64::from(u8::from(!self.any_solved)));
                 }
             }
         }

@@ -66,7 +66,7 @@ impl BlockSolver for Portfolio {
             if prices.is_empty() {
                 prices = if width == WIDTH_FLAT { vec![1.0; task.block.asset_count()] } else { start::from_medians(task.block) };
             }
-            let found = newton_then_interior(task, prices, width);
+            let found = newton_then_interior(task, prices, width, width == WIDTH_FLAT);
             let found = match best.take() {
                 Some(best) => best.or_better(found),
                 None => found,
@@ -82,18 +82,21 @@ impl BlockSolver for Portfolio {
     }
 }
 
-fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64) -> Found {
+fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, is_last: bool) -> Found {
     let mut newton = Continuation::new(prices, width);
     newton.run(task);
     let mut best = newton.best(task);
-    let mu = task.accuracy.mu;
     // Offers within a few windows of where Newton stalled are the ones whose answer is open; more, if that proves too few.
-    for widening in [8.0, 64.0, f64::INFINITY] {
+    if !newton.has_solved() && !is_last {
+        // Elsewhere may be better.
+        return best;
+    }
+    for widening in [3.0, 24.0, f64::INFINITY] {
         if best.outcome < Outcome::Approximate || task.is_spent() {
             break;
         }
         let width = newton.solved_width();
-        let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * (width + mu), 0.1 * width);
+        let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * width, 0.1 * width);
         let found = interior.run(task);
         best = best.or_better(found);
         if interior.holds_all_offers() {

@@ -4,9 +4,10 @@
 //! least squares over all books is a Laplacian system; a few rounds of reweighting by the residuals (Huber 1964) keep books that no
 //! price can please from spoiling it. No price goes in, so the start is the same whatever units assets are counted in.
 
+use super::markov;
 use crate::block::Block;
 
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 4;
 /// Residuals below this count as equal: limits this near each other do not contradict.
 const RESIDUAL_FLOOR: f64 = 1e-3;
 /// Ties an asset that nothing else ties to log price zero, relative to the mean weight.
@@ -30,24 +31,23 @@ pub(super) fn from_medians(block: &Block<'_>) -> Vec<f64> {
         }
     }
     let mut logs = vec![0.0; n];
-    let (mut matrix, mut right) = (vec![0.0; n * n], vec![0.0; n]);
+    let (mut matrix, mut anchor, mut right) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
     for round in 0..ROUNDS {
         matrix.fill(0.0);
+        let mut total = 0.0;
         right.fill(0.0);
         for tie in &ties {
             let residual = (logs[tie.sell] - logs[tie.buy] - tie.log_ratio).abs();
             let weight = if round == 0 { tie.weight } else { tie.weight / residual.max(RESIDUAL_FLOOR) };
-            let (a, b) = (tie.sell.min(tie.buy), tie.sell.max(tie.buy));
-            matrix[a * n + a] += weight;
-            matrix[b * n + b] += weight;
-            matrix[b * n + a] -= weight;
+            matrix[tie.sell * n + tie.buy] += weight;
+            matrix[tie.buy * n + tie.sell] += weight;
+            total += 2.0 * weight;
             right[tie.sell] += weight * tie.log_ratio;
             right[tie.buy] -= weight * tie.log_ratio;
         }
-        let ridge = RIDGE * (0..n).map(|asset| matrix[asset * n + asset]).sum::<f64>() / n as f64;
-        (0..n).for_each(|asset| matrix[asset * n + asset] += ridge.max(f64::MIN_POSITIVE));
-        cholesky_solve(&mut matrix, &mut right);
-        logs.copy_from_slice(&right);
+        anchor.fill((RIDGE * total / n as f64).max(f64::MIN_POSITIVE));
+        // A Laplacian is the matrix of a market in which every slope goes both ways.
+        markov::solve(&mut matrix, &mut anchor, &mut right, &mut logs);
     }
     logs.iter().map(|log| log.clamp(-LOG_PRICE_MAX, LOG_PRICE_MAX).exp()).collect()
 }
@@ -71,45 +71,4 @@ fn tie(block: &Block<'_>, book: &crate::demand::Book) -> Option<Tie> {
         log_ratio: limit.ln(),
         weight: (count as f64).sqrt(),
     })
-}
-
-/// Solves a symmetric positive definite system given by its lower triangle, in place. A pivot that rounding made useless is skipped.
-fn cholesky_solve(matrix: &mut [f64], right: &mut [f64]) {
-    let n = right.len();
-    for row in 0..n {
-        let (above, this) = matrix.split_at_mut(row * n);
-        for column in 0..row {
-            let other = &above[column * n..column * n + column + 1];
-            let dot: f64 = this[..column].iter().zip(other).map(|(&a, &b)| a * b).sum();
-            this[column] = (this[column] - dot) * other[column];
-        }
-        let dot: f64 = this[..row].iter().map(|&a| a * a).sum();
-        let pivot = this[row] - dot;
-        // The diagonal keeps the inverse of the root.
-        this[row] = if pivot > 1e-14 * this[row] { 1.0 / pivot.sqrt() } else { 0.0 };
-        let dot: f64 = this[..row].iter().zip(&*right).map(|(&a, &b)| a * b).sum();
-        right[row] = (right[row] - dot) * this[row];
-    }
-    for row in (0..n).rev() {
-        right[row] *= matrix[row * n + row];
-        let value = right[row];
-        for (place, &factor) in right[..row].iter_mut().zip(&matrix[row * n..row * n + row]) {
-            *place -= factor * value;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cholesky_solves() {
-        let mut matrix = vec![4.0, 0.0, 0.0, 2.0, 5.0, 0.0, -1.0, 1.0, 6.0];
-        let mut right = vec![4.0 + 4.0 - 3.0, 2.0 + 10.0 + 3.0, -1.0 + 2.0 + 18.0];
-        cholesky_solve(&mut matrix, &mut right);
-        for (value, expected) in right.iter().zip([1.0, 2.0, 3.0]) {
-            assert!((value - expected).abs() < 1e-14, "{right:?}");
-        }
-    }
 }
