@@ -116,9 +116,13 @@ fn mark(outcome: Outcome) -> &'static str {
 }
 
 fn scale() -> anyhow::Result<()> {
-    println!("\nCost against assets and offers at (15,10), cold\nassets   offers  median ms  least ms  queries  newton alone  tatonnement ms / queries");
+    println!(
+        "\nCost against assets and offers at (15,10), cold\nassets   offers  median ms  least ms  queries  newton alone  tatonnement ms / queries"
+    );
     let sizes = [10, 20, 50, 100, 200].map(|assets| (assets, 500_000));
-    for (asset_count, offer_count) in sizes.into_iter().chain([100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000].map(|offers| (50, offers))) {
+    for (asset_count, offer_count) in
+        sizes.into_iter().chain([100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000].map(|offers| (50, offers)))
+    {
         let batch = made_batch(asset_count, offer_count, Shape::Cycles, 0);
         let index = index_of(asset_count, &batch.offers)?;
         let problem = Problem::cold(&index, Accuracy::bits(15, 10));
@@ -149,7 +153,8 @@ fn real() -> anyhow::Result<()> {
         println!("\nReal days: skipped, no coingecko folder in $WALRAS_DATA or ../shared/data");
         return Ok(());
     };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|ending| ending == "csv"));
     files.sort();
     let texts: Vec<String> = files.iter().map(std::fs::read_to_string).collect::<Result<_, _>>()?;
@@ -164,7 +169,7 @@ fn real() -> anyhow::Result<()> {
                 let start = days.prices(day.saturating_sub(1));
                 let mut problem = Problem::cold(&index, Accuracy::bits(eps_bits, mu_bits));
                 problem.start = warm.then_some(&start[..]);
-                let (solution, least, _) = timed(&Portfolio, &problem, 3); if std::env::var_os("SLOW").is_some() && least > 4.5 { println!("day {day} {least}"); }
+                let (solution, least, _) = timed(&Portfolio, &problem, 3);
                 times.push(least);
                 queries.push(solution.queries);
                 cleared += usize::from(solution.outcome == Outcome::Cleared);
@@ -212,7 +217,9 @@ fn warm() -> anyhow::Result<()> {
 }
 
 fn structure() -> anyhow::Result<()> {
-    println!("\nTen numeraires and stocks that trade with one of them each, 200 offers per stock, at (15,10)\nassets  offers  blocks  ms");
+    println!(
+        "\nTen numeraires and stocks that trade with one of them each, 200 offers per stock, at (15,10)\nassets  offers  blocks  ms"
+    );
     for stock_count in [100, 1_000, 5_000] {
         let mut offers = made_batch(10, 10_000, Shape::Cycles, 0).offers;
         for stock in 0..stock_count {
@@ -222,14 +229,17 @@ fn structure() -> anyhow::Result<()> {
         }
         let index = index_of(10 + stock_count, &offers)?;
         let budget = Budget::queries(10_000_000);
-        let (solution, _, median) = timed(&Portfolio, &Problem { budget, ..Problem::cold(&index, Accuracy::bits(15, 10)) }, REPETITIONS);
+        let (solution, _, median) =
+            timed(&Portfolio, &Problem { budget, ..Problem::cold(&index, Accuracy::bits(15, 10)) }, REPETITIONS);
         println!("{:6} {:7} {:7} {median:6.2}{}", 10 + stock_count, offers.len(), solution.blocks, mark(solution.outcome));
     }
     Ok(())
 }
 
 fn figure6(seeds: u64) -> anyhow::Result<()> {
-    println!("\nSPEEDEX 2021, Figure 6, {seeds} seeds per cell, cold: failures, milliseconds median / max, solved within bounds only");
+    println!(
+        "\nSPEEDEX 2021, Figure 6, {seeds} seeds per cell, cold: failures, milliseconds median / max, solved within bounds only"
+    );
     println!("assets offers variant        {}", ACCURACIES.map(|(e, m)| format!("{:>26}", format!("({e},{m})"))).concat());
     let mut failures = 0;
     let mut slowest = 0.0f64;

@@ -7,6 +7,9 @@ use crate::pool::PoolSide;
 /// Books searched abreast, level by level, so that their cache misses overlap.
 const ABREAST: usize = 16;
 
+/// Enough to place one price within 2^-20 of the range looked at.
+const SETTLE_HALVINGS: usize = 20;
+
 /// A part of a market, with its own numbering of assets.
 #[derive(Clone, Debug)]
 pub(crate) struct Block<'i> {
@@ -56,6 +59,38 @@ impl Block<'_> {
     /// Limits in the block's books.
     pub(crate) fn offer_count(&self) -> usize {
         self.books.iter().map(|book| book.offer_count as usize).sum()
+    }
+
+    /// Moves the price of one asset, others as they are, to where its supply and demand agree; at most by a factor `e^reach`.
+    pub(crate) fn settle_asset(&self, asset: usize, prices: &mut [f64], window: Window, reach: f64) {
+        let touches = |book: &&Book| book.sell as usize == asset || book.buy as usize == asset;
+        let books: Vec<&Book> = self.books.iter().filter(touches).collect();
+        let pools: Vec<&PoolSide> =
+            self.pools.iter().filter(|side| side.sell as usize == asset || side.buy as usize == asset).collect();
+        let (mut low, mut high) = (prices[asset] / reach.exp(), prices[asset] * reach.exp());
+        for _ in 0..SETTLE_HALVINGS {
+            let price = low.sqrt() * high.sqrt();
+            prices[asset] = price;
+            let mut excess = 0.0;
+            for book in &books {
+                let (p_sell, p_buy) = (prices[book.sell as usize], prices[book.buy as usize]);
+                let value = self.value_sold(book, p_sell, p_buy, window);
+                excess += if book.buy as usize == asset { value } else { -value };
+            }
+            for side in &pools {
+                let (p_sell, p_buy) = (prices[side.sell as usize], prices[side.buy as usize]);
+                let value = p_sell * self.index.pools[side.pool as usize].supply(side.side, p_sell / p_buy).amount;
+                excess += if side.buy as usize == asset { value } else { -value };
+            }
+            if excess > 0.0 { low = price } else { high = price }
+        }
+    }
+
+    fn value_sold(&self, book: &Book, p_sell: f64, p_buy: f64, window: Window) -> f64 {
+        let rate = (p_sell / p_buy).min(f64::MAX);
+        let [full, some] = [window.low(), window.high()].map(|end| self.index.sums_at(book, self.index.rank(book, rate * end)));
+        let per_span = 1.0 / (window.high() - window.low());
+        p_sell * (full[0] + (some[0] - full[0]) * window.high() * per_span) - p_buy * (some[1] - full[1]) * per_span
     }
 
     /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.

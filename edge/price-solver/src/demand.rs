@@ -290,8 +290,7 @@ impl DemandIndex {
             *at = *at << FANOUT_BITS | C::count(&self.nodes[search.base.wrapping_add(*at)], key);
         }
         let is_root = search.level == book.depth;
-        let nodes =
-            if is_root { 1 } else { (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * search.level)) };
+        let nodes = if is_root { 1 } else { (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * search.level)) };
         search.base = search.base.wrapping_add(nodes);
         search.level -= 1;
     }

@@ -37,7 +37,8 @@ impl RealDays {
     /// The last `day_count` days of these histories.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>, day_count: usize) -> Result<Self, HistoryError> {
         let histories: Vec<Vec<(i64, f64, f64)>> = texts.into_iter().map(parse_history).collect::<Result<_, _>>()?;
-        let last_day = histories.iter().filter_map(|history| history.last()).map(|&(day, ..)| day).min().ok_or(HistoryError::Empty)?;
+        let last_day =
+            histories.iter().filter_map(|history| history.last()).map(|&(day, ..)| day).min().ok_or(HistoryError::Empty)?;
         let first_day = last_day + 1 - day_count as i64;
         let days = (first_day..=last_day).map(|day| histories.iter().map(|history| on_day(history, day)).collect()).collect();
         Ok(Self { days })
@@ -67,7 +68,15 @@ impl RealDays {
     pub fn offers(&self, day: usize, offer_count: usize, seed: u64) -> Vec<Offer> {
         let assets = &self.days[day];
         let mut random = Random::new(seed ^ (day as u64) << 32);
-        let running: Vec<f64> = assets.iter().scan(0.0, |sum, &(_, volume)| Some({ *sum += volume; *sum })).collect();
+        let running: Vec<f64> = assets
+            .iter()
+            .scan(0.0, |sum, &(_, volume)| {
+                Some({
+                    *sum += volume;
+                    *sum
+                })
+            })
+            .collect();
         if assets.iter().filter(|&&(_, volume)| volume > 0.0).count() < 2 {
             return Vec::new();
         }
@@ -136,7 +145,8 @@ mod tests {
 
     #[test]
     fn days_before_listing_and_missing_days() {
-        let old = "snapped_at,price,market_cap,total_volume\n2021-02-27 00:00:00 UTC,5.5,,100\n2021-03-01 00:00:00 UTC,6.5,1.0,200\n";
+        let old =
+            "snapped_at,price,market_cap,total_volume\n2021-02-27 00:00:00 UTC,5.5,,100\n2021-03-01 00:00:00 UTC,6.5,1.0,200\n";
         let new = "h\n2021-02-28 00:00:00 UTC,2,0,3\n2021-03-01 00:00:00 UTC,0,0,3\n2021-03-02 00:00:00 UTC,4,0,5\n";
         let days = RealDays::parse([old, new], 4).unwrap();
         // They end at 2021-03-01, the earlier of the two last days; the zero price repeats the day before.

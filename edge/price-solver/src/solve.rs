@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::block::{Demand, Block};
+use crate::block::{Block, Demand};
 use crate::bounds;
 use crate::demand::{DemandIndex, Window};
 use crate::structure::Structure;

@@ -64,8 +64,12 @@ impl<'i> Structure<'i> {
         let mut edges: Vec<(u32, u32)> = index.books.iter().map(|book| (book.sell, book.buy)).collect();
         edges.extend(index.pool_sides.iter().map(|side| (side.sell, side.buy)));
         let (part_of, part_count) = parts(n, &Adjacency::new(n, &edges, false));
-        let inside: Vec<u32> =
-            (0..edges.len() as u32).filter(|&edge| { let (a, b) = edges[edge as usize]; part_of[a as usize] == part_of[b as usize] }).collect();
+        let inside: Vec<u32> = (0..edges.len() as u32)
+            .filter(|&edge| {
+                let (a, b) = edges[edge as usize];
+                part_of[a as usize] == part_of[b as usize]
+            })
+            .collect();
         let inner: Vec<(u32, u32)> = inside.iter().map(|&edge| edges[edge as usize]).collect();
         let (block_of, block_count) = glued_blocks(n, &inner);
         let mut blocks: Vec<Block<'i>> =
@@ -95,7 +99,11 @@ impl<'i> Structure<'i> {
     pub(crate) fn whole(index: &'i DemandIndex) -> Self {
         let assets: Vec<u32> = (0..index.asset_count as u32).collect();
         let part_of = vec![0; assets.len()];
-        Self { blocks: vec![Block { index, assets, books: index.books.clone(), pools: index.pool_sides.clone() }], part_of, part_count: 1 }
+        Self {
+            blocks: vec![Block { index, assets, books: index.books.clone(), pools: index.pool_sides.clone() }],
+            part_of,
+            part_count: 1,
+        }
     }
 
     /// Prices of the whole market from those of its blocks, in the blocks' order. An asset of no block has none.
@@ -264,7 +272,11 @@ mod tests {
     }
 
     fn assets_of(index: &DemandIndex) -> Vec<Vec<u32>> {
-        let sorted = |block: &Block<'_>| { let mut assets = block.assets.clone(); assets.sort(); assets };
+        let sorted = |block: &Block<'_>| {
+            let mut assets = block.assets.clone();
+            assets.sort();
+            assets
+        };
         Structure::of(index).blocks.iter().map(sorted).collect()
     }
 

@@ -158,7 +158,14 @@ impl MadeBatch {
             Variant::UnevenVolumes => 1e-3f64.powf(asset as f64 / last),
             _ => 1.0,
         };
-        (0..self.model.asset_count).scan(0.0, |sum, asset| Some({ *sum += weight(asset); *sum })).collect()
+        (0..self.model.asset_count)
+            .scan(0.0, |sum, asset| {
+                Some({
+                    *sum += weight(asset);
+                    *sum
+                })
+            })
+            .collect()
     }
 
     fn push_cycle(&mut self, weights: &[f64]) {

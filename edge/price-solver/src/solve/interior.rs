@@ -23,6 +23,18 @@ const ITERATIONS_MAX: u32 = 120;
 const TO_BOUND: f64 = 0.995;
 /// Farthest an asset may move in one step, in log price.
 const LOG_STEP_MAX: f64 = 4.0;
+/// A reach that leaves out no offer that matters.
+const REACH_MAX: f64 = 600.0;
+/// After so many steps in a row shorter than this share, the offers beyond reach are to blame.
+const CRAWLS_MAX: u32 = 5;
+const CRAWL: f64 = 0.05;
+/// Offers are taken for decided, if there are more than this, after steps of at least this share, when farther away than so many last steps and so many gaps.
+const SETTLE_OFFERS: usize = 8_000;
+const SETTLE_ALPHA: f64 = 0.5;
+const SETTLE_STEPS: f64 = 12.0;
+const SETTLE_GAPS: f64 = 40.0;
+/// Ties every asset to its price by this share of its slope: keeps apart what does not trade at the moment.
+const ANCHOR: f64 = 1e-12;
 const TAU_MIN: f64 = 1e-18;
 /// Below this `tau`, relative to `mu`, prices are tried against the stopping rule.
 const TRY_BELOW: f64 = 0.05;
@@ -52,6 +64,8 @@ struct Near {
     surplus: Vec<f64>,
     give: Vec<f64>,
     lack: Vec<f64>,
+    per_y: Vec<f64>,
+    per_rest: Vec<f64>,
 }
 
 pub(super) struct Interior<'a, 'i> {
@@ -73,8 +87,19 @@ impl<'a, 'i> Interior<'a, 'i> {
         let n = prices.len();
         let x = prices.iter().map(|price| price.ln()).collect();
         let (near, books) = (Near::default(), Vec::with_capacity(block.books.len()));
-        let mut this = Self { block, accuracy, near, books, x, dx: vec![0.0; n], anchor: vec![0.0; n], right: vec![0.0; n], tau, priced_offer_count: 0 };
-        let factor = reach.min(600.0).exp();
+        let mut this = Self {
+            block,
+            accuracy,
+            near,
+            books,
+            x,
+            dx: vec![0.0; n],
+            anchor: vec![0.0; n],
+            right: vec![0.0; n],
+            tau,
+            priced_offer_count: 0,
+        };
+        let factor = reach.min(REACH_MAX).exp();
         for book in &block.books {
             let (sell, buy) = (book.sell as usize, book.buy as usize);
             let rate = prices[sell] / prices[buy];
@@ -101,10 +126,13 @@ impl<'a, 'i> Interior<'a, 'i> {
         self.near.y.len() == self.priced_offer_count
     }
 
-    /// Follows the path until the prices clear the market, or as far as it leads.
-    pub(super) fn run(&mut self, task: &mut Task<'_, '_>) -> Found {
+    /// Follows the path until the prices clear the market, or as far as it leads. With `may_settle`, offers that prices move away from are
+    /// taken for decided on the way: faster, and wrong in rare cases, which then do not clear.
+    pub(super) fn run(&mut self, task: &mut Task<'_, '_>, may_settle: bool) -> Found {
         let mu = self.accuracy.mu;
         let mut best: Option<Found> = None;
+        let mut crawls = 0;
+        let mut settled_at = f64::INFINITY;
         for _ in 0..ITERATIONS_MAX {
             if task.is_spent() {
                 break;
@@ -112,8 +140,9 @@ impl<'a, 'i> Interior<'a, 'i> {
             task.queries += 1;
             self.linearise(&mut task.answer);
             self.solve(&mut task.answer);
-            let (alpha, gap) = self.advance(); if std::env::var_os("TRACE").is_some() { eprintln!(" ip near {} tau {:.2e} gap {gap:.2e} alpha {alpha:.3} step {:.2e}", self.near.y.len(), self.tau, self.dx.iter().fold(0.0f64, |a, b| a.max(b.abs()))); }
-            if !gap.is_finite() {
+            let (alpha, gap) = self.advance();
+            crawls = if alpha < CRAWL { crawls + 1 } else { 0 };
+            if !gap.is_finite() || crawls == CRAWLS_MAX {
                 break;
             }
             if gap < TRY_BELOW * mu {
@@ -128,8 +157,33 @@ impl<'a, 'i> Interior<'a, 'i> {
                 }
             }
             self.tau = (gap * centering(alpha)).max(TAU_MIN);
+            if may_settle && self.near.y.len() > SETTLE_OFFERS && alpha > SETTLE_ALPHA && gap < 0.25 * settled_at {
+                settled_at = gap;
+                self.settle_far(gap);
+            }
         }
         best.unwrap_or_else(|| task.judge(&self.prices()))
+    }
+
+    /// Takes the offers for decided whose limit is farther from the ramp than the last step and the path's width can reach.
+    fn settle_far(&mut self, gap: f64) {
+        let (mut kept, mu) = (0, self.accuracy.mu);
+        for book in &mut self.books {
+            let log_rate = self.x[book.sell] - self.x[book.buy];
+            let far = SETTLE_STEPS * (self.dx[book.sell] - self.dx[book.buy]).abs() + SETTLE_GAPS * gap;
+            let first = kept;
+            for at in book.first..book.end {
+                let surplus = log_rate - self.near.log_limit[at];
+                if surplus > mu + far {
+                    book.full += self.near.amount[at];
+                } else if surplus > -far {
+                    self.near.keep(at, kept);
+                    kept += 1;
+                }
+            }
+            (book.first, book.end) = (first, kept);
+        }
+        self.near.truncate(kept);
     }
 
     fn prices(&self) -> Vec<f64> {
@@ -202,9 +256,23 @@ impl<'a, 'i> Interior<'a, 'i> {
     }
 }
 
-const ANCHOR: f64 = 1e-12;
-
 impl Near {
+    fn arrays(&mut self) -> [&mut Vec<f64>; 11] {
+        let Self { log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest } = self;
+        [log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest]
+    }
+
+    /// Moves an offer to an earlier place.
+    fn keep(&mut self, at: usize, to: usize) {
+        for array in [&mut self.log_limit, &mut self.amount, &mut self.y, &mut self.rest, &mut self.above, &mut self.below] {
+            array[to] = array[at];
+        }
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.arrays().into_iter().for_each(|array| array.truncate(count));
+    }
+
     fn push(&mut self, log_limit: f64, amount: f64, log_rate: f64, mu: f64, tau: f64) {
         let (y, rest) = central(log_rate - log_limit, mu, tau);
         self.log_limit.push(log_limit);
@@ -216,6 +284,8 @@ impl Near {
         self.surplus.push(0.0);
         self.give.push(0.0);
         self.lack.push(0.0);
+        self.per_y.push(0.0);
+        self.per_rest.push(0.0);
     }
 }
 
@@ -233,9 +303,11 @@ impl node::Search for Respond<'_> {
         let count = near.y.len();
         let (y, rest, above, below) = (&near.y[..count], &near.rest[..count], &near.above[..count], &near.below[..count]);
         let (surplus, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
+        let (out_y, out_rest) = (&mut near.per_y[..count], &mut near.per_rest[..count]);
         // ln(1 - z) by its series; beyond, mu is so wide that the ramp may as well be linear in the logarithm, which `judge` then mends.
         for at in 0..count {
             let (per_y, per_rest) = (1.0 / y[at], 1.0 / rest[at]);
+            (out_y[at], out_rest[at]) = (per_y, per_rest);
             let z = mu * y[at];
             let log = -z * (1.0 + z * (0.5 + z * (1.0 / 3.0 + z * (0.25 + z * (0.2 + z * (1.0 / 6.0))))));
             let slope = 1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z))));
@@ -266,14 +338,15 @@ impl node::Search for Advance<'_> {
         let (y, rest, above, below) =
             (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
         let (log_step, give, lack) = (&near.surplus[..count], &near.give[..count], &mut near.lack[..count]);
+        let (per_y, per_rest) = (&near.per_y[..count], &near.per_rest[..count]);
         let mut worst = [TO_BOUND / *alpha_out; LANES];
         let whole = count - count % LANES;
         let mut look = |at: usize, lane: usize| {
             let dy = (log_step[at] + lack[at]) * give[at];
             lack[at] = dy;
-            let (by_rest, by_y) = (dy / rest[at], dy / y[at]);
-            let above_falls = 1.0 - tau / (above[at] * rest[at]) - by_rest;
-            let below_falls = 1.0 - tau / (below[at] * y[at]) + by_y;
+            let (by_rest, by_y) = (dy * per_rest[at], dy * per_y[at]);
+            let above_falls = 1.0 - tau * per_rest[at] / above[at] - by_rest;
+            let below_falls = 1.0 - tau * per_y[at] / below[at] + by_y;
             for fall in [by_rest, -by_y, above_falls, below_falls] {
                 worst[lane] = if fall > worst[lane] { fall } else { worst[lane] };
             }
@@ -288,8 +361,8 @@ impl node::Search for Advance<'_> {
         let mut sums = [0.0; LANES];
         let mut step = |at: usize, lane: usize| {
             let dy = lack[at];
-            above[at] += alpha * ((tau + above[at] * dy) / rest[at] - above[at]);
-            below[at] += alpha * ((tau - below[at] * dy) / y[at] - below[at]);
+            above[at] += alpha * ((tau + above[at] * dy) * per_rest[at] - above[at]);
+            below[at] += alpha * ((tau - below[at] * dy) * per_y[at] - below[at]);
             y[at] += alpha * dy;
             rest[at] -= alpha * dy;
             sums[lane] += above[at] * rest[at] + below[at] * y[at];

@@ -26,6 +26,13 @@ const ITERATIONS_MAX_LAST: usize = 12;
 /// An asset's price moves by at most this in a step, in log price: so many widths, and within these bounds.
 const TRUST_WIDTHS: f64 = 4.0;
 const TRUST: (f64, f64) = (0.02, 8.0);
+/// An asset is lonely when its imbalance exceeds this share of its volume; so many at least are settled one by one.
+const LONELY: f64 = 0.1;
+const LONELY_MAX: usize = 8;
+/// How far an asset may be settled away, in log price.
+const SETTLE_REACH: f64 = 1.0;
+/// The share of a step that was mended afterwards: all but whole, so that the width is not called solved by it.
+const ALMOST_ALL: f64 = 0.99;
 /// A squared imbalance that is rounding alone.
 const MERIT_ZERO: f64 = 1e-24;
 /// How often a stall is answered by a wider window; with many offers more often, because the interior-point method costs more.
@@ -97,8 +104,7 @@ impl Continuation {
         let retreats_max = if task.block.offer_count() > MANY_OFFERS { RETREATS_MAX_MANY } else { RETREATS_MAX };
         let mut retreats = 0;
         loop {
-            let w = self.width; let l = self.level(task); if std::env::var_os("TRACE").is_some() { eprintln!("width {w:.3e} {l:?} q {} excess {:.2e}", task.queries, task.answer.worst_excess()); }
-            match l {
+            match self.level(task) {
                 Level::Cleared | Level::Spent => return,
                 Level::Solved(step) => {
                     self.any_solved = true;
@@ -177,11 +183,39 @@ impl Continuation {
                 std::mem::swap(&mut task.answer, &mut self.trial);
                 return Some(share);
             }
+            if share == 1.0
+                && self.settle_lonely(task, window)
+                && self::merit(&self.trial, &task.answer) <= merit * (1.0 - FALL_MIN)
+            {
+                std::mem::swap(&mut self.prices, &mut self.trial_prices);
+                std::mem::swap(&mut task.answer, &mut self.trial);
+                return Some(ALMOST_ALL);
+            }
             share *= SHORTER;
             if share < SHARE_MIN || task.is_spent() {
                 return None;
             }
         }
+    }
+
+    /// Settles the few assets that the step left far out of balance one by one: nonlinear elimination. Their answer is nearly a step
+    /// even where the rest of the market is smooth, and would keep the rest from going on. Says whether there were any.
+    fn settle_lonely(&mut self, task: &mut Task<'_, '_>, window: Window) -> bool {
+        let imbalance = |asset: usize, demand: &Demand| {
+            let (sold, bought) = (demand.sold[asset], demand.bought[asset]);
+            (bought - sold).abs() / (bought + sold).max(f64::MIN_POSITIVE)
+        };
+        let lonely: Vec<usize> = (0..self.prices.len()).filter(|&asset| imbalance(asset, &self.trial) > LONELY).collect();
+        if lonely.is_empty() || lonely.len() > LONELY_MAX.max(self.prices.len() / 8) {
+            return false;
+        }
+        for asset in lonely {
+            task.block.settle_asset(asset, &mut self.trial_prices, window, SETTLE_REACH);
+            task.queries += 1;
+        }
+        task.queries += 1;
+        task.block.query(&self.trial_prices, window, &mut self.trial);
+        true
     }
 }
 

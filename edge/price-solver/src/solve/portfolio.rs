@@ -97,9 +97,11 @@ fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, i
         }
         let width = newton.solved_width();
         let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * width, 0.1 * width);
-        let found = interior.run(task);
-        best = best.or_better(found);
-        if interior.holds_all_offers() {
+        let holds_all_offers = interior.holds_all_offers();
+        best = best.or_better(interior.run(task, true));
+        if holds_all_offers && best.outcome == Outcome::Approximate {
+            let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), f64::INFINITY, 0.1 * width);
+            best = best.or_better(interior.run(task, false));
             break;
         }
     }

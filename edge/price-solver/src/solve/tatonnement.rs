@@ -33,7 +33,8 @@ impl Default for Tatonnement {
     /// Six instances: three least steps 2^11 apart, with and without volumes.
     fn default() -> Self {
         let steps = [-28.0f64, -17.0, -6.0].map(f64::exp2);
-        let instances = [true, false].into_iter().flat_map(|by_volume| steps.map(|step_min| Instance { step_min, by_volume })).collect();
+        let instances =
+            [true, false].into_iter().flat_map(|by_volume| steps.map(|step_min| Instance { step_min, by_volume })).collect();
         Self { instances }
     }
 }
@@ -103,7 +104,16 @@ impl Walk {
     fn new(instance: Instance, start: &[f64]) -> Self {
         let n = start.len();
         let (prices, trial) = (start.to_vec(), start.to_vec());
-        Self { instance, step: STEP_START, rounds: 0, prices, excess: vec![0.0; n], heuristic: f64::INFINITY, factors: vec![1.0; n], trial }
+        Self {
+            instance,
+            step: STEP_START,
+            rounds: 0,
+            prices,
+            excess: vec![0.0; n],
+            heuristic: f64::INFINITY,
+            factors: vec![1.0; n],
+            trial,
+        }
     }
 
     /// Some rounds. True when the prices deserve to be judged.
@@ -115,7 +125,8 @@ impl Walk {
             }
             task.query(&self.trial, window);
             let total = task.answer.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-            let heuristic: f64 = task.answer.bought.iter().zip(&task.answer.sold).map(|(&bought, &sold)| ((bought - sold) / total).powi(2)).sum();
+            let heuristic: f64 =
+                task.answer.bought.iter().zip(&task.answer.sold).map(|(&bought, &sold)| ((bought - sold) / total).powi(2)).sum();
             self.rounds += 1;
             if heuristic <= TOLERANCE * self.heuristic || self.step <= self.instance.step_min {
                 std::mem::swap(&mut self.prices, &mut self.trial);

@@ -37,7 +37,11 @@ fn root(task: &mut Task<'_, '_>, start: f64, largest: bool) -> f64 {
         task.query(&prices(ratio), window);
         let balance = task.answer.sold[0] - task.answer.bought[0];
         let too_low = if largest { balance <= 0.0 } else { balance < 0.0 };
-        if too_low { low = ratio } else { high = ratio }
+        if too_low {
+            low = ratio
+        } else {
+            high = ratio
+        }
         if low.to_bits() + 1 >= high.to_bits() || task.is_spent() {
             break;
         }
