@@ -1,0 +1,179 @@
+//! A block: a part of a market whose prices are found on their own, and the demand query on it.
+
+use crate::demand::{Book, DemandIndex, Search, Window};
+use crate::node::{self, Counting};
+use crate::pool::PoolSide;
+
+/// Books searched abreast, level by level, so that their cache misses overlap.
+const ABREAST: usize = 16;
+
+/// Enough to place one price within 2^-20 of the range looked at.
+const SETTLE_HALVINGS: usize = 20;
+
+/// A part of a market, with its own numbering of assets.
+#[derive(Clone, Debug)]
+pub(crate) struct Block<'i> {
+    pub(crate) index: &'i DemandIndex,
+    /// The market's numbers of the block's assets.
+    pub(crate) assets: Vec<u32>,
+    /// Books between the block's assets, under the block's numbers.
+    pub(crate) books: Vec<Book>,
+    pub(crate) pools: Vec<PoolSide>,
+}
+
+/// What a market answers to prices. All in value: amounts times prices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Demand {
+    /// Value of each asset sold.
+    pub sold: Vec<f64>,
+    /// Value of each asset bought, before commission.
+    pub bought: Vec<f64>,
+    /// The Jacobian's off-diagonals, row by row, all non-negative: the derivative of the row's excess demand by the log price of the
+    /// column. The diagonal is minus the sum of its column; its places here are zero.
+    pub slopes: Vec<f64>,
+}
+
+impl Demand {
+    /// Room for that many assets.
+    pub fn new(asset_count: usize) -> Self {
+        Self { sold: vec![0.0; asset_count], bought: vec![0.0; asset_count], slopes: vec![0.0; asset_count * asset_count] }
+    }
+
+    /// Whether demand, less commission, exceeds supply nowhere: the papers' rule for stopping.
+    pub fn clears(&self, eps: f64) -> bool {
+        self.sold.iter().zip(&self.bought).all(|(&sold, &bought)| (1.0 - eps) * bought <= sold)
+    }
+
+    /// The largest share by which an asset's demand exceeds its supply: `1 - sold / bought`, or zero.
+    pub fn worst_excess(&self) -> f64 {
+        let excess = |(&sold, &bought): (&f64, &f64)| if bought > sold { 1.0 - sold / bought } else { 0.0 };
+        self.sold.iter().zip(&self.bought).map(excess).fold(0.0, f64::max)
+    }
+}
+
+impl Block<'_> {
+    pub(crate) fn asset_count(&self) -> usize {
+        self.assets.len()
+    }
+
+    /// Limits in the block's books.
+    pub(crate) fn offer_count(&self) -> usize {
+        self.books.iter().map(|book| book.offer_count as usize).sum()
+    }
+
+    /// Moves the price of one asset, others as they are, to where its supply and demand agree; at most by a factor `e^reach`.
+    pub(crate) fn settle_asset(&self, asset: usize, prices: &mut [f64], window: Window, reach: f64) {
+        let touches = |book: &&Book| book.sell as usize == asset || book.buy as usize == asset;
+        let books: Vec<&Book> = self.books.iter().filter(touches).collect();
+        let pools: Vec<&PoolSide> =
+            self.pools.iter().filter(|side| side.sell as usize == asset || side.buy as usize == asset).collect();
+        let (mut low, mut high) = (prices[asset] / reach.exp(), prices[asset] * reach.exp());
+        for _ in 0..SETTLE_HALVINGS {
+            let price = low.sqrt() * high.sqrt();
+            prices[asset] = price;
+            let mut excess = 0.0;
+            for book in &books {
+                let (p_sell, p_buy) = (prices[book.sell as usize], prices[book.buy as usize]);
+                let value = self.value_sold(book, p_sell, p_buy, window);
+                excess += if book.buy as usize == asset { value } else { -value };
+            }
+            for side in &pools {
+                let (p_sell, p_buy) = (prices[side.sell as usize], prices[side.buy as usize]);
+                let value = p_sell * self.index.pools[side.pool as usize].supply(side.side, p_sell / p_buy).amount;
+                excess += if side.buy as usize == asset { value } else { -value };
+            }
+            if excess > 0.0 { low = price } else { high = price }
+        }
+    }
+
+    fn value_sold(&self, book: &Book, p_sell: f64, p_buy: f64, window: Window) -> f64 {
+        let rate = (p_sell / p_buy).min(f64::MAX);
+        let [full, some] = [window.low(), window.high()].map(|end| self.index.sums_at(book, self.index.rank(book, rate * end)));
+        let per_span = 1.0 / (window.high() - window.low());
+        p_sell * (full[0] + (some[0] - full[0]) * window.high() * per_span) - p_buy * (some[1] - full[1]) * per_span
+    }
+
+    /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.
+    pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Demand) {
+        node::with_fastest(Query { index: self.index, books: &self.books, pools: &self.pools, prices, window, answer });
+    }
+}
+
+impl DemandIndex {
+    /// Supply, demand and slopes of the whole market at these prices, one per asset, all finite and above zero. Allocates nothing once
+    /// `demand` has room for the assets. The result does not depend on the machine's vector width.
+    ///
+    /// # Panics
+    /// If there are fewer or more prices than assets.
+    pub fn demand(&self, prices: &[f64], window: Window, demand: &mut Demand) {
+        assert_eq!(prices.len(), self.asset_count, "one price per asset");
+        if demand.sold.len() != prices.len() {
+            *demand = Demand::new(prices.len());
+        }
+        let (books, pools) = (&self.books, &self.pool_sides);
+        node::with_fastest(Query { index: self, books, pools, prices, window, answer: demand });
+    }
+}
+
+/// A query on its way to the fastest search.
+struct Query<'a> {
+    index: &'a DemandIndex,
+    books: &'a [Book],
+    pools: &'a [PoolSide],
+    prices: &'a [f64],
+    window: Window,
+    answer: &'a mut Demand,
+}
+
+impl node::Search for Query<'_> {
+    #[inline(always)]
+    fn run<C: Counting>(self) {
+        let Self { index, books, pools, prices, window, answer } = self;
+        let n = prices.len();
+        answer.sold.fill(0.0);
+        answer.bought.fill(0.0);
+        answer.slopes.fill(0.0);
+        let per_span = 1.0 / (window.high() - window.low());
+        let high_per_span = window.high() * per_span;
+        for books in books.chunks(ABREAST) {
+            let mut searches = [Search::default(); ABREAST];
+            let searches = &mut searches[..books.len()];
+            let mut depth = 0;
+            for (search, book) in searches.iter_mut().zip(books) {
+                let rate = (prices[book.sell as usize] / prices[book.buy as usize]).min(f64::MAX);
+                *search = Search::new(book, rate * window.low(), rate * window.high());
+                depth = depth.max(book.depth());
+            }
+            for _ in 0..depth {
+                for (search, book) in searches.iter_mut().zip(books) {
+                    index.descend::<C>(book, search);
+                }
+            }
+            for (search, book) in searches.iter_mut().zip(books) {
+                index.finish::<C>(book, search);
+            }
+            for (search, book) in searches.iter().zip(books) {
+                let (sell, buy) = (book.sell as usize, book.buy as usize);
+                let (p_sell, p_buy) = (prices[sell], prices[buy]);
+                let full = index.sums_at(book, search.at[0]);
+                let some = index.sums_at(book, search.at[1]);
+                let by_sell = p_sell * (full[0] + (some[0] - full[0]) * high_per_span);
+                let by_buy = p_buy * (some[1] - full[1]) * per_span;
+                let value = (by_sell - by_buy).max(0.0);
+                answer.sold[sell] += value;
+                answer.bought[buy] += value;
+                answer.slopes[sell.wrapping_mul(n).wrapping_add(buy)] += by_buy;
+                answer.slopes[buy.wrapping_mul(n).wrapping_add(sell)] += by_sell;
+            }
+        }
+        for side in pools {
+            let (sell, buy) = (side.sell as usize, side.buy as usize);
+            let supply = index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
+            let (value, by_buy) = (prices[sell] * supply.amount, prices[sell] * supply.slope);
+            answer.sold[sell] += value;
+            answer.bought[buy] += value;
+            answer.slopes[sell * n + buy] += by_buy;
+            answer.slopes[buy * n + sell] += value + by_buy;
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The demand index: all offers of a batch, laid out so that supply, demand and their slopes at any prices cost two searches per book.
+//!
+//! An offer's answer to prices is smoothed by a [`Window`] around the rate of its pair: full below the window, none above it, linear
+//! in the limit between. So the value that a book sells is `pA * a - pB * b`, where `a` and `b` come from prefix sums of amounts and of
+//! amounts times limits and stay the same as long as no limit enters or leaves the window: **linear in the prices**. The two terms
+//! are also the slopes, `d value / d ln pA = pA * a` and `d value / d ln pB = -pB * b`, so a Jacobian costs nothing beside a demand.
+//!
+//! A book's limits are the leaves of a search tree whose nodes are two cache lines of 16 limits, searched by counting (no branches to
+//! mispredict); prefix sums lie apart and are fetched at the found places alone.
+
+use thiserror::Error;
+
+use crate::node::{Counting, FANOUT, Node, Portable};
+use crate::pool::{Pool, PoolSide};
+use crate::synthetic::Offer;
+
+const FANOUT_BITS: u32 = FANOUT.trailing_zeros();
+
+/// Most offers in one book.
+pub const BOOK_OFFERS_MAX: usize = 1 << 28;
+/// Most assets in one market.
+pub const ASSETS_MAX: usize = 1 << 16;
+
+/// Why offers could not be indexed.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum IndexError {
+    /// An asset is not below the number of assets.
+    #[error("offer {offer} names asset {asset}, but the market has {asset_count}: number the assets from 0")]
+    UnknownAsset {
+        /// Position of the offer in the input.
+        offer: usize,
+        /// The asset.
+        asset: usize,
+        /// Assets in the market.
+        asset_count: usize,
+    },
+    /// An offer sells what it buys.
+    #[error("offer {offer} sells and buys asset {asset}: an offer trades two different assets")]
+    SameAsset {
+        /// Position of the offer in the input.
+        offer: usize,
+        /// The asset.
+        asset: usize,
+    },
+    /// A limit is negative, infinite or not a number.
+    #[error("offer {offer} has the limit {limit}: a limit is a finite number from 0 up")]
+    Limit {
+        /// Position of the offer in the input.
+        offer: usize,
+        /// The limit.
+        limit: f64,
+    },
+    /// An amount is not above zero, or infinite, or not a number.
+    #[error("offer {offer} has the amount {amount}: an amount is a finite number above 0")]
+    Amount {
+        /// Position of the offer in the input.
+        offer: usize,
+        /// The amount.
+        amount: f64,
+    },
+    /// Too many assets or offers.
+    #[error("{what} are more than {count_max}: split the market")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many fit.
+        count_max: usize,
+    },
+    /// A pool's assets, reserves or fee cannot be.
+    #[error("pool {pool}: {reason}")]
+    Pool {
+        /// Position of the pool in the input.
+        pool: usize,
+        /// What is wrong with it and what would be right.
+        reason: &'static str,
+    },
+}
+
+/// How offers near the rate are smoothed: offers whose limit is at most `low` times the rate sell all, those above `high` times the
+/// rate nothing, those between the share `(high * rate - limit) / ((high - low) * rate)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    low: f64,
+    high: f64,
+}
+
+impl Window {
+    /// SPEEDEX's smoothing (2023, Appendix C.2): from `1 - mu` to 1. `mu` is taken as at least 2^-40.
+    pub fn of_mu(mu: f64) -> Self {
+        Self { low: 1.0 - mu.clamp(MU_MIN, 1.0), high: 1.0 }
+    }
+
+    /// The window of `mu`, widened by a factor `e^width` on both sides: what continuation begins with.
+    pub fn widened(mu: f64, width: f64) -> Self {
+        let factor = width.clamp(0.0, 300.0).exp();
+        Self { low: (1.0 - mu.clamp(MU_MIN, 1.0)) / factor, high: factor }
+    }
+
+    /// The lower end, as a factor of the rate.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
+    /// The upper end, as a factor of the rate.
+    pub fn high(self) -> f64 {
+        self.high
+    }
+}
+
+/// The narrowest smoothing: below it, rounding of the prices is no longer small beside it.
+const MU_MIN: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// Offers of one ordered pair: where they lie in the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Book {
+    /// The asset sold; in a block, its place in the block.
+    pub(crate) sell: u32,
+    /// The asset bought.
+    pub(crate) buy: u32,
+    first_node: u32,
+    first_sum: u32,
+    pub(crate) offer_count: u32,
+    /// Inner levels above the leaves.
+    depth: u32,
+}
+
+impl Book {
+    /// Inner levels above the leaves.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The same offers under other numbers of their assets.
+    pub(crate) fn renamed(self, sell: u32, buy: u32) -> Self {
+        Self { sell, buy, ..self }
+    }
+}
+
+/// Two searches in one book, on their way from the root to the leaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Search {
+    keys: [f64; 2],
+    /// Node within its level; at the end, how many limits are at most the key.
+    pub(crate) at: [usize; 2],
+    /// First node of the level.
+    base: usize,
+    level: u32,
+}
+
+impl Search {
+    #[inline(always)]
+    pub(crate) fn new(book: &Book, low: f64, high: f64) -> Self {
+        Self { keys: [low, high], at: [0; 2], base: book.first_node as usize, level: book.depth }
+    }
+}
+
+/// All offers and pools of a market, ready for demand queries.
+#[derive(Clone, Debug)]
+pub struct DemandIndex {
+    pub(crate) asset_count: usize,
+    nodes: Vec<Node>,
+    /// Per book, `offer_count + 1` running sums from the lowest limit up: amount, and amount times limit.
+    sums: Vec<[f64; 2]>,
+    pub(crate) books: Vec<Book>,
+    pub(crate) pools: Vec<Pool>,
+    /// Both sides of each pool, in turn.
+    pub(crate) pool_sides: Vec<PoolSide>,
+    offer_count: usize,
+}
+
+impl DemandIndex {
+    /// The index of offers in any order. Offers of one pair and limit count as one.
+    pub fn from_offers(asset_count: usize, offers: &[Offer], pools: Vec<Pool>) -> Result<Self, IndexError> {
+        check_offers(asset_count, offers)?;
+        // Counting sort by pair, then each pair by limit.
+        let pair = |offer: &Offer| (offer.sell, offer.buy);
+        let mut sorted: Vec<&Offer> = offers.iter().collect();
+        sorted.sort_unstable_by(|a, b| pair(a).cmp(&pair(b)).then(a.limit.total_cmp(&b.limit)).then(a.amount.total_cmp(&b.amount)));
+        let mut level: Vec<(f64, f64)> = Vec::new();
+        let mut index = Self::empty(asset_count, pools)?;
+        for book in sorted.chunk_by(|a, b| pair(a) == pair(b)) {
+            level.clear();
+            for offer in book {
+                // Minus zero sorts below zero but is the same limit.
+                let limit = offer.limit + 0.0;
+                match level.last_mut() {
+                    Some((last, amount)) if *last == limit => *amount += offer.amount,
+                    _ => level.push((limit, offer.amount)),
+                }
+            }
+            index.push_book(book[0].sell, book[0].buy, &level)?;
+        }
+        Ok(index)
+    }
+
+    /// An index without offers.
+    pub fn empty(asset_count: usize, pools: Vec<Pool>) -> Result<Self, IndexError> {
+        if asset_count > ASSETS_MAX {
+            return Err(IndexError::TooMany { what: "assets", count_max: ASSETS_MAX });
+        }
+        for (pool, spec) in pools.iter().enumerate() {
+            spec.check(asset_count).map_err(|reason| IndexError::Pool { pool, reason })?;
+        }
+        let pool_sides = pools.iter().enumerate().flat_map(|(pool, spec)| spec.sides(pool as u32)).collect();
+        Ok(Self { asset_count, nodes: Vec::new(), sums: Vec::new(), books: Vec::new(), pools, pool_sides, offer_count: 0 })
+    }
+
+    /// Adds the offers of one ordered pair as `(limit, amount)`, limits strictly ascending, finite, from 0 up; amounts finite and above
+    /// zero. A pair may be added once. An empty list adds nothing.
+    pub fn push_book(&mut self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
+        self.check_book(sell, buy, offers)?;
+        if offers.is_empty() {
+            return Ok(());
+        }
+        let mut depth = 0;
+        while offers.len().div_ceil(FANOUT << (FANOUT_BITS * depth)) > 1 {
+            depth += 1;
+        }
+        self.books.push(Book {
+            sell: sell as u32,
+            buy: buy as u32,
+            first_node: self.nodes.len() as u32,
+            first_sum: self.sums.len() as u32,
+            offer_count: offers.len() as u32,
+            depth,
+        });
+        for level in (1..=depth).rev() {
+            // A node's key c is the first limit below its child c + 1, `FANOUT^level` limits apart.
+            let apart = 1 << (FANOUT_BITS * level);
+            let separators: Vec<f64> = (0..offers.len()).step_by(apart).map(|at| offers[at].0).collect();
+            self.nodes.extend(separators.chunks(FANOUT).map(|children| node(children[1..].iter().copied())));
+        }
+        self.nodes.extend(offers.chunks(FANOUT).map(|leaf| node(leaf.iter().map(|&(limit, _)| limit))));
+        let (mut amounts, mut values) = (Compensated::default(), Compensated::default());
+        self.sums.push([0.0; 2]);
+        for &(limit, amount) in offers {
+            amounts.add(amount);
+            values.add(amount * limit);
+            self.sums.push([amounts.get(), values.get()]);
+        }
+        self.offer_count += offers.len();
+        Ok(())
+    }
+
+    fn check_book(&self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
+        let room = (u32::MAX as usize).saturating_sub(self.sums.len() + offers.len());
+        if offers.len() > BOOK_OFFERS_MAX || room < 1 << 20 {
+            return Err(IndexError::TooMany { what: "offers", count_max: BOOK_OFFERS_MAX });
+        }
+        let first = self.offer_count;
+        for (place, &(limit, amount)) in offers.iter().enumerate() {
+            check_offer(self.asset_count, first + place, &Offer { sell, buy, limit, amount })?;
+            if place > 0 && offers[place - 1].0 >= limit {
+                return Err(IndexError::Limit { offer: first + place, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// Assets in the market.
+    pub fn asset_count(&self) -> usize {
+        self.asset_count
+    }
+
+    /// Distinct limits over all pairs.
+    pub fn offer_count(&self) -> usize {
+        self.offer_count
+    }
+
+    /// Ordered pairs that have an offer.
+    pub fn book_count(&self) -> usize {
+        self.books.len()
+    }
+
+    /// How many of the book's limits are at most `key`.
+    pub(crate) fn rank(&self, book: &Book, key: f64) -> usize {
+        let mut search = Search::new(book, key, key);
+        (0..book.depth).for_each(|_| self.descend::<Portable>(book, &mut search));
+        self.finish::<Portable>(book, &mut search);
+        search.at[0]
+    }
+
+    /// One level down, if the search is not at a leaf.
+    #[inline(always)]
+    pub(crate) fn descend<C: Counting>(&self, book: &Book, search: &mut Search) {
+        if search.level == 0 {
+            return;
+        }
+        for (at, &key) in search.at.iter_mut().zip(&search.keys) {
+            *at = *at << FANOUT_BITS | C::count(&self.nodes[search.base.wrapping_add(*at)], key);
+        }
+        let is_root = search.level == book.depth;
+        let nodes = if is_root { 1 } else { (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * search.level)) };
+        search.base = search.base.wrapping_add(nodes);
+        search.level -= 1;
+    }
+
+    /// From the leaves to the ranks.
+    #[inline(always)]
+    pub(crate) fn finish<C: Counting>(&self, book: &Book, search: &mut Search) {
+        for (at, &key) in search.at.iter_mut().zip(&search.keys) {
+            let within = C::count(&self.nodes[search.base.wrapping_add(*at)], key);
+            *at = (*at << FANOUT_BITS).wrapping_add(within).min(book.offer_count as usize);
+        }
+    }
+
+    /// Amount, and amount times limit, of the `rank` lowest limits.
+    #[inline(always)]
+    pub(crate) fn sums_at(&self, book: &Book, rank: usize) -> [f64; 2] {
+        self.sums[book.first_sum as usize + rank]
+    }
+
+    /// The limit at a place in the book.
+    pub(crate) fn limit(&self, book: &Book, place: usize) -> f64 {
+        let leaves = (book.offer_count as usize).div_ceil(FANOUT);
+        let next = book.first_node as usize + self.node_count(book);
+        self.nodes[next - leaves + place / FANOUT].0[place % FANOUT]
+    }
+
+    fn node_count(&self, book: &Book) -> usize {
+        (0..=book.depth).map(|level| (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * level))).sum()
+    }
+}
+
+fn node(limits: impl Iterator<Item = f64>) -> Node {
+    let mut node = Node([f64::INFINITY; FANOUT]);
+    node.0.iter_mut().zip(limits).for_each(|(place, limit)| *place = limit);
+    node
+}
+
+fn check_offers(asset_count: usize, offers: &[Offer]) -> Result<(), IndexError> {
+    offers.iter().enumerate().try_for_each(|(place, offer)| check_offer(asset_count, place, offer))
+}
+
+fn check_offer(asset_count: usize, place: usize, offer: &Offer) -> Result<(), IndexError> {
+    if let Some(&asset) = [offer.sell, offer.buy].iter().find(|&&asset| asset >= asset_count) {
+        return Err(IndexError::UnknownAsset { offer: place, asset, asset_count });
+    }
+    if offer.sell == offer.buy {
+        return Err(IndexError::SameAsset { offer: place, asset: offer.sell });
+    }
+    if !(offer.limit >= 0.0 && offer.limit.is_finite()) {
+        return Err(IndexError::Limit { offer: place, limit: offer.limit });
+    }
+    if !(offer.amount > 0.0 && offer.amount.is_finite()) {
+        return Err(IndexError::Amount { offer: place, amount: offer.amount });
+    }
+    Ok(())
+}
+
+/// A running sum whose rounding errors are summed apart (Neumaier 1974).
+#[derive(Default)]
+struct Compensated {
+    sum: f64,
+    lost: f64,
+}
+
+impl Compensated {
+    fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        self.lost += if self.sum.abs() >= value.abs() { (self.sum - sum) + value } else { (value - sum) + self.sum };
+        self.sum = sum;
+    }
+
+    fn get(&self) -> f64 {
+        self.sum + self.lost
+    }
+}

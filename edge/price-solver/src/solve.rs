@@ -1,0 +1,226 @@
+//! Solvers behind one trait.
+//!
+//! [`Portfolio`] is the one to use; the others are its parts and, with [`Tatonnement`], the papers' method for comparison.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::block::{Block, Demand};
+use crate::bounds;
+use crate::demand::{DemandIndex, Window};
+use crate::structure::Structure;
+
+mod interior;
+mod markov;
+mod newton;
+mod portfolio;
+mod start;
+mod tatonnement;
+mod two_assets;
+
+pub use portfolio::{Newton, Portfolio};
+pub use tatonnement::Tatonnement;
+
+/// How good prices must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accuracy {
+    /// Commission: demand may exceed supply by this share. Taken as at least 2^-40: floats do not balance exactly.
+    pub eps: f64,
+    /// Smoothing: an offer trades in full when its limit is better than the rate by more than this share. Taken as at least 2^-40.
+    pub mu: f64,
+}
+
+const ACCURACY_MIN: f64 = 1.0 / (1u64 << 40) as f64;
+
+impl Accuracy {
+    /// `eps = 2^-eps_bits` and `mu = 2^-mu_bits`, the papers' notation `(eps_bits, mu_bits)`.
+    pub fn bits(eps_bits: i32, mu_bits: i32) -> Self {
+        Self { eps: (-f64::from(eps_bits)).exp2(), mu: (-f64::from(mu_bits)).exp2() }
+    }
+
+    /// The same within what floats can do.
+    fn within_reach(self) -> Self {
+        Self { eps: self.eps.clamp(ACCURACY_MIN, 0.5), mu: self.mu.clamp(ACCURACY_MIN, 0.5) }
+    }
+}
+
+/// How much may be spent. The result depends on `queries` alone unless a deadline or a cancel flag cuts in.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget<'a> {
+    /// Demand queries at most, or as much work of other kinds, over all parts of the market together.
+    pub queries: u64,
+    /// Return the best prices so far at this instant.
+    pub deadline: Option<Instant>,
+    /// Return the best prices so far when it becomes true.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Budget<'_> {
+    /// That many queries, no deadline.
+    pub fn queries(queries: u64) -> Self {
+        Self { queries, deadline: None, cancel: None }
+    }
+
+    /// Whether nothing is left.
+    fn is_spent(&self, queries: u64) -> bool {
+        queries >= self.queries
+            || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+/// Tells whether amounts within the bounds of SPEEDEX 2023, Appendix D, conserve every asset at these prices. Assets without a price
+/// do not trade.
+pub type Feasible<'a> = &'a dyn Fn(&[Option<f64>]) -> bool;
+
+/// What is to be solved.
+#[derive(Clone, Copy)]
+pub struct Problem<'a> {
+    /// The market.
+    pub index: &'a DemandIndex,
+    /// Prices to start from, one per asset, such as the last batch's; one that is not positive and finite counts as 1. Cold without.
+    pub start: Option<&'a [f64]>,
+    /// How good prices must be.
+    pub accuracy: Accuracy,
+    /// How much may be spent.
+    pub budget: Budget<'a>,
+    /// Asked, beside the own check of the bounds, when smoothed demand does not clear but is near.
+    pub feasible: Option<Feasible<'a>>,
+}
+
+impl<'a> Problem<'a> {
+    /// A cold start with 10,000 queries.
+    pub fn cold(index: &'a DemandIndex, accuracy: Accuracy) -> Self {
+        Self { index, start: None, accuracy, budget: Budget::queries(10_000), feasible: None }
+    }
+}
+
+/// How well prices clear, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Smoothed demand, less commission, exceeds supply nowhere.
+    Cleared,
+    /// Amounts within the bounds of Appendix D exist that conserve every asset.
+    ClearedWithinBounds,
+    /// Neither is known: the best prices found.
+    Approximate,
+}
+
+/// Prices, and what they are worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// One price per asset; none for an asset that cannot trade because what it brings never comes back to it.
+    pub prices: Vec<Option<f64>>,
+    /// The worst outcome of any part of the market.
+    pub outcome: Outcome,
+    /// Demand queries and iterations spent.
+    pub queries: u64,
+    /// The largest share of an asset's smoothed demand that its supply does not cover.
+    pub worst_excess: f64,
+    /// Parts that were priced on their own.
+    pub blocks: usize,
+}
+
+/// Finds prices of a market.
+pub trait PriceSolver {
+    /// A name for reports.
+    fn name(&self) -> &'static str;
+
+    /// Prices. Never fails: where the budget ends, the best prices found are returned and said to be approximate.
+    fn solve(&self, problem: &Problem<'_>) -> Solution;
+}
+
+/// A solver of one block.
+trait BlockSolver {
+    fn solve_block(&self, task: &mut Task<'_, '_>) -> Found;
+}
+
+/// One block to solve, and the solvers' common state on it.
+struct Task<'a, 'i> {
+    block: &'a Block<'i>,
+    start: Option<Vec<f64>>,
+    accuracy: Accuracy,
+    budget: Budget<'a>,
+    feasible: Option<Feasible<'a>>,
+    /// Queries so far, in earlier blocks too.
+    queries: u64,
+    answer: Demand,
+}
+
+/// Prices of a block.
+#[derive(Clone, Debug)]
+struct Found {
+    prices: Vec<f64>,
+    outcome: Outcome,
+    worst_excess: f64,
+}
+
+impl Found {
+    /// The better of two; the first if they are alike.
+    fn or_better(self, other: Self) -> Self {
+        let other_is_better =
+            other.outcome < self.outcome || (other.outcome == self.outcome && other.worst_excess < self.worst_excess);
+        if other_is_better { other } else { self }
+    }
+}
+
+/// Beyond this excess, amounts within the bounds are not looked for: it would be in vain.
+const NEAR: f64 = 0.05;
+
+impl Task<'_, '_> {
+    fn is_spent(&self) -> bool {
+        self.budget.is_spent(self.queries)
+    }
+
+    /// Fills `answer` at these prices.
+    fn query(&mut self, prices: &[f64], window: Window) {
+        self.queries += 1;
+        self.block.query(prices, window, &mut self.answer);
+    }
+
+    /// What these prices are worth.
+    fn judge(&mut self, prices: &[f64]) -> Found {
+        self.query(prices, Window::of_mu(self.accuracy.mu));
+        let worst_excess = self.answer.worst_excess();
+        let outcome = if self.answer.clears(self.accuracy.eps) {
+            Outcome::Cleared
+        } else if worst_excess < NEAR && self.clears_within_bounds(prices) {
+            Outcome::ClearedWithinBounds
+        } else {
+            Outcome::Approximate
+        };
+        Found { prices: prices.to_vec(), outcome, worst_excess }
+    }
+
+    fn clears_within_bounds(&mut self, prices: &[f64]) -> bool {
+        self.queries += 1;
+        bounds::amounts(self.block, prices, self.accuracy).is_some()
+            || self.feasible.is_some_and(|feasible| {
+                let mut all = vec![None; self.block.index.asset_count];
+                self.block.assets.iter().zip(prices).for_each(|(&asset, &price)| all[asset as usize] = Some(price));
+                feasible(&all)
+            })
+    }
+}
+
+/// Solves block by block.
+fn solve_structure(solver: &impl BlockSolver, problem: &Problem<'_>, structure: &Structure<'_>) -> Solution {
+    let (mut queries, mut outcome, mut worst_excess) = (0, Outcome::Cleared, 0.0f64);
+    let mut prices = Vec::with_capacity(structure.blocks.len());
+    for block in &structure.blocks {
+        let n = block.asset_count();
+        let start = problem.start.map(|start| {
+            let usable = |asset: &u32| start.get(*asset as usize).copied().filter(|price| price.is_normal() && *price > 0.0);
+            block.assets.iter().map(|asset| usable(asset).unwrap_or(1.0)).collect()
+        });
+        let (accuracy, budget, feasible) = (problem.accuracy.within_reach(), problem.budget, problem.feasible);
+        let mut task = Task { block, start, accuracy, budget, feasible, queries, answer: Demand::new(n) };
+        let found = solver.solve_block(&mut task);
+        queries = task.queries;
+        outcome = outcome.max(found.outcome);
+        worst_excess = worst_excess.max(found.worst_excess);
+        prices.push(found.prices);
+    }
+    let prices = structure.combine(problem.index, &prices);
+    Solution { prices, outcome, queries, worst_excess, blocks: structure.blocks.len() }
+}

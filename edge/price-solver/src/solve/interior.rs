@@ -1,0 +1,407 @@
+//! An interior-point finish: exact smoothing of books that are nearly steps.
+//!
+//! At a narrow smoothing an offer's answer is all but a step, and Newton's method on it converges only from within a step's width.
+//! Here an offer's executed share `y` is an unknown beside the prices, bound to its surplus `s`, the log of rate over limit, by
+//!
+//! ```text
+//! s + ln(1 - mu y) = a - b,      a (1 - y) = tau,      b y = tau,      0 < y < 1,  a, b > 0
+//! ```
+//!
+//! which at `tau = 0` is precisely the linear ramp of [`crate::demand::Window::of_mu`]: `y` is `(1 - e^-s) / mu`, cut at 0 and 1. Newton's
+//! method on these equations and conservation of value, with `tau` falling towards zero, is a primal-dual interior-point method
+//! (Mehrotra 1992). With the shares eliminated a step is the same N x N system as everywhere in this crate, so an iteration costs one pass
+//! over the offers near the money and one solve, and 15 to 30 iterations suffice whatever the steps look like. That it converges is
+//! no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4, 2016).
+
+use super::{Accuracy, Found, Outcome, Task, markov};
+use crate::block::{Block, Demand};
+use crate::node;
+
+/// Iterations at most; a run that needs more has failed.
+const ITERATIONS_MAX: u32 = 120;
+/// How much of the way to the nearest bound a step may go.
+const TO_BOUND: f64 = 0.995;
+/// Farthest an asset may move in one step, in log price.
+const LOG_STEP_MAX: f64 = 4.0;
+/// A reach that leaves out no offer that matters.
+const REACH_MAX: f64 = 600.0;
+/// After so many steps in a row shorter than this share, the offers beyond reach are to blame.
+const CRAWLS_MAX: u32 = 5;
+const CRAWL: f64 = 0.05;
+/// Offers are taken for decided, if there are more than this, after steps of at least this share, when farther away than so many last steps and so many gaps.
+const SETTLE_OFFERS: usize = 8_000;
+const SETTLE_ALPHA: f64 = 0.5;
+const SETTLE_STEPS: f64 = 12.0;
+const SETTLE_GAPS: f64 = 40.0;
+/// Ties every asset to its price by this share of its slope: keeps apart what does not trade at the moment.
+const ANCHOR: f64 = 1e-12;
+const TAU_MIN: f64 = 1e-18;
+/// Below this `tau`, relative to `mu`, prices are tried against the stopping rule.
+const TRY_BELOW: f64 = 0.05;
+
+struct NearBook {
+    sell: usize,
+    buy: usize,
+    /// Amount of the offers that sell in any case.
+    full: f64,
+    first: usize,
+    end: usize,
+}
+
+/// Offers near the money, one entry each.
+#[derive(Default)]
+struct Near {
+    log_limit: Vec<f64>,
+    amount: Vec<f64>,
+    /// Share executed, and the rest: kept apart because the smaller of the two needs its own precision.
+    y: Vec<f64>,
+    rest: Vec<f64>,
+    /// Prices of the bounds `y <= 1` and `y >= 0`.
+    above: Vec<f64>,
+    below: Vec<f64>,
+    /// Of the present iteration: the surplus or its change, how much the share grows per log price, and the log price that it lacks or
+    /// the share's step.
+    surplus: Vec<f64>,
+    give: Vec<f64>,
+    lack: Vec<f64>,
+    per_y: Vec<f64>,
+    per_rest: Vec<f64>,
+}
+
+pub(super) struct Interior<'a, 'i> {
+    block: &'a Block<'i>,
+    accuracy: Accuracy,
+    near: Near,
+    books: Vec<NearBook>,
+    x: Vec<f64>,
+    dx: Vec<f64>,
+    anchor: Vec<f64>,
+    right: Vec<f64>,
+    tau: f64,
+    priced_offer_count: usize,
+}
+
+impl<'a, 'i> Interior<'a, 'i> {
+    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns; those beyond do what they do.
+    pub(super) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
+        let n = prices.len();
+        let x = prices.iter().map(|price| price.ln()).collect();
+        let (near, books) = (Near::default(), Vec::with_capacity(block.books.len()));
+        let mut this = Self {
+            block,
+            accuracy,
+            near,
+            books,
+            x,
+            dx: vec![0.0; n],
+            anchor: vec![0.0; n],
+            right: vec![0.0; n],
+            tau,
+            priced_offer_count: 0,
+        };
+        let factor = reach.min(REACH_MAX).exp();
+        for book in &block.books {
+            let (sell, buy) = (book.sell as usize, book.buy as usize);
+            let rate = prices[sell] / prices[buy];
+            // A limit of zero has no logarithm: market orders are never near the money.
+            let market_orders = block.index.rank(book, 0.0);
+            this.priced_offer_count += book.offer_count as usize - market_orders;
+            let low = block.index.rank(book, rate * (1.0 - accuracy.mu) / factor).max(market_orders);
+            let high = block.index.rank(book, (rate * factor).min(f64::MAX)).max(low);
+            let first = this.near.y.len();
+            let full = block.index.sums_at(book, low)[0];
+            let (log_rate, mut before) = (rate.ln(), full);
+            for place in low..high {
+                let after = block.index.sums_at(book, place + 1)[0];
+                this.near.push(block.index.limit(book, place).ln(), after - before, log_rate, accuracy.mu, tau);
+                before = after;
+            }
+            this.books.push(NearBook { sell, buy, full, first, end: this.near.y.len() });
+        }
+        this
+    }
+
+    /// Whether every offer that has a limit is an unknown.
+    pub(super) fn holds_all_offers(&self) -> bool {
+        self.near.y.len() == self.priced_offer_count
+    }
+
+    /// Follows the path until the prices clear the market, or as far as it leads. With `may_settle`, offers that prices move away from are
+    /// taken for decided on the way: faster, and wrong in rare cases, which then do not clear.
+    pub(super) fn run(&mut self, task: &mut Task<'_, '_>, may_settle: bool) -> Found {
+        let mu = self.accuracy.mu;
+        let mut best: Option<Found> = None;
+        let mut crawls = 0;
+        let mut settled_at = f64::INFINITY;
+        for _ in 0..ITERATIONS_MAX {
+            if task.is_spent() {
+                break;
+            }
+            task.queries += 1;
+            self.linearise(&mut task.answer);
+            self.solve(&mut task.answer);
+            let (alpha, gap) = self.advance();
+            crawls = if alpha < CRAWL { crawls + 1 } else { 0 };
+            if !gap.is_finite() || crawls == CRAWLS_MAX {
+                break;
+            }
+            if gap < TRY_BELOW * mu {
+                let found = task.judge(&self.prices());
+                best = Some(match best {
+                    Some(best) => best.or_better(found),
+                    None => found,
+                });
+                let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
+                if done || (self.tau <= TAU_MIN && alpha > 0.9) {
+                    break;
+                }
+            }
+            self.tau = (gap * centering(alpha)).max(TAU_MIN);
+            if may_settle && self.near.y.len() > SETTLE_OFFERS && alpha > SETTLE_ALPHA && gap < 0.25 * settled_at {
+                settled_at = gap;
+                self.settle_far(gap);
+            }
+        }
+        best.unwrap_or_else(|| task.judge(&self.prices()))
+    }
+
+    /// Takes the offers for decided whose limit is farther from the ramp than the last step and the path's width can reach.
+    fn settle_far(&mut self, gap: f64) {
+        let (mut kept, mu) = (0, self.accuracy.mu);
+        for book in &mut self.books {
+            let log_rate = self.x[book.sell] - self.x[book.buy];
+            let far = SETTLE_STEPS * (self.dx[book.sell] - self.dx[book.buy]).abs() + SETTLE_GAPS * gap;
+            let first = kept;
+            for at in book.first..book.end {
+                let surplus = log_rate - self.near.log_limit[at];
+                if surplus > mu + far {
+                    book.full += self.near.amount[at];
+                } else if surplus > -far {
+                    self.near.keep(at, kept);
+                    kept += 1;
+                }
+            }
+            (book.first, book.end) = (first, kept);
+        }
+        self.near.truncate(kept);
+    }
+
+    fn prices(&self) -> Vec<f64> {
+        self.x.iter().map(|x| x.clamp(-600.0, 600.0).exp()).collect()
+    }
+
+    /// The linear system of a step, shares eliminated: slopes into `answer`, the right side into `right`.
+    fn linearise(&mut self, answer: &mut Demand) {
+        let n = self.x.len();
+        for book in &self.books {
+            let log_rate = self.x[book.sell] - self.x[book.buy];
+            let limits = &self.near.log_limit[book.first..book.end];
+            self.near.surplus[book.first..book.end].iter_mut().zip(limits).for_each(|(surplus, limit)| *surplus = log_rate - limit);
+        }
+        node::with_fastest(Respond { near: &mut self.near, tau: self.tau, mu: self.accuracy.mu });
+        answer.slopes.fill(0.0);
+        self.right.fill(0.0);
+        for book in &self.books {
+            let (a, b) = (book.sell, book.buy);
+            let price = self.x[a].exp();
+            let (mut sold, mut give_sum, mut lack_sum) = (book.full, 0.0, 0.0);
+            for at in book.first..book.end {
+                let give = self.near.amount[at] * self.near.give[at];
+                sold += self.near.amount[at] * self.near.y[at];
+                give_sum += give;
+                lack_sum += give * self.near.lack[at];
+            }
+            answer.slopes[a * n + b] += price * give_sum;
+            answer.slopes[b * n + a] += price * (sold + give_sum);
+            let flow = price * (sold + lack_sum);
+            self.right[a] -= flow;
+            self.right[b] += flow;
+        }
+        for side in &self.block.pools {
+            let (a, b) = (side.sell as usize, side.buy as usize);
+            let supply = self.block.index.pools[side.pool as usize].supply(side.side, (self.x[a] - self.x[b]).exp());
+            let price = self.x[a].exp();
+            answer.slopes[a * n + b] += price * supply.slope;
+            answer.slopes[b * n + a] += price * (supply.amount + supply.slope);
+            self.right[a] -= price * supply.amount;
+            self.right[b] += price * supply.amount;
+        }
+    }
+
+    fn solve(&mut self, answer: &mut Demand) {
+        let n = self.x.len();
+        self.anchor.fill(0.0);
+        for row in answer.slopes.chunks_exact(n) {
+            self.anchor.iter_mut().zip(row).for_each(|(sum, &slope)| *sum += slope);
+        }
+        let max = self.anchor.iter().fold(f64::MIN_POSITIVE, |max, &sum| max.max(sum));
+        self.anchor.iter_mut().for_each(|sum| *sum = ANCHOR * sum.max(ANCHOR * max));
+        markov::solve(&mut answer.slopes, &mut self.anchor, &mut self.right, &mut self.dx);
+        // The common scale is free: keep it.
+        let mean = self.dx.iter().sum::<f64>() / n as f64;
+        self.dx.iter_mut().for_each(|step| *step -= mean);
+    }
+
+    /// Steps as far as the bounds allow; the share of the step taken, and the mean complementarity after it.
+    fn advance(&mut self) -> (f64, f64) {
+        let farthest = self.dx.iter().fold(0.0f64, |farthest, step| farthest.max(step.abs()));
+        for book in &self.books {
+            let log_step = self.dx[book.sell] - self.dx[book.buy];
+            self.near.surplus[book.first..book.end].fill(log_step);
+        }
+        let (mut alpha, mut gap) = (TO_BOUND / (farthest / LOG_STEP_MAX).max(TO_BOUND), 0.0);
+        node::with_fastest(Advance { near: &mut self.near, tau: self.tau, alpha: &mut alpha, gap: &mut gap });
+        self.x.iter_mut().zip(&self.dx).for_each(|(x, step)| *x += alpha * step);
+        (alpha, gap)
+    }
+}
+
+impl Near {
+    fn arrays(&mut self) -> [&mut Vec<f64>; 11] {
+        let Self { log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest } = self;
+        [log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest]
+    }
+
+    /// Moves an offer to an earlier place.
+    fn keep(&mut self, at: usize, to: usize) {
+        for array in [&mut self.log_limit, &mut self.amount, &mut self.y, &mut self.rest, &mut self.above, &mut self.below] {
+            array[to] = array[at];
+        }
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.arrays().into_iter().for_each(|array| array.truncate(count));
+    }
+
+    fn push(&mut self, log_limit: f64, amount: f64, log_rate: f64, mu: f64, tau: f64) {
+        let (y, rest) = central(log_rate - log_limit, mu, tau);
+        self.log_limit.push(log_limit);
+        self.amount.push(amount);
+        self.y.push(y);
+        self.rest.push(rest);
+        self.above.push(tau / rest);
+        self.below.push(tau / y);
+        self.surplus.push(0.0);
+        self.give.push(0.0);
+        self.lack.push(0.0);
+        self.per_y.push(0.0);
+        self.per_rest.push(0.0);
+    }
+}
+
+/// The offers' answers to the present prices, one after another without regard to books.
+struct Respond<'a> {
+    near: &'a mut Near,
+    tau: f64,
+    mu: f64,
+}
+
+impl node::Search for Respond<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { near, tau, mu } = self;
+        let count = near.y.len();
+        let (y, rest, above, below) = (&near.y[..count], &near.rest[..count], &near.above[..count], &near.below[..count]);
+        let (surplus, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
+        let (out_y, out_rest) = (&mut near.per_y[..count], &mut near.per_rest[..count]);
+        // ln(1 - z) by its series; beyond, mu is so wide that the ramp may as well be linear in the logarithm, which `judge` then mends.
+        for at in 0..count {
+            let (per_y, per_rest) = (1.0 / y[at], 1.0 / rest[at]);
+            (out_y[at], out_rest[at]) = (per_y, per_rest);
+            let z = mu * y[at];
+            let log = -z * (1.0 + z * (0.5 + z * (1.0 / 3.0 + z * (0.25 + z * (0.2 + z * (1.0 / 6.0))))));
+            let slope = 1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z))));
+            give[at] = 1.0 / (mu * slope + above[at] * per_rest + below[at] * per_y);
+            lack[at] = surplus[at] + log + tau * (per_y - per_rest);
+        }
+    }
+}
+
+/// A step of all offers.
+struct Advance<'a> {
+    near: &'a mut Near,
+    tau: f64,
+    /// The longest share of the step that prices allow; shortened to what the bounds allow.
+    alpha: &'a mut f64,
+    /// Mean complementarity after the step.
+    gap: &'a mut f64,
+}
+
+/// Sums and maxima are kept apart for so many neighbours, so that vectors of any width give the same result.
+const LANES: usize = 8;
+
+impl node::Search for Advance<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { near, tau, alpha: alpha_out, gap } = self;
+        let count = near.y.len();
+        let (y, rest, above, below) =
+            (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
+        let (log_step, give, lack) = (&near.surplus[..count], &near.give[..count], &mut near.lack[..count]);
+        let (per_y, per_rest) = (&near.per_y[..count], &near.per_rest[..count]);
+        let mut worst = [TO_BOUND / *alpha_out; LANES];
+        let whole = count - count % LANES;
+        let mut look = |at: usize, lane: usize| {
+            let dy = (log_step[at] + lack[at]) * give[at];
+            lack[at] = dy;
+            let (by_rest, by_y) = (dy * per_rest[at], dy * per_y[at]);
+            let above_falls = 1.0 - tau * per_rest[at] / above[at] - by_rest;
+            let below_falls = 1.0 - tau * per_y[at] / below[at] + by_y;
+            for fall in [by_rest, -by_y, above_falls, below_falls] {
+                worst[lane] = if fall > worst[lane] { fall } else { worst[lane] };
+            }
+        };
+        for first in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                look(first + lane, lane);
+            }
+        }
+        (whole..count).for_each(|at| look(at, 0));
+        let alpha = TO_BOUND / worst.iter().fold(0.0f64, |most, &fall| most.max(fall));
+        let mut sums = [0.0; LANES];
+        let mut step = |at: usize, lane: usize| {
+            let dy = lack[at];
+            above[at] += alpha * ((tau + above[at] * dy) * per_rest[at] - above[at]);
+            below[at] += alpha * ((tau - below[at] * dy) * per_y[at] - below[at]);
+            y[at] += alpha * dy;
+            rest[at] -= alpha * dy;
+            sums[lane] += above[at] * rest[at] + below[at] * y[at];
+        };
+        for first in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                step(first + lane, lane);
+            }
+        }
+        (whole..count).for_each(|at| step(at, 0));
+        *alpha_out = alpha;
+        *gap = sums.iter().sum::<f64>() / (2 * count).max(1) as f64;
+    }
+}
+
+/// How far below the present complementarity the next one aims.
+fn centering(alpha: f64) -> f64 {
+    if alpha > 0.95 {
+        0.05
+    } else if alpha > 0.6 {
+        0.2
+    } else {
+        0.7
+    }
+}
+
+/// Share and rest on the path for a surplus: `s - mu y = tau / (1 - y) - tau / y`.
+fn central(s: f64, mu: f64, tau: f64) -> (f64, f64) {
+    // By symmetry about the middle of the ramp, solve for the smaller of share and rest, `z`, at a surplus below the middle.
+    let middle = s - 0.5 * mu;
+    let below = -middle.abs();
+    // Without the ramp the equation is quadratic; its root lies below the one sought, and from below Newton's method climbs to it.
+    let k = below / tau;
+    let mut z = 2.0 / (2.0 - k + (k * k + 4.0).sqrt());
+    for _ in 0..4 {
+        let rest = 1.0 - z;
+        let lacking = below - mu * (z - 0.5) - tau / rest + tau / z;
+        z = (z + lacking / (mu + tau / (rest * rest) + tau / (z * z))).min(0.5);
+    }
+    let z = z.max(1e-300);
+    if middle < 0.0 { (z, 1.0 - z) } else { (1.0 - z, z) }
+}
