@@ -18,6 +18,8 @@
 
 mod clear;
 mod index;
+mod number;
+pub mod offers;
 mod quality;
 
 pub use clear::{ClearError, Cleared, Settings, Solver, clear};
