@@ -1,0 +1,200 @@
+//! From a market to a clearing: prices, amounts, check, report.
+
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use walras_clearing::{BatchMarket, LowerBounds, Pair, Proposal, Rejected, Rules, Verified, verify};
+use walras_price_solver::demand::IndexError;
+use walras_price_solver::solve::{Budget, Newton, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
+use walras_trade_amounts::{AmountsFinder, propose};
+use walras_types::{BatchPrice, Commission, Mu};
+
+use crate::index;
+use crate::quality::{self, Report, Times};
+
+/// How prices are searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solver {
+    /// By the market's structure, with fallbacks.
+    #[default]
+    Portfolio,
+    /// By Newton's method with continuation alone.
+    Newton,
+    /// As in the papers, for comparison.
+    Tatonnement,
+}
+
+impl Solver {
+    fn as_price_solver(self) -> Box<dyn PriceSolver> {
+        match self {
+            Self::Portfolio => Box::new(Portfolio),
+            Self::Newton => Box::new(Newton),
+            Self::Tatonnement => Box::new(Tatonnement::default()),
+        }
+    }
+}
+
+/// How a market is to be cleared.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The share of what each fill buys that stays with the venue.
+    pub commission: Commission,
+    /// A sell offer whose limit is more than this share below the rate must trade in full.
+    pub mu: Mu,
+    /// How prices are searched.
+    pub solver: Solver,
+    /// How long.
+    pub budget: Budget<'a>,
+    /// Prices to start from, one or none per asset, such as the last batch's; without, it starts cold.
+    pub start: Option<&'a [Option<BatchPrice>]>,
+    /// What happens when not all offers that must trade can: [`LowerBounds::BestEffort`] trades what can and reports the rest,
+    /// [`LowerBounds::Required`] fails.
+    pub lower_bounds: LowerBounds,
+}
+
+impl Settings<'_> {
+    /// The default: cold, 10,000 queries, best effort.
+    #[must_use]
+    pub fn new(commission: Commission, mu: Mu) -> Self {
+        let (solver, budget, lower_bounds) = (Solver::Portfolio, Budget::queries(10_000), LowerBounds::BestEffort);
+        Self { commission, mu, solver, budget, start: None, lower_bounds }
+    }
+
+    fn rules(&self) -> Rules {
+        Rules { commission: self.commission, mu: self.mu, lower_bounds: self.lower_bounds }
+    }
+}
+
+/// Why there is no clearing.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ClearError {
+    /// The offers are too many.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// The start prices are not one per asset.
+    #[error("{found} start prices for {expected} assets: give a price or none for each asset, or start cold")]
+    StartPrices {
+        /// Assets of the market.
+        expected: usize,
+        /// Start prices given.
+        found: usize,
+    },
+    /// [`LowerBounds::Required`], and some offers clearly in the money would not trade in full.
+    #[error(
+        "offers clearly in the money would not trade in full in {pair_count} pairs, first in {first:?}: \
+         allow more queries, a larger mu or commission, or lower bounds by best effort"
+    )]
+    LowerBounds {
+        /// Pairs that would sell too little.
+        pair_count: usize,
+        /// The first of them.
+        first: Option<Pair>,
+    },
+    /// The core rejected what was proposed. Nothing was cleared.
+    #[error("the core rejects the clearing that was found ({0}): this is a defect of the solver; please report it with the offers")]
+    Rejected(Rejected),
+}
+
+/// A clearing that the core accepted.
+#[derive(Clone, Debug)]
+pub struct Cleared<'m> {
+    /// Prices and amounts, as the engine would be told them.
+    pub proposal: Proposal,
+    /// The same as the core found it right: the fills of every offer.
+    pub verified: Verified<'m>,
+    /// What it is worth, and what it took.
+    pub report: Report,
+}
+
+/// Clears a market.
+///
+/// Buy offers are filled at the prices that sell offers and pools make, and do not take part in making them, with one exception: where
+/// an asset would have no price without them, the buy offers of its pairs count as if they sold what they need.
+///
+/// # Errors
+/// See [`ClearError`]. Where nothing can trade, the clearing is empty and no error.
+pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
+    let mut times = Times::default();
+    let (priced, index_time) = find_prices(market, settings, &mut times)?;
+    times.index += index_time;
+    let best_effort = Rules { lower_bounds: LowerBounds::BestEffort, ..settings.rules() };
+    let proposed = timed(&mut times.amounts, || propose(&mut AmountsFinder::new(), market, &priced.prices, &best_effort));
+    let verified = timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort)).map_err(ClearError::Rejected)?;
+    let shortfall = verified.shortfall();
+    if settings.lower_bounds == LowerBounds::Required && shortfall.pair_count > 0 {
+        return Err(ClearError::LowerBounds { pair_count: shortfall.pair_count, first: shortfall.first.map(|(pair, _)| pair) });
+    }
+    let mut report = timed(&mut times.report, || quality::report(&priced, &proposed, &verified, settings.commission));
+    report.times = times;
+    Ok(Cleared { proposal: proposed.proposal, verified, report })
+}
+
+fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let since = Instant::now();
+    let result = work();
+    *time += since.elapsed();
+    result
+}
+
+/// Prices in the core's format, and how they were found.
+pub(crate) struct Priced {
+    pub(crate) prices: Vec<Option<BatchPrice>>,
+    pub(crate) solution: Solution,
+    /// Pairs whose buy offers took part.
+    pub(crate) buying_pair_count: usize,
+}
+
+/// Rounds in which buy offers that take part are told the rate, so that they count for what they need at it.
+const BUY_ROUNDS_MAX: usize = 4;
+
+fn find_prices(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times) -> Result<(Priced, Duration), ClearError> {
+    let start = settings.start.map(|start| {
+        let float = |price: &Option<BatchPrice>| price.map_or(0.0, index::float);
+        (start.len() == market.asset_count()).then(|| start.iter().map(float).collect::<Vec<f64>>()).ok_or(start.len())
+    });
+    let start = start.transpose().map_err(|found| ClearError::StartPrices { expected: market.asset_count(), found })?;
+    let mut index_time = Duration::ZERO;
+    let mut queries = 0;
+    let mut solve = |buy_rate: index::BuyRate<'_>, start: Option<&[f64]>| -> Result<Solution, ClearError> {
+        let index = timed(&mut index_time, || index::index_with_buys(market, settings.commission, buy_rate))?;
+        let accuracy = index::accuracy(settings.commission, settings.mu);
+        let budget = Budget { queries: settings.budget.queries.saturating_sub(queries), ..settings.budget };
+        let problem = Problem { index: &index, start, accuracy, budget, feasible: None };
+        let mut solution = timed(&mut times.prices, || settings.solver.as_price_solver().solve(&problem));
+        queries += solution.queries;
+        solution.queries = queries;
+        Ok(solution)
+    };
+    let mut solution = solve(&|_| None, start.as_deref())?;
+    let is_unpriced =
+        |prices: &[Option<f64>], pair: Pair| prices[pair.sell.index()].is_none() || prices[pair.buy.index()].is_none();
+    let with_buys = market.books().iter().filter(|book| !book.buys().is_empty()).map(|book| book.pair());
+    let needed: Vec<Pair> = with_buys.filter(|&pair| is_unpriced(&solution.prices, pair)).collect();
+    if !needed.is_empty() {
+        for _ in 0..BUY_ROUNDS_MAX {
+            let prices = solution.prices.clone();
+            let price = |asset: usize| prices[asset].unwrap_or(0.0);
+            let rate = |pair: Pair| {
+                let rate = price(pair.sell.index()) / price(pair.buy.index()) * index::kept(settings.commission);
+                // Without a price yet: what they need at their limit.
+                needed.binary_search(&pair).ok().map(|_| if rate.is_finite() { rate } else { 0.0 })
+            };
+            let from: Vec<f64> = prices.iter().map(|price| price.unwrap_or(0.0)).collect();
+            let is_first = needed.iter().any(|&pair| is_unpriced(&prices, pair));
+            let next = solve(&rate, if is_first { start.as_deref() } else { Some(&from) })?;
+            let is_still = needed.iter().all(|&pair| {
+                let ratio = |prices: &[Option<f64>]| Some(prices[pair.sell.index()]? / prices[pair.buy.index()]?);
+                match (ratio(&prices), ratio(&next.prices)) {
+                    (Some(old), Some(new)) => (old / new - 1.0).abs() < 1e-9,
+                    (old, new) => old.is_none() && new.is_none(),
+                }
+            });
+            solution = next;
+            if is_still {
+                break;
+            }
+        }
+    }
+    let prices = index::batch_prices(market, &solution.prices);
+    Ok((Priced { prices, solution, buying_pair_count: needed.len() }, index_time))
+}

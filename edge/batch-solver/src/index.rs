@@ -1,0 +1,157 @@
+//! A batch market as the price solver sees it, and the solver's prices as the core sees them.
+//!
+//! The solver's window ends at the ratio of two prices, but offers trade when their limit holds at the net rate, after commission. So
+//! limits are handed over divided by `1 - eps`, and `mu` is what is left of it between the net rate and the bound below which offers must
+//! trade. Where `mu` is not above `eps`, nothing is left.
+
+use walras_clearing::{AssetIndex, BatchMarket, Pair, PairBook};
+use walras_price_solver::demand::{DemandIndex, IndexError};
+use walras_price_solver::pool::{Pool, Side, Supply, TradingRule};
+use walras_price_solver::solve::Accuracy;
+use walras_types::{BatchPrice, Commission, Mu};
+
+/// The value of a price. Without loss: the bits are those of the float.
+pub(crate) fn float(price: BatchPrice) -> f64 {
+    f64::from_bits(price.bits())
+}
+
+/// The share that the commission leaves, exactly.
+pub(crate) fn kept(commission: Commission) -> f64 {
+    1.0 - commission.exponent().map_or(0.0, |k| (-f64::from(k)).exp2())
+}
+
+/// The accuracy that the solver is asked for; see the head of this file.
+pub(crate) fn accuracy(commission: Commission, mu: Mu) -> Accuracy {
+    let (kept, mu) = (kept(commission), (-f64::from(mu.exponent())).exp2());
+    Accuracy { eps: 1.0 - kept, mu: (1.0 - (1.0 - mu) / kept).max(0.0) }
+}
+
+/// Sell offers and pools, ready for demand queries; offers of one limit count as one. Limits are divided by what the commission leaves.
+///
+/// # Errors
+/// [`IndexError::TooMany`], when a pair has more than 2^28 offers or all have more than about 2^32.
+pub fn demand_index(market: &BatchMarket, commission: Commission) -> Result<DemandIndex, IndexError> {
+    index_with_buys(market, commission, &|_| None)
+}
+
+/// What buy offers of a pair count for: nothing, or as if they sold at this rate what they ask for.
+pub(crate) type BuyRate<'a> = &'a dyn Fn(Pair) -> Option<f64>;
+
+pub(crate) fn index_with_buys(
+    market: &BatchMarket,
+    commission: Commission,
+    buy_rate: BuyRate<'_>,
+) -> Result<DemandIndex, IndexError> {
+    let kept = kept(commission);
+    let mut index = DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pool_of(pool, kept)).collect())?;
+    let mut levels = Vec::new();
+    for book in market.books() {
+        collect(book, kept, buy_rate(book.pair()), &mut levels);
+        index.push_book(book.pair().sell.index(), book.pair().buy.index(), &levels)?;
+    }
+    Ok(index)
+}
+
+/// The `(limit, amount)` of a pair, limits strictly ascending.
+fn collect(book: &PairBook, kept: f64, buy_rate: Option<f64>, levels: &mut Vec<(f64, f64)>) {
+    levels.clear();
+    let mut push = |limit: f64, amount: f64| match levels.last_mut() {
+        Some((last, sum)) if *last == limit => *sum += amount,
+        _ => levels.push((limit, amount)),
+    };
+    let sells = book.sells().as_slice().iter().map(|offer| (float(offer.key().limit) / kept, offer.amount().get() as f64));
+    let Some(rate) = buy_rate else { return sells.for_each(|(limit, amount)| push(limit, amount)) };
+    let buys = book.buys().as_slice().iter().map(|offer| {
+        let limit = float(offer.key().limit);
+        // At least a unit is sold, as in the core.
+        (limit / kept, (offer.bought().get() as f64 / limit.max(rate)).max(1.0))
+    });
+    let mut both: Vec<(f64, f64)> = sells.chain(buys).collect();
+    both.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    both.into_iter().for_each(|(limit, amount)| push(limit, amount));
+}
+
+/// What the core lets a pool sell at the net rate `r`: `s` with `y + r s = r (1 - fee) (x - s)`.
+#[derive(Debug)]
+struct BatchPool {
+    reserves: [f64; 2],
+    /// `1 - fee`.
+    asked: f64,
+    /// `1 - eps`.
+    kept: f64,
+}
+
+fn pool_of(pool: &walras_clearing::Pool, kept: f64) -> Pool {
+    let reserves = pool.reserves.map(|reserve| reserve.get() as f64);
+    let rule = BatchPool { reserves, asked: 1.0 - f64::from(pool.fee_ppm) / 1e6, kept };
+    Pool { first: pool.assets[0].index(), second: pool.assets[1].index(), rule: std::sync::Arc::new(rule) }
+}
+
+impl BatchPool {
+    fn sold_and_bought(&self, side: Side) -> (f64, f64) {
+        let [first, second] = self.reserves;
+        match side {
+            Side::SellsFirst => (first, second),
+            Side::SellsSecond => (second, first),
+        }
+    }
+}
+
+impl TradingRule for BatchPool {
+    fn supply(&self, side: Side, rate: f64) -> Supply {
+        let (x, y) = self.sold_and_bought(side);
+        let worth = y / (rate * self.kept);
+        let amount = (self.asked * x - worth) / (1.0 + self.asked);
+        if amount > 0.0 { Supply { amount, slope: worth / (1.0 + self.asked) } } else { Supply { amount: 0.0, slope: 0.0 } }
+    }
+
+    fn resting_rate(&self, side: Side) -> Option<f64> {
+        let (x, y) = self.sold_and_bought(side);
+        Some(y / x)
+    }
+}
+
+/// Groups of assets between which something stands, as a group number per asset; assets without a price are in none.
+pub(crate) fn components(market: &BatchMarket, is_priced: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
+    let mut parent: Vec<usize> = (0..market.asset_count()).collect();
+    let pools = market.pools().iter().map(|pool| pool.assets);
+    let links = market.books().iter().map(|book| [book.pair().sell, book.pair().buy]).chain(pools);
+    for [a, b] in links.map(|assets| assets.map(AssetIndex::index)).filter(|&[a, b]| is_priced(a) && is_priced(b)) {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        parent[a.max(b)] = a.min(b);
+    }
+    (0..market.asset_count()).map(|asset| is_priced(asset).then(|| root(&mut parent, asset))).collect()
+}
+
+fn root(parent: &mut [usize], mut asset: usize) -> usize {
+    while parent[asset] != asset {
+        parent[asset] = parent[parent[asset]];
+        asset = parent[asset];
+    }
+    asset
+}
+
+/// The solver's prices in the core's format, without loss: only ratios mean something, so each group of assets is moved, by a power of
+/// two, to the middle of the format's range. A price that is still outside is left out; its asset does not trade.
+pub(crate) fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<Option<BatchPrice>> {
+    let prices: Vec<Option<f64>> = prices.iter().map(|price| price.filter(|price| price.is_normal() && *price > 0.0)).collect();
+    let groups = components(market, |asset| prices[asset].is_some());
+    let mut range: Vec<Option<(i32, i32)>> = vec![None; prices.len()];
+    let priced = || groups.iter().zip(&prices).filter_map(|(group, price)| Some(((*group)?, (*price)?)));
+    for (group, price) in priced() {
+        let exponent = exponent(price);
+        let (low, high) = range[group].unwrap_or((exponent, exponent));
+        range[group] = Some((low.min(exponent), high.max(exponent)));
+    }
+    let scaled = |group: Option<usize>, price: Option<f64>| {
+        let (price, (low, high)) = (price?, range[group?]?);
+        let bits = (price.to_bits() as i64) - (i64::from((low + high).div_euclid(2)) << 52);
+        BatchPrice::from_bits(u64::try_from(bits).ok()?).ok().filter(|price| !price.is_zero())
+    };
+    groups.iter().zip(&prices).map(|(&group, &price)| scaled(group, price)).collect()
+}
+
+/// `e` of a normal float `f * 2^e`, `1 <= f < 2`.
+fn exponent(value: f64) -> i32 {
+    ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
+}

@@ -1,0 +1,28 @@
+//! Clears a batch: prices, amounts, the core's own check of both, and a report of what the clearing is worth.
+//!
+//! This is where the two searches meet that know nothing of each other: `walras-price-solver` finds prices in floats, then
+//! `walras-trade-amounts` finds whole units at those prices. It is a crate of its own so that neither has to know the other, nor to be built
+//! again with it.
+//!
+//! *Deliberately absent*: any search of its own; trust ([`walras_clearing::verify`] has the last word, on every clearing); files, accounts,
+//! settlement.
+//!
+//! *Invariants*, each a property test
+//! - Whatever stands in the market, [`clear`] returns a clearing that [`walras_clearing::verify`] accepted, or an error. It never panics.
+//! - Prices go from the solver to the core without loss: they are scaled by powers of two alone.
+//! - The same market and settings give the same clearing, unless a deadline or a cancel flag cuts in. Only the times in the report differ.
+//!
+//! *Start reading* at [`clear`], then [`Report`]. *Sources*: SPEEDEX (NSDI 2023): sections 4 to 6.2 (what quality means), appendices B and D
+//! (accuracy and amounts), H (why buy offers do not take part in the search of prices).
+#![deny(unsafe_code)]
+
+mod clear;
+mod index;
+mod number;
+pub mod offers;
+mod quality;
+
+pub use clear::{ClearError, Cleared, Settings, Solver, clear};
+pub use index::demand_index;
+pub use quality::{Bounds, Report, Times};
+pub use walras_price_solver::solve::{Budget, Outcome};
