@@ -47,7 +47,7 @@ web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
 
-bench: ## measure: make bench NAME=order-book|engine|replay|all
+bench: ## measure: make bench NAME=order-book|engine|clearing|replay|all
 	./bench/run.sh $(NAME)
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000

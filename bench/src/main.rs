@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{document, engine, instructions, order_book, replay};
+use walras_bench::{clearing, document, engine, instructions, order_book, replay};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -21,9 +21,10 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
+    Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
 ];
@@ -140,6 +141,17 @@ fn config(options: &Options, report: &mut Report) -> Config {
     let peer = if options.peer { ExchangeCore::build(Path::new("bench/peers")) } else { Err("--no-peer was given".to_owned()) };
     let peer = peer.map_err(|why| report.note(format!("exchange-core was NOT RUN, so our figures stand alone: {why}"))).ok();
     Config { rounds: options.rounds, scale: Scale::Full, streams: options.streams.clone(), data: Some(data_folder()), peer }
+}
+
+fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let config = clearing::Config {
+        rounds: if options.small { 2 } else { options.rounds },
+        is_full: !options.small,
+        data: data_folder(),
+        peers: options.peer.then(|| "bench/peers".into()),
+        scratch: options.streams.clone(),
+    };
+    clearing::run(&config, report)
 }
 
 fn run_replay(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -27,6 +27,9 @@ pub enum Unit {
     /// Microseconds: less is better.
     #[serde(rename = "us")]
     Us,
+    /// Milliseconds: less is better.
+    #[serde(rename = "ms")]
+    Ms,
     /// Million operations per second: more is better.
     #[serde(rename = "mops")]
     Mops,
@@ -36,6 +39,15 @@ pub enum Unit {
     /// How many were got right: more is better.
     #[serde(rename = "count")]
     Count,
+    /// How many times faster than the peer: more is better.
+    #[serde(rename = "times")]
+    TimesFaster,
+    /// How many failed: fewer are better.
+    #[serde(rename = "failures")]
+    Failures,
+    /// Questions asked: fewer are better.
+    #[serde(rename = "queries")]
+    Queries,
     /// Machine instructions: fewer are better.
     #[serde(rename = "instructions")]
     Instructions,
@@ -48,6 +60,10 @@ impl Unit {
         match self {
             Self::Ns => "ns",
             Self::Us => "us",
+            Self::Ms => "ms",
+            Self::TimesFaster => "times",
+            Self::Failures => "failures",
+            Self::Queries => "queries",
             Self::Mops => "mops",
             Self::Percent => "percent",
             Self::Count => "count",
@@ -57,8 +73,8 @@ impl Unit {
 
     const fn less_is_better(self) -> bool {
         match self {
-            Self::Ns | Self::Us | Self::Instructions => true,
-            Self::Mops | Self::Percent | Self::Count => false,
+            Self::Ns | Self::Us | Self::Ms | Self::Failures | Self::Queries | Self::Instructions => true,
+            Self::Mops | Self::Percent | Self::Count | Self::TimesFaster => false,
         }
     }
 
