@@ -81,7 +81,8 @@ fn states() {
 }
 
 fn random_bytes() {
-    for (target, lens) in [("engine_apply", [120, 400, 900]), ("order_book", [80, 300, 900])] {
+    let lens = [("engine_apply", [120, 400, 900]), ("order_book", [80, 300, 900]), ("clearing_verify", [80, 300, 900])];
+    for (target, lens) in lens {
         for (seed, len) in (0..).zip(lens) {
             let mut bytes = vec![0; len];
             Random::new(seed).fill(&mut bytes);

@@ -7,11 +7,11 @@ use walras_clearing::{
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding, limits::AMOUNT_MAX};
 
-use crate::greedy;
-use crate::naive::{Parts, Stated};
+use super::greedy;
+use super::naive::{Parts, Stated};
 
 /// Gives a number below its argument.
-pub type Below<'a> = &'a mut dyn FnMut(u64) -> u64;
+pub(crate) type Below<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 const OFFERS_MAX: u64 = 24;
 const POOLS_MAX: u64 = 3;
@@ -63,7 +63,7 @@ fn pair(below: Below<'_>, asset_count: usize) -> Pair {
 }
 
 /// What stands; of each asset no more than an amount is for sale.
-pub fn parts(below: Below<'_>, prices: &[BatchPrice]) -> Parts {
+pub(crate) fn parts(below: Below<'_>, prices: &[BatchPrice]) -> Parts {
     let asset_count = prices.len();
     let mut parts = Parts { asset_count, ..Parts::default() };
     let mut left = vec![AMOUNT_MAX; asset_count];
@@ -97,19 +97,19 @@ pub fn parts(below: Below<'_>, prices: &[BatchPrice]) -> Parts {
 }
 
 /// The market of these parts.
-pub fn market(parts: &Parts) -> BatchMarket {
+pub(crate) fn market(parts: &Parts) -> BatchMarket {
     let sells: Vec<_> = parts.sells.iter().map(|stated| (stated.pair, stated.offer)).collect();
     let buys: Vec<_> = parts.buys.iter().map(|stated| (stated.pair, stated.offer)).collect();
     BatchMarket::build(parts.asset_count, &sells, &buys, parts.pools.clone()).expect("the parts are sound")
 }
 
 /// Valuations of two to five assets.
-pub fn prices(below: Below<'_>) -> Vec<BatchPrice> {
+pub(crate) fn prices(below: Below<'_>) -> Vec<BatchPrice> {
     (0..2 + below(4)).map(|_| any_price(below)).collect()
 }
 
 /// Rules of all kinds.
-pub fn rules(below: Below<'_>) -> Rules {
+pub(crate) fn rules(below: Below<'_>) -> Rules {
     Rules {
         commission: Commission::new(below(31) as u8).unwrap_or(Commission::NONE),
         mu: Mu::new(1 + below(30) as u8).expect("1 to 30"),
@@ -118,7 +118,7 @@ pub fn rules(below: Below<'_>) -> Rules {
 }
 
 /// A right proposal at these prices, some of them left out or moved.
-pub fn right_proposal(below: Below<'_>, market: &BatchMarket, prices: &[BatchPrice], rules: &Rules) -> Proposal {
+pub(crate) fn right_proposal(below: Below<'_>, market: &BatchMarket, prices: &[BatchPrice], rules: &Rules) -> Proposal {
     let mut priced = |price: BatchPrice| match below(16) {
         0 => None,
         1 => Some(BatchPrice::from_bits(price.bits() + 1).unwrap_or(price)),
@@ -141,7 +141,7 @@ fn moved(below: Below<'_>, units: Amount) -> Amount {
 }
 
 /// Makes one change that may or may not be right.
-pub fn disturb(below: Below<'_>, proposal: &mut Proposal) {
+pub(crate) fn disturb(below: Below<'_>, proposal: &mut Proposal) {
     let asset_count = proposal.prices.len().max(1) as u64 + below(40) / 39;
     match below(12) {
         0..=4 if !proposal.trades.is_empty() => {

@@ -52,7 +52,7 @@ fn without_part(total: Amount, split: Split, part: Amount) -> Amount {
 }
 
 /// At most so much sold that the part keeps its limit.
-pub fn honoured_sold(book: &PairBook, rate: &NetRate, sold: Amount) -> Amount {
+pub(crate) fn honoured_sold(book: &PairBook, rate: &NetRate, sold: Amount) -> Amount {
     let split = book.sells().split(sold).expect("at most what stands");
     let next = book.sells().as_slice().get(split.full_count);
     let part = next.map_or(Amount::ZERO, |offer| honourable_sold(offer.key().limit, rate, split.part));
@@ -60,7 +60,7 @@ pub fn honoured_sold(book: &PairBook, rate: &NetRate, sold: Amount) -> Amount {
 }
 
 /// At most so much bought that the part keeps its limit.
-pub fn honoured_bought(book: &PairBook, rate: &NetRate, bought: Amount) -> Amount {
+pub(crate) fn honoured_bought(book: &PairBook, rate: &NetRate, bought: Amount) -> Amount {
     let split = book.buys().split(bought).expect("at most what stands");
     let next = book.buys().as_slice().get(split.full_count);
     let part = next.map_or(Amount::ZERO, |offer| honourable_bought(offer.key().limit, rate, split.part));
@@ -68,7 +68,7 @@ pub fn honoured_bought(book: &PairBook, rate: &NetRate, bought: Amount) -> Amoun
 }
 
 /// A proposal at these prices that `verify` accepts, with [`LowerBounds::BestEffort`].
-pub fn propose(market: &BatchMarket, prices: &[Option<BatchPrice>], rules: &Rules) -> Proposal {
+pub(crate) fn propose(market: &BatchMarket, prices: &[Option<BatchPrice>], rules: &Rules) -> Proposal {
     let rate_of = |pair: Pair| NetRate::new(prices[pair.sell.index()]?, prices[pair.buy.index()]?, rules.commission);
     let mut flows: Vec<Flow<'_>> = Vec::new();
     for book in market.books() {
@@ -131,6 +131,6 @@ pub fn propose(market: &BatchMarket, prices: &[Option<BatchPrice>], rules: &Rule
 }
 
 /// The same rules, with lower bounds only counted.
-pub fn best_effort(rules: &Rules) -> Rules {
+pub(crate) fn best_effort(rules: &Rules) -> Rules {
     Rules { lower_bounds: LowerBounds::BestEffort, ..*rules }
 }

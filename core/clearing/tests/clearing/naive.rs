@@ -8,11 +8,11 @@ use num_rational::Ratio;
 use walras_clearing::{BuyOffer, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolSide, Proposal, Rules};
 use walras_types::{Amount, BatchPrice, Commission, limits::AMOUNT_MAX};
 
-pub type Fraction = Ratio<BigInt>;
+pub(crate) type Fraction = Ratio<BigInt>;
 
 /// An offer as its owner stated it, and as it stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Stated<T> {
+pub(crate) struct Stated<T> {
     pub pair: Pair,
     pub limit: BatchPrice,
     pub offer: T,
@@ -20,7 +20,7 @@ pub struct Stated<T> {
 
 /// Everything that stands, in any order.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub(crate) struct Parts {
     pub asset_count: usize,
     pub sells: Vec<Stated<Offer>>,
     pub buys: Vec<Stated<BuyOffer>>,
@@ -29,7 +29,7 @@ pub struct Parts {
 
 /// What a right proposal comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Fills of each pair that trades, in ascending order: of sell offers, of buy offers.
     pub fills: Vec<(Pair, Vec<Fill>, Vec<Fill>)>,
     pub pools: Vec<PoolFill>,
@@ -38,11 +38,11 @@ pub struct Outcome {
     pub short: Vec<Pair>,
 }
 
-pub fn whole(units: u64) -> Fraction {
+pub(crate) fn whole(units: u64) -> Fraction {
     Fraction::from_integer(BigInt::from(units))
 }
 
-pub fn value(price: BatchPrice) -> Fraction {
+pub(crate) fn value(price: BatchPrice) -> Fraction {
     let (m, e) = price.parts();
     let power = Fraction::from_integer(BigInt::from(1) << e.unsigned_abs());
     if e < 0 { whole(m) / power } else { whole(m) * power }
@@ -53,7 +53,7 @@ fn less_share(k: u8) -> Fraction {
     whole(1) - Fraction::new(1.into(), BigInt::from(1) << k)
 }
 
-pub fn net_rate(sell: BatchPrice, buy: BatchPrice, commission: Commission) -> Fraction {
+pub(crate) fn net_rate(sell: BatchPrice, buy: BatchPrice, commission: Commission) -> Fraction {
     value(sell) / value(buy) * commission.exponent().map_or(whole(1), less_share)
 }
 
@@ -114,7 +114,7 @@ impl Parts {
     }
 
     /// The outcome, or the numbers of all rules that the proposal breaks (a deficit only where nothing else is wrong).
-    pub fn judge(&self, proposal: &Proposal, rules: &Rules) -> Result<Outcome, BTreeSet<u16>> {
+    pub(crate) fn judge(&self, proposal: &Proposal, rules: &Rules) -> Result<Outcome, BTreeSet<u16>> {
         if proposal.prices.len() != self.asset_count {
             return Err([1].into());
         }

@@ -7,9 +7,9 @@ use walras_clearing::{
 };
 use walras_types::{Amount, BatchPrice, Commission, NetRate, Rounding, limits::AMOUNT_MAX};
 
-use crate::generate::{self, Below};
-use crate::greedy;
-use crate::naive::{Outcome, Parts, Stated, net_rate, value, whole};
+use super::generate::{self, Below};
+use super::greedy;
+use super::naive::{Outcome, Parts, Stated, net_rate, value, whole};
 
 /// Choices made by bytes; zero when they are spent.
 fn choices(bytes: &[u8]) -> impl FnMut(u64) -> u64 {

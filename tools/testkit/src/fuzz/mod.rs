@@ -4,6 +4,7 @@
 //! indices, and a naive book, do the same; every invariant holds after every command; what a log holds is what was written.
 
 pub mod books;
+pub mod clearing;
 pub mod engine;
 pub mod gateway;
 pub mod history;
@@ -21,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     ("engine_restore", engine::restore),
     ("market_data_restore", engine::market_data_restore),
     ("order_book", books::order_book),
+    ("clearing_verify", clearing::verification),
     ("history_lobster", history::lobster),
     ("history_itch", history::itch),
     ("history_sse", history::sse),
