@@ -271,8 +271,8 @@ fn record(setup: &Setup, python: &Result<Python, String>, points: &[Point]) -> a
         "ours": points.iter().map(value).collect::<Vec<_>>(),
     });
     let table = format!(
-        "Convex program: {status}. Prices are compared with ours at ({}, {}), largest of all batches; the issue of which of several \
-         equilibria is found stays open where few offers leave room between limits.\n\n{}",
+        "Convex program: {status}. Prices are compared with ours at ({}, {}), the largest difference of any batch; where few offers leave gaps \
+         between limits, more than one vector of prices is right.\n\n{}",
         FINE.0,
         FINE.1,
         markdown(&header.map(String::from), &rows)

@@ -105,6 +105,13 @@ fn record(setup: &Setup, by_assets: &[Point], by_offers: &[Point]) -> anyhow::Re
     let index: Vec<(f64, f64)> = by_offers.iter().map(|point| (point.offer_count as f64, point.index_ms)).collect();
     let (in_assets, in_offers, of_index) = (exponent(&assets), exponent(&offers), exponent(&index));
     let fitted = |what: &str, exponent: f64| format!("{what}: exponent {exponent:.2}");
+    let fit = |points: &[(f64, f64)], colour| {
+        let (slope, count) = (exponent(points), points.len() as f64);
+        let shift = points.iter().map(|(x, y)| y.ln() - slope * x.ln()).sum::<f64>() / count;
+        let line = points.iter().map(|&(x, _)| (x, (shift + slope * x.ln()).exp())).collect();
+        Series { name: "its power law".into(), points: line, colour, stroke: Stroke::Thin }
+    };
+    let fits = [fit(&assets, 1), fit(&offers, 0)];
     let series = [
         Series {
             name: fitted(&format!("solve against assets, {} offers", grouped(setup.offers_at)), in_assets),
@@ -120,6 +127,9 @@ fn record(setup: &Setup, by_assets: &[Point], by_offers: &[Point]) -> anyhow::Re
         },
         Series { name: fitted("building the index against offers", of_index), points: index, colour: 6, stroke: Stroke::Thin },
     ];
+    let [by_assets_line, by_offers_line, index_line] = series;
+    let [by_assets_fit, by_offers_fit] = fits;
+    let series = [by_assets_line, by_assets_fit, by_offers_line, by_offers_fit, index_line];
     let title = "Cost against assets and offers at (15, 10), cold, one core";
     let plot_svg = plot::lines(title, "assets or offers (logarithmic)", Axis::Counts, "median time (logarithmic)", &series)?;
     let all = || by_assets.iter().chain(by_offers);

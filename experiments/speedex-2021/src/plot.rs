@@ -22,6 +22,9 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(160, 100, 60),
 ];
 
+/// Room for the names of series, right of the curves.
+const LEGEND_WIDTH: u32 = 330;
+
 /// An axis' range, title and labels.
 type Labelled<'a, X> = (X, &'a str, &'a dyn Fn(&f64) -> String);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -69,15 +72,19 @@ pub fn lines(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Se
     };
     let (x, y) = (range(&|point| point.0), range(&|point| point.1));
     let y = y.start * 0.7..y.end * 1.5;
-    draw((960, 560), |area| match axis {
-        Axis::Linear => {
-            let room = (x.end - x.start).max(1.0) * 0.03;
-            let labels = |value: &f64| format!("{value:.0}");
-            curves(area, title, (x.start - room..x.end + room, x_title, &labels), (y.clone(), y_title), series)
-        }
-        Axis::Counts => {
-            let labels = |value: &f64| grouped(value.round() as usize);
-            curves(area, title, ((x.start * 0.8..x.end * 1.25).log_scale(), x_title, &labels), (y.clone(), y_title), series)
+    draw((960 + LEGEND_WIDTH, 560), |area| {
+        let (area, right) = area.split_horizontally(960);
+        legend(&right, series)?;
+        match axis {
+            Axis::Linear => {
+                let room = (x.end - x.start).max(1.0) * 0.03;
+                let labels = |value: &f64| format!("{value:.0}");
+                curves(&area, title, (x.start - room..x.end + room, x_title, &labels), (y.clone(), y_title), series)
+            }
+            Axis::Counts => {
+                let labels = |value: &f64| grouped(value.round() as usize);
+                curves(&area, title, ((x.start * 0.8..x.end * 1.25).log_scale(), x_title, &labels), (y.clone(), y_title), series)
+            }
         }
     })
 }
@@ -109,25 +116,32 @@ where
         .label_style((FONT, 14))
         .draw()?;
     for series in series.iter().filter(|series| !series.points.is_empty()) {
-        let colour = COLOURS[series.colour % COLOURS.len()];
-        let width = if series.stroke == Stroke::Thin { 1 } else { 2 };
-        let paint = if series.stroke == Stroke::Thin { colour.mix(0.6) } else { colour.mix(1.0) };
+        let (width, paint) = brush(series);
         if series.stroke != Stroke::Dots {
             chart.draw_series(LineSeries::new(series.points.iter().copied(), paint.stroke_width(width)))?;
         }
-        chart
-            .draw_series(series.points.iter().map(|&point| Circle::new(point, 3, paint.filled())))?
-            .label(series.name.clone())
-            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], paint.stroke_width(width)));
+        chart.draw_series(series.points.iter().map(|&point| Circle::new(point, 3, paint.filled())))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .label_font((FONT, 13))
-        .draw()?;
     Ok(())
+}
+
+/// The names of the series, from the top down.
+fn legend(area: &Area<'_>, series: &[Series]) -> anyhow::Result<()> {
+    let mut y = 64;
+    for series in series.iter().filter(|series| !series.points.is_empty()) {
+        let (width, paint) = brush(series);
+        area.draw(&PathElement::new(vec![(4, y), (24, y)], paint.stroke_width(width)))?;
+        area.draw(&Circle::new((14, y), 3, paint.filled()))?;
+        let style = (FONT, 12).into_font().color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+        area.draw(&Text::new(series.name.clone(), (30, y), style))?;
+        y += 20;
+    }
+    Ok(())
+}
+
+fn brush(series: &Series) -> (u32, RGBAColor) {
+    let colour = COLOURS[series.colour % COLOURS.len()];
+    if series.stroke == Stroke::Thin { (1, colour.mix(0.6)) } else { (2, colour.mix(1.0)) }
 }
 
 /// A cell of a map.
