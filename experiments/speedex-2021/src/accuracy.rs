@@ -36,8 +36,8 @@ impl Setup {
         Self {
             asset_count: 20,
             offer_count: 500_000,
-            mu_bits: vec![5, 7, 10, 12, 15, 17, 20],
-            eps_bits: vec![5, 7, 10, 12, 15, 17, 20, 22, 25],
+            mu_bits: vec![5, 7, 10, 12, 15, 17, 20, 23],
+            eps_bits: vec![5, 7, 10, 12, 15, 17, 20, 22, 25, 30],
             seeds,
             repetitions: 5,
             tatonnement: (Duration::from_secs(2), u64::MAX),

@@ -16,6 +16,9 @@ use crate::plot::{self, Axis, Series, Stroke};
 use crate::record::{Record, markdown, repository};
 use crate::ruler::{Bits, Spread, grouped, index_of, mean, median, quantile, thousandths, timed};
 
+/// A day's prices are to be found in this time.
+const GOAL_MS: f64 = 5.0;
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -265,6 +268,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
     for ((eps, mu), columns) in setup.bits.iter().zip(&runs.columns) {
         for (column, start) in columns.iter().zip(["cold", "warm"]) {
             let time = Spread::of(&column.ms);
+            let late = column.ms.iter().filter(|ms| **ms > GOAL_MS).count();
             let (solved, queries) = (solved_days - column.unsolved.len(), median(&column.queries));
             rows.push(vec![
                 format!("({eps}, {mu})"),
@@ -274,6 +278,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
                 plot::time_label(time.median_ms),
                 plot::time_label(time.p99_ms),
                 plot::time_label(time.max_ms),
+                late.to_string(),
                 format!("{queries:.0}"),
             ]);
             values.push(json!({
@@ -283,6 +288,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
                 "solved": solved,
                 "by_bounds_only": column.by_bounds,
                 "time": time,
+                "over_goal": late,
                 "queries_median": queries,
                 "unsolved": column.unsolved.iter().map(|(day, excess)| json!({ "day": day, "worst_excess": excess })).collect::<Vec<_>>(),
             }));
@@ -294,6 +300,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
         "days": days.len(),
         "days_without_trade": runs.empty_days,
         "offer_count": setup.offer_count,
+        "goal_ms": GOAL_MS,
         "published": setup.published,
         "prices": values,
         "clearing": clearing,
@@ -303,7 +310,8 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
             "median_ms": if runs.tatonnement_ms.is_empty() { Value::Null } else { json!(thousandths(median(&runs.tatonnement_ms))) },
         },
     });
-    let header = ["(eps, mu)", "start", "solved", "by bounds only", "median", "99 %", "max", "queries"].map(String::from);
+    let header =
+        ["(eps, mu)", "start", "solved", "by bounds only", "median", "99 %", "max", "over 5 ms", "queries"].map(String::from);
     let table = format!(
         "{} assets, {} days, {} offers a day. Published: {}.\n\n{}\n{}\n\nTatonnement here, one core, from the day before's prices, one day of {}: {} of {} solved within {} s.\n",
         days.asset_count(),
