@@ -132,6 +132,7 @@ pub fn days_of(setup: &Setup, mut texts: Vec<String>) -> anyhow::Result<RealDays
 /// Cold or warm, at one accuracy, over all days.
 #[derive(Default)]
 struct Column {
+    days: Vec<usize>,
     ms: Vec<f64>,
     queries: Vec<f64>,
     by_bounds: usize,
@@ -185,6 +186,7 @@ fn run_day(setup: &Setup, days: &RealDays, day: usize, offers: &[Offer], runs: &
         for (column, start) in columns.iter_mut().zip([None, Some(&start[..])]) {
             let problem = Problem { start, ..Problem::cold(&index, Accuracy::bits(eps, mu)) };
             let timed = timed(&Portfolio, &problem, setup.repetitions);
+            column.days.push(day);
             column.ms.push(timed.ms);
             column.queries.push(timed.solution.queries as f64);
             match timed.solution.outcome {
@@ -268,7 +270,9 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
     for ((eps, mu), columns) in setup.bits.iter().zip(&runs.columns) {
         for (column, start) in columns.iter().zip(["cold", "warm"]) {
             let time = Spread::of(&column.ms);
-            let late = column.ms.iter().filter(|ms| **ms > GOAL_MS).count();
+            let runs = column.days.iter().zip(&column.ms).zip(&column.queries).filter(|((_, ms), _)| **ms > GOAL_MS);
+            let late: Vec<Value> =
+                runs.map(|((day, ms), queries)| json!({ "day": day, "ms": thousandths(*ms), "queries": queries })).collect();
             let (solved, queries) = (solved_days - column.unsolved.len(), median(&column.queries));
             rows.push(vec![
                 format!("({eps}, {mu})"),
@@ -278,7 +282,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
                 plot::time_label(time.median_ms),
                 plot::time_label(time.p99_ms),
                 plot::time_label(time.max_ms),
-                late.to_string(),
+                late.len().to_string(),
                 format!("{queries:.0}"),
             ]);
             values.push(json!({
