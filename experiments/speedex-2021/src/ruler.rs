@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use walras_price_solver::demand::DemandIndex;
 use walras_price_solver::solve::{Accuracy, Budget, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
@@ -40,6 +40,35 @@ pub fn timed(solver: &impl PriceSolver, problem: &Problem<'_>, repetitions: usiz
         times.push(begin.elapsed().as_secs_f64() * 1e3);
     }
     Timed { solution: last.expect("one repetition at least"), ms: median(&times) }
+}
+
+/// Adds demand up again, offer by offer and apart from the solver's index, where the solver says that smoothed demand clears.
+///
+/// # Errors
+/// When demand, less commission, exceeds the supply of an asset there.
+pub fn check_cleared(offers: &[Offer], solution: &Solution, (eps_bits, mu_bits): Bits) -> anyhow::Result<()> {
+    if solution.outcome != Outcome::Cleared {
+        return Ok(());
+    }
+    let (eps, mu) = ((-f64::from(eps_bits)).exp2(), (-f64::from(mu_bits)).exp2());
+    let (mut sold, mut bought) = (vec![0.0; solution.prices.len()], vec![0.0; solution.prices.len()]);
+    for offer in offers {
+        let (Some(sell), Some(buy)) = (solution.prices[offer.sell], solution.prices[offer.buy]) else { continue };
+        let rate = sell / buy;
+        let value = sell * offer.amount * ((rate - offer.limit) / (mu * rate)).clamp(0.0, 1.0);
+        sold[offer.sell] += value;
+        bought[offer.buy] += value;
+    }
+    // Sums of half a million in another order differ in their last bits; a ramp of width mu makes them 1 / mu times as large.
+    let rounding = 1e-12 / mu;
+    for (asset, (&sold, &bought)) in sold.iter().zip(&bought).enumerate() {
+        let within = (1.0 - eps) * bought <= sold * (1.0 + rounding);
+        ensure!(
+            within,
+            "asset {asset} is bought for {bought} and sold for {sold} at ({eps_bits}, {mu_bits}): the solver called it cleared"
+        );
+    }
+    Ok(())
 }
 
 /// A cold solve by the default solver, within its query budget and without a deadline.
@@ -147,6 +176,19 @@ pub fn grouped(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_called_cleared_and_is_not_is_found() {
+        let offer = |sell, buy, limit, amount| Offer { sell, buy, limit, amount };
+        let offers = [offer(0, 1, 1.9, 100.0), offer(1, 0, 0.4, 210.0)];
+        let mut solution = cold(&index_of(2, &offers).unwrap(), (15, 10), 1).solution;
+        assert_eq!(solution.outcome, Outcome::Cleared);
+        check_cleared(&offers, &solution, (15, 10)).unwrap();
+        solution.prices[0] = solution.prices[0].map(|price| price * 1.001);
+        assert!(check_cleared(&offers, &solution, (15, 10)).is_err());
+        solution.outcome = Outcome::Approximate;
+        check_cleared(&offers, &solution, (15, 10)).unwrap();
+    }
 
     #[test]
     fn sums_worked_out_by_hand() {
