@@ -21,7 +21,7 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
         }
     }
     let named = load(&args.file, &decimals)?;
-    let deadline = args.deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = args.deadline_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
     let settings = Settings {
         solver: match args.solver {
             SolverArg::Portfolio => Solver::Portfolio,
@@ -32,6 +32,13 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
         lower_bounds: if args.strict { LowerBounds::Required } else { LowerBounds::BestEffort },
         ..Settings::new(args.eps.0, args.mu)
     };
+    if let Some(eps) = args.eps.0.exponent().filter(|&eps| eps <= args.mu.exponent()) {
+        eprintln!(
+            "walras: note: with --mu 2^-{} not above --eps 2^-{eps} every offer that may trade must trade in full, which prices can seldom do; \
+             give a larger --mu or a smaller --eps",
+            args.mu.exponent()
+        );
+    }
     let cleared = clear(&named, &settings)?;
     let fills = Fills::new(&named, &cleared);
     let tables = Tables::new(&named, &cleared, args.numeraire.as_deref())?;

@@ -155,6 +155,9 @@ fn options_are_checked_and_bounds_can_be_strict() {
     assert!(status == 4 && said.contains("/nowhere/fills.csv: could not be written"), "{said}");
     let (status, said) = fails(&["/nowhere/offers.csv"]);
     assert!(status == 4 && said.contains("/nowhere/offers.csv: could not be read"), "{said}");
+    let note = run(&[csv, "--eps", "10", "--mu", "10"], None);
+    assert!(note.status.success() && String::from_utf8(note.stderr).unwrap().contains("give a larger --mu or a smaller --eps"));
+    assert!(run(&[csv, "--deadline-ms", "18446744073709551615"], None).status.success());
     for solver in ["portfolio", "newton", "tatonnement"] {
         let cleared = json(&[csv, "--solver", solver, "--eps", "0", "--mu", "2^-5", "--queries", "5000"]);
         assert!(cleared["report"]["fills"].as_u64() > Some(0), "{solver}");
