@@ -38,25 +38,25 @@ pub enum ReadError {
         expected: usize,
     },
     /// No such column.
-    #[error("line {line}, column {name}: there is no such column{}: use {}", nearest(name), columns())]
+    #[error("{}column {name}: there is no such column{}: use {}", place(*line), nearest(name), columns())]
     UnknownColumn {
-        /// Where.
+        /// Where; 0 where no line names columns.
         line: u64,
         /// Its name.
         name: String,
     },
     /// A column comes twice.
-    #[error("line {line}, column {name}: comes twice: keep one of them")]
+    #[error("{}column {name}: comes twice: keep one of them", place(*line))]
     DuplicateColumn {
-        /// Where.
+        /// Where; 0 where no line names columns.
         line: u64,
         /// Its name.
         name: &'static str,
     },
     /// A required column is not there.
-    #[error("line {line}, column {name}: is missing: offers need the columns sell, buy and amount")]
+    #[error("{}column {name}: is missing: offers need the columns sell, buy and amount", place(*line))]
     MissingColumn {
-        /// Where.
+        /// Where; 0 where no line names columns.
         line: u64,
         /// Its name.
         name: &'static str,
@@ -94,9 +94,15 @@ fn columns() -> String {
     Column::ALL.map(Column::name).join(", ")
 }
 
+/// Parquet names its columns in no line.
+fn place(line: u64) -> String {
+    if line == 0 { String::new() } else { format!("line {line}, ") }
+}
+
 fn nearest(name: &str) -> String {
     let distance = |column: &Column| strsim::damerau_levenshtein(column.name(), &name.to_lowercase());
-    let near = Column::ALL.into_iter().min_by_key(distance).filter(|column| distance(column) <= 3);
+    let is_near = |column: &Column| distance(column) * 3 <= name.len() || (name.len() > 3 && column.name().contains(name));
+    let near = Column::ALL.into_iter().filter(is_near).min_by_key(distance);
     near.map_or_else(String::new, |column| format!(" (did you mean {}?)", column.name()))
 }
 

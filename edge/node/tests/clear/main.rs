@@ -188,6 +188,7 @@ fn bad_files_are_named_by_line_and_column() {
         (" \r\n ", "is empty: give offers"),
         ("sell,buy,amout\nA,B,1\n", "line 1, column amout: there is no such column (did you mean amount?): use sell, buy, amount"),
         ("sell,buy,zebra crossing\n", "line 1, column zebra crossing: there is no such column: use sell"),
+        ("sell,buy,x\n", "line 1, column x: there is no such column: use sell"),
         ("sell,buy,amount,sell\n", "line 1, column sell: comes twice: keep one of them"),
         ("sell,amount\n", "line 1, column buy: is missing: offers need the columns sell, buy and amount"),
         ("sell,buy,amount\nA,B,1\nA,B\n", "line 3: 2 cells where the first line names 3 columns"),
@@ -200,7 +201,10 @@ fn bad_files_are_named_by_line_and_column() {
             "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1}\n{\"sell\": \"A\", \"buy\": true, \"amount\": 1}",
             "line 2, column buy: is true: write text or a number",
         ),
-        ("{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"price\": 2}", "line 1, column price: there is no such column"),
+        (
+            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"price\": 2}",
+            "line 1, column price: there is no such column (did you mean limit_price?)",
+        ),
         ("[{\"sell\": \"A\",\n \"buy\": \"B\", \"amount\": -1}]", "line 1, column amount: `-1` is below zero"),
     ] {
         let said = error(text);
