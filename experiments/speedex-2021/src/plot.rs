@@ -1,0 +1,264 @@
+//! The figures, as SVG: lines over logarithmic time, and maps of cells.
+
+use std::ops::Range;
+
+use anyhow::{Context, ensure};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::ruler::grouped;
+
+const FONT: &str = "sans-serif";
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(20, 90, 180),
+    RGBColor(190, 40, 40),
+    RGBColor(20, 140, 90),
+    RGBColor(214, 132, 0),
+    RGBColor(130, 80, 170),
+    RGBColor(60, 160, 190),
+    RGBColor(120, 120, 120),
+    RGBColor(160, 100, 60),
+];
+
+/// Room for the names of series, right of the curves.
+const LEGEND_WIDTH: u32 = 330;
+
+/// An axis' range, title and labels.
+type Labelled<'a, X> = (X, &'a str, &'a dyn Fn(&f64) -> String);
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stroke {
+    /// Dots joined by a line.
+    Line,
+    /// Dots joined by a thin line: what is compared with.
+    Thin,
+    /// Dots alone.
+    Dots,
+}
+
+/// Some points with a name.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// x, and y above zero.
+    pub points: Vec<(f64, f64)>,
+    /// Which of eight colours.
+    pub colour: usize,
+    /// How it is drawn.
+    pub stroke: Stroke,
+}
+
+/// What the x axis shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Plain numbers.
+    Linear,
+    /// Counts, logarithmic.
+    Counts,
+}
+
+/// Curves over a logarithmic axis of milliseconds.
+pub fn lines(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Series]) -> anyhow::Result<String> {
+    let points: Vec<(f64, f64)> = series.iter().flat_map(|series| series.points.iter().copied()).collect();
+    ensure!(!points.is_empty(), "nothing to draw in `{title}`: did every run fail?");
+    let range = |values: &dyn Fn(&(f64, f64)) -> f64| {
+        let all = points.iter().map(values);
+        all.clone().fold(f64::INFINITY, f64::min)..all.fold(0.0, f64::max)
+    };
+    let (x, y) = (range(&|point| point.0), range(&|point| point.1));
+    let y = y.start * 0.7..y.end * 1.5;
+    draw((960 + LEGEND_WIDTH, 560), |area| {
+        let (area, right) = area.split_horizontally(960);
+        legend(&right, series)?;
+        match axis {
+            Axis::Linear => {
+                let room = (x.end - x.start).max(1.0) * 0.03;
+                let labels = |value: &f64| format!("{value:.0}");
+                curves(&area, title, (x.start - room..x.end + room, x_title, &labels), (y.clone(), y_title), series)
+            }
+            Axis::Counts => {
+                let labels = |value: &f64| grouped(value.round() as usize);
+                curves(&area, title, ((x.start * 0.8..x.end * 1.25).log_scale(), x_title, &labels), (y.clone(), y_title), series)
+            }
+        }
+    })
+}
+
+fn curves<X>(
+    area: &Area<'_>,
+    title: &str,
+    (x, x_title, x_label): Labelled<'_, X>,
+    (y, y_title): (Range<f64>, &str),
+    series: &[Series],
+) -> anyhow::Result<()>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, (FONT, 20))
+        .margin(16)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
+        .build_cartesian_2d(x, y.log_scale())?;
+    chart
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .x_desc(x_title)
+        .y_desc(y_title)
+        .x_label_formatter(x_label)
+        .y_label_formatter(&|ms| time_label(*ms))
+        .label_style((FONT, 14))
+        .draw()?;
+    for series in series.iter().filter(|series| !series.points.is_empty()) {
+        let (width, paint) = brush(series);
+        if series.stroke != Stroke::Dots {
+            chart.draw_series(LineSeries::new(series.points.iter().copied(), paint.stroke_width(width)))?;
+        }
+        chart.draw_series(series.points.iter().map(|&point| Circle::new(point, 3, paint.filled())))?;
+    }
+    Ok(())
+}
+
+/// The names of the series, from the top down.
+fn legend(area: &Area<'_>, series: &[Series]) -> anyhow::Result<()> {
+    let mut y = 64;
+    for series in series.iter().filter(|series| !series.points.is_empty()) {
+        let (width, paint) = brush(series);
+        area.draw(&PathElement::new(vec![(4, y), (24, y)], paint.stroke_width(width)))?;
+        area.draw(&Circle::new((14, y), 3, paint.filled()))?;
+        let style = (FONT, 12).into_font().color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+        area.draw(&Text::new(series.name.clone(), (30, y), style))?;
+        y += 20;
+    }
+    Ok(())
+}
+
+fn brush(series: &Series) -> (u32, RGBAColor) {
+    let colour = COLOURS[series.colour % COLOURS.len()];
+    if series.stroke == Stroke::Thin { (1, colour.mix(0.6)) } else { (2, colour.mix(1.0)) }
+}
+
+/// A cell of a map.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// What stands in it.
+    pub text: String,
+    /// From 0 (good) to 1 (bad).
+    pub shade: f64,
+}
+
+/// A map of cells with names of its rows and columns.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// From left to right.
+    pub columns: Vec<String>,
+    /// From top to bottom.
+    pub rows: Vec<String>,
+    /// Row by row.
+    pub cells: Vec<Vec<Cell>>,
+}
+
+/// Maps beside each other.
+pub fn maps(title: &str, panels: &[Panel], row_label_width: i32, cell: (i32, i32)) -> anyhow::Result<String> {
+    const TOP: i32 = 96;
+    let (width, height) = cell;
+    let panel_width = |panel: &Panel| row_label_width + width * panel.columns.len() as i32 + 24;
+    let all_width: i32 = panels.iter().map(panel_width).sum();
+    let rows = panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(0) as i32;
+    draw((all_width.max(1) as u32 + 16, (TOP + rows * height + 24) as u32), |area| {
+        let text = |at: (i32, i32), words: &str, size: i32, horizontal: HPos| -> anyhow::Result<()> {
+            let style = (FONT, size).into_font().color(&BLACK).pos(Pos::new(horizontal, VPos::Center));
+            Ok(area.draw(&Text::new(words.to_owned(), at, style))?)
+        };
+        text((all_width / 2, 20), title, 18, HPos::Center)?;
+        let mut left = 8;
+        for panel in panels {
+            let x_of = |column: usize| left + row_label_width + width * column as i32;
+            text((x_of(0) + width * panel.columns.len() as i32 / 2, 50), &panel.title, 14, HPos::Center)?;
+            for (column, name) in panel.columns.iter().enumerate() {
+                text((x_of(column) + width / 2, 78), name, 12, HPos::Center)?;
+            }
+            for (row, (name, cells)) in panel.rows.iter().zip(&panel.cells).enumerate() {
+                let y = TOP + height * row as i32;
+                text((left + row_label_width - 6, y + height / 2), name, 12, HPos::Right)?;
+                for (column, cell) in cells.iter().enumerate() {
+                    let (x, shade) = (x_of(column), cell.shade.clamp(0.0, 1.0));
+                    let corners = [(x, y), (x + width - 1, y + height - 1)];
+                    area.draw(&Rectangle::new(corners, shaded(shade).filled()))?;
+                    text((x + width / 2, y + height / 2), &cell.text, 12, HPos::Center)?;
+                }
+            }
+            left += panel_width(panel);
+        }
+        Ok(())
+    })
+}
+
+/// From pale green over yellow to red.
+fn shaded(shade: f64) -> RGBColor {
+    let mix = |from: f64, to: f64, share: f64| (from + (to - from) * share) as u8;
+    if shade < 0.5 {
+        let share = shade * 2.0;
+        RGBColor(mix(205.0, 255.0, share), mix(235.0, 236.0, share), mix(205.0, 170.0, share))
+    } else {
+        let share = shade * 2.0 - 1.0;
+        RGBColor(mix(255.0, 236.0, share), mix(236.0, 120.0, share), mix(170.0, 105.0, share))
+    }
+}
+
+/// An SVG on white.
+fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        area.fill(&WHITE)?;
+        paint(&area).context("drawing a plot; a time that is no number would do this")?;
+        area.present()?;
+    }
+    ensure!(svg.contains("</svg>"), "the plot came out unfinished");
+    Ok(svg)
+}
+
+/// Milliseconds with two digits or three, and their unit.
+#[must_use]
+pub fn time_label(ms: f64) -> String {
+    let (value, unit) = match ms {
+        ms if ms < 0.9995 => (ms * 1e3, "us"),
+        ms if ms < 999.5 => (ms, "ms"),
+        ms => (ms / 1e3, "s"),
+    };
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_a_unit() {
+        assert_eq!(
+            [0.0123, 0.5, 1.0, 8.704, 316.2, 2_000.0].map(time_label),
+            ["12.3 us", "500 us", "1 ms", "8.7 ms", "316 ms", "2 s"]
+        );
+    }
+
+    #[test]
+    fn a_map_shows_its_cells() {
+        let cells = vec![vec![Cell { text: "first".into(), shade: 0.0 }, Cell { text: "second".into(), shade: 1.0 }]];
+        let panel = Panel { title: "a panel".into(), columns: vec!["1".into(), "2".into()], rows: vec!["row".into()], cells };
+        let svg = maps("a map", &[panel], 80, (60, 20)).unwrap();
+        assert!(["a map", "a panel", "first", "second", "row"].iter().all(|text| svg.contains(text)));
+        assert!(lines("empty", "x", Axis::Linear, "y", &[]).is_err());
+    }
+}

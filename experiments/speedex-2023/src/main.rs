@@ -1,0 +1,12 @@
+//! Runs the price experiments of SPEEDEX 2023; the programs are those of the 2021 paper's folder, with this paper's setups.
+
+use walras_experiments_speedex_2021::command_line;
+use walras_huge_pages::HugePages;
+
+/// As in the venue.
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
+
+fn main() -> anyhow::Result<()> {
+    command_line::run(&["2023/fig-8", "2023/sec-6.2", "2023/fig-2"])
+}
