@@ -10,7 +10,7 @@ LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
 WALRAS := target/release/walras
 
-.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test bench fuzz clean
+.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test python python-test bench fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -22,7 +22,7 @@ demo: setup web ## start a venue with real order flow, and print the address of 
 	$(CARGO) build --release -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
-test: setup fmt clippy doc guards web-test rust-test ## everything that CI checks
+test: setup fmt clippy doc guards web-test python-test rust-test ## everything that CI checks
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -47,6 +47,24 @@ web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
 
+PYTHON ?= python3
+PYTHON_VENV := sdk/python/.venv
+
+$(PYTHON_VENV)/installed: sdk/python/requirements-test.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv --clear $(PYTHON_VENV)
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/python/dist, and test it
+	rm -rf sdk/python/dist
+	cd sdk/python && PATH="$$PWD/.venv/bin:$$PATH" maturin build --quiet --release --locked --out dist
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
+	cd sdk/python && .venv/bin/mypy walras tests && .venv/bin/pytest -q
+
+python-test: python # what CI checks of it: style as well
+	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
+
 bench: ## measure: make bench NAME=order-book|engine|clearing|replay|all
 	./bench/run.sh $(NAME)
 
@@ -58,4 +76,4 @@ fuzz: ## fuzz every decoder and apply: make fuzz SECONDS_EACH=60
 
 clean: ## remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules .walras
+	rm -rf web/dist web/node_modules .walras sdk/python/{target,dist,.venv}

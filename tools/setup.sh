@@ -12,6 +12,7 @@ need_tool() { # name, what to do
 need_tool cargo "install Rust 1.88 or newer"
 need_tool node "install Node.js 20 or newer"
 need_tool npm "install npm (it comes with Node.js)"
+python=${PYTHON:-python3}
 
 rust_minor=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+).*/\1/')
 [ "$rust_minor" -ge 88 ] || { say "Rust 1.88 or newer is needed, this is $(rustc --version)"; exit 1; }
@@ -21,6 +22,10 @@ done
 
 have_browser() { command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1; }
 have_browser || missing+=(chromium)
+
+# The tests of the Python package run in a virtual environment of their own.
+command -v "$python" >/dev/null 2>&1 || missing+=(python3)
+"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3-venv)
 
 if [ ${#missing[@]} -gt 0 ]; then
     line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
@@ -35,7 +40,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         rm -f "$log"
     else
         say "run this once: sudo sh -c '$line'"
-        say "(chromium is only for the page's own tests; the venue runs without it)"
+        say "(chromium is only for the page's own tests, Python for its package's; the venue runs without them)"
         [ "${1:-}" = --allow-missing ] || [ -z "${CI:-}" ] || exit 1
     fi
 fi

@@ -2,7 +2,7 @@
 //!
 //! Per command: the price and size are checked, the order is looked up by its owner and the owner's name for it, self-trades are
 //! prevented, and every fill and every answer is written as a 48-byte event into a ring of 4,096. Commands come in batches, so the
-//! next ones are known: a large book is told of them ahead ([`OrderBook::warm`]).
+//! next ones are known: the book is told of them ahead ([`OrderBook::expect_name`]).
 //!
 //! The form matters, and is the fastest of those measured: [`step`] inlined into one loop, events written field by field into the ring
 //! rather than made and copied.

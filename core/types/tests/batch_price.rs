@@ -1,5 +1,7 @@
 //! Batch prices and rates against fractions of big integers.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::str::FromStr;
 
 use num_bigint::BigInt;

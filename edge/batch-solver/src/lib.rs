@@ -4,6 +4,33 @@
 //! `walras-trade-amounts` finds whole units at those prices. It is a crate of its own so that neither has to know the other, nor to be built
 //! again with it.
 //!
+//! ```
+//! use walras_batch_solver::{Settings, clear};
+//! use walras_clearing::{AssetIndex, BatchMarket, Offer, OfferId, Pair};
+//! use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding};
+//!
+//! let offer = |id, units, limit| {
+//!     let limit = BatchPrice::from_decimal(limit, Rounding::Up).unwrap();
+//!     Offer::new(limit, 0, OfferId(id), Amount::new(units).unwrap()).unwrap()
+//! };
+//! let [gold, silver] = [AssetIndex(0), AssetIndex(1)];
+//! let (sells_gold, sells_silver) = (Pair { sell: gold, buy: silver }, Pair { sell: silver, buy: gold });
+//! let offers = [(sells_gold, offer(1, 100, "75")), (sells_silver, offer(2, 8_000, "0.01"))];
+//! let market = BatchMarket::build(2, &offers, &[], Vec::new())?;
+//!
+//! let settings = Settings::new(Commission::new(15).unwrap(), Mu::new(10).unwrap());
+//! let cleared = clear(&market, &settings)?;
+//! assert_eq!(cleared.report.fill_count, 2);
+//! for pair in cleared.verified.pairs() {
+//!     for fill in cleared.verified.fills(pair).sells() {
+//!         println!("offer {} sells {} and gets {}", fill.id.0, fill.sold, fill.bought);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Offers that come as text, with names and decimals, become a market by [`offers`].
+//!
 //! *Deliberately absent*: any search of its own; trust ([`walras_clearing::verify`] has the last word, on every clearing); files, accounts,
 //! settlement.
 //!

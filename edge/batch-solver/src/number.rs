@@ -59,6 +59,14 @@ impl Number {
         self.mantissa as f64 * 10_f64.powi(self.exponent)
     }
 
+    /// Its text, about as it was written.
+    pub(crate) fn text(self) -> String {
+        match self.to_f64() {
+            value if value.is_normal() => value.to_string(),
+            _ => format!("{}e{}", self.mantissa, self.exponent),
+        }
+    }
+
     /// The number times `10^decimals`; `None` where it is no whole number or too large for 128 bits.
     pub(crate) fn scaled(self, decimals: u32) -> Option<u128> {
         let by = self.exponent + i32::try_from(decimals).ok()?;

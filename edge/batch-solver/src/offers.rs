@@ -207,7 +207,7 @@ pub enum OffersError {
         line: u64,
     },
     /// All offers of an asset together are too much.
-    #[error("all offers of {asset} together are more than 2^63 - 1 units: give it fewer decimals than {decimals}, or offer less")]
+    #[error("all offers of {asset} together are more than 2^63 - 1 units at {decimals} decimals: give it fewer, or offer less")]
     TooMuchForSale {
         /// The asset.
         asset: String,
@@ -537,7 +537,7 @@ impl Made<'_> {
 
     fn units(&self, column: Column, number: Number, asset: u16) -> Result<Amount, OffersError> {
         let decimals = self.decimals[usize::from(asset)];
-        let text = || number.to_f64().to_string();
+        let text = || number.text();
         if number.decimals() > u32::from(decimals) {
             let (asset, needed) = (self.name(asset), number.decimals());
             return Err(self.cell(column, Problem::TooFine { text: text(), asset, decimals, needed }));

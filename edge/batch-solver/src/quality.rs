@@ -68,6 +68,8 @@ pub struct Report {
     pub block_count: usize,
     /// Groups of priced assets between which there are no offers.
     pub component_count: usize,
+    /// The group of each asset, by the number of its first asset; none without a price.
+    pub components: Vec<Option<usize>>,
     /// Assets without a price: what they bring never comes back to them, so nothing of theirs can trade.
     pub unpriced: Vec<AssetIndex>,
     /// Pairs whose buy offers took part in the search of prices, since an asset had none without them.
@@ -86,10 +88,14 @@ pub struct Report {
     pub pool_count: usize,
     /// Value sold by offers and pools.
     pub volume: f64,
-    /// What fills gain against their limits, in value. Market orders name no price and are left out here and below.
+    /// What fills of sell offers gain against their limits, in value. Market orders name no price and are left out here and below.
     pub realised_utility: f64,
-    /// What offers in the money would gain had all of them traded in full, less what is realised.
+    /// What sell offers in the money would gain had all of them traded in full, less what is realised.
     pub unrealised_utility: f64,
+    /// The same of buy offers, which no bound protects: what fills gain.
+    pub buy_realised_utility: f64,
+    /// What buy offers in the money would gain, less that.
+    pub buy_unrealised_utility: f64,
     /// The least mu for which every sell offer with a limit more than mu below the rate (before commission) trades in full.
     pub mu_achieved: f64,
     /// Units of each asset that stay with the venue: commission and what rounding leaves.
@@ -103,7 +109,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The share of all utility in reach that is not realised, from 0 to 1.
+    /// The share of all utility in reach of sell offers that is not realised, from 0 to 1.
     #[must_use]
     pub fn unrealised_share(&self) -> f64 {
         let all = self.realised_utility + self.unrealised_utility;
@@ -140,6 +146,7 @@ pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'
         worst_excess: priced.solution.worst_excess,
         block_count: priced.solution.blocks,
         component_count: groups.iter().enumerate().filter(|&(asset, &group)| group == Some(asset)).count(),
+        components: groups,
         unpriced: (0..).zip(prices).filter(|(_, price)| price.is_none()).map(|(asset, _)| AssetIndex(asset)).collect(),
         buying_pair_count: priced.buying_pair_count,
         offer_count: tally.offer_count,
@@ -151,6 +158,8 @@ pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'
         volume: tally.volume + verified.pools().iter().map(of_pools).sum::<f64>(),
         realised_utility: tally.realised,
         unrealised_utility: tally.unrealised,
+        buy_realised_utility: tally.buy_realised,
+        buy_unrealised_utility: tally.buy_unrealised,
         mu_achieved: tally.mu_achieved,
         kept_value: kept.iter().enumerate().map(|(asset, &units)| value(units, asset)).sum(),
         kept,
@@ -195,6 +204,8 @@ struct Tally {
     volume: f64,
     realised: f64,
     unrealised: f64,
+    buy_realised: f64,
+    buy_unrealised: f64,
     mu_achieved: f64,
 }
 
@@ -238,8 +249,8 @@ impl Tally {
             };
             // What a unit bought would cost at the limit, less what it costs; the effective limit of a buy offer is above zero.
             let gain = (sell / float(offer.key().limit) - buy / self.kept).max(0.0);
-            self.realised += traded * gain;
-            self.unrealised += (all - traded) * gain;
+            self.buy_realised += traded * gain;
+            self.buy_unrealised += (all - traded) * gain;
         }
     }
 

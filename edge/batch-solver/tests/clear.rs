@@ -177,6 +177,26 @@ fn required_bounds_fail_where_best_effort_reports() {
     }
 }
 
+#[test]
+fn the_order_of_offers_changes_nothing() {
+    let sells: Vec<Line<'_>> =
+        vec![(0, 1, 600, "1.9"), (1, 2, 1_200, "2.9"), (2, 0, 3_600, "0.16"), (0, 2, 50, "5"), (1, 0, 70, "0.4")];
+    let built = |order: &[usize]| {
+        let offers: Vec<_> = order
+            .iter()
+            .map(|&place| {
+                let (sell, buy, units, stated) = sells[place];
+                (pair(sell, buy), Offer::new(limit(stated), 0, OfferId(place as u64), amount(units)).unwrap())
+            })
+            .collect();
+        BatchMarket::build(3, &offers, &[], vec![]).unwrap()
+    };
+    let (forward, backward) = (built(&[0, 1, 2, 3, 4]), built(&[4, 2, 0, 3, 1]));
+    let (forward, backward) = (clear(&forward, &settings(10)).unwrap(), clear(&backward, &settings(10)).unwrap());
+    assert!(!fills(&forward).is_empty());
+    assert_eq!((forward.proposal, forward.report.queries), (backward.proposal, backward.report.queries));
+}
+
 fn stated() -> impl Strategy<Value = BatchPrice> {
     let near_one = (-1.0..1.0_f64).prop_map(f64::exp2);
     let far = (-125.0..125.0_f64).prop_map(f64::exp2);

@@ -89,6 +89,10 @@ fn what_is_wrong_is_named_with_its_line_and_column() {
             "line 3, column amount: 10000000000000000000 of A with 0 decimals is more than 2^63 - 1 units: give A fewer decimals, or offer less",
         ),
         (
+            "A,B,1e999",
+            "line 3, column amount: 1e999 of A with 0 decimals is more than 2^63 - 1 units: give A fewer decimals, or offer less",
+        ),
+        (
             "A,B,1,1e39",
             "line 3, column limit_price: in whole units of A and B: the price is not within 2^-126 and 2^126 (about 1.2e-38 and 8.5e37): use other units",
         ),
@@ -98,7 +102,7 @@ fn what_is_wrong_is_named_with_its_line_and_column() {
         ),
         (
             "A,B,9223372036854775807",
-            "all offers of A together are more than 2^63 - 1 units: give it fewer decimals than 0, or offer less",
+            "all offers of A together are more than 2^63 - 1 units at 0 decimals: give it fewer, or offer less",
         ),
     ] {
         assert_eq!(error(line), expected, "{line}");

@@ -12,6 +12,7 @@
 
 pub mod access;
 pub mod bench;
+pub mod clear;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -53,3 +53,27 @@ impl Slow {
         }
     }
 }
+
+/// Does something in a thread of its own; once it takes longer than two seconds, a line on standard error shows that it still does.
+///
+/// # Panics
+/// When `work` does.
+pub fn while_waiting<T: Send>(what: &'static str, work: impl FnOnce() -> T + Send) -> T {
+    let (done, is_done) = crossbeam_channel::bounded::<()>(0);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            // Dropped at the end, also of a panic.
+            let _done = done;
+            work()
+        });
+        if is_done.recv_timeout(PATIENCE) == Err(crossbeam_channel::RecvTimeoutError::Timeout) {
+            let bar = ProgressBar::new_spinner().with_message(what);
+            bar.set_style(ProgressStyle::with_template("{msg} {spinner} {elapsed}").expect("the template is valid"));
+            while is_done.recv_timeout(Duration::from_millis(100)) == Err(crossbeam_channel::RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::tree::Tree;
 
 /// Folders from the top down; a crate may depend on crates of its own folder and of those after it.
-const LAYERS: &[&str] = &["experiments", "bench", "tools", "edge", "protocol", "core"];
+const LAYERS: &[&str] = &["experiments", "bench", "tools", "sdk", "edge", "protocol", "core"];
 
 /// What a crate of `core/` may depend on, workspace crates and others. `core/` stays nearly free of dependencies.
 const CORE_ALLOWED: &[(&str, &[&str])] = &[

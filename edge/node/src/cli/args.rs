@@ -58,6 +58,8 @@ pub enum Command {
     Keys(KeysCommand),
     /// Runs recorded history through a book, or through a venue.
     Replay(ReplayArgs),
+    /// Clears a batch of offers from a CSV, JSON or Parquet file.
+    Clear(ClearArgs),
     /// Measures this machine, or with --instrument a running venue under load.
     Bench(BenchArgs),
     /// Looks into a venue's log, while no venue runs on it.
@@ -421,6 +423,68 @@ pub struct ReplayArgs {
     /// With --venue: runs it once more through a durable log in this folder, which must hold none, and reads it back.
     #[arg(long, value_name = "DIR", requires = "venue")]
     pub venue_log: Option<PathBuf>,
+}
+
+/// `walras clear`.
+///
+/// Finds one price per asset at which the offers of a file trade with each other, and what each of them trades. docs/clear.md lists the columns.
+#[derive(Debug, Args)]
+pub struct ClearArgs {
+    /// The offers: CSV, JSON or Parquet with the columns sell, buy, amount, limit_price and others; - is standard input.
+    pub file: PathBuf,
+    /// The commission: a power of two such as 2^-15, or its bits, 15; 0 is none.
+    #[arg(long, default_value = "2^-15", value_parser = super::clear::eps)]
+    pub eps: super::clear::EpsArg,
+    /// An offer must trade in full when its limit is better than the rate by more than this: as --eps.
+    #[arg(long, default_value = "2^-10", value_parser = super::clear::mu)]
+    pub mu: walras_types::Mu,
+    /// Decimals of all assets, or of one: 6, or BTC=8; may be repeated. Without it whole numbers count units, and others get 8.
+    #[arg(long, value_name = "[ASSET=]NUMBER", value_delimiter = ',', value_parser = super::clear::decimals)]
+    pub decimals: Vec<DecimalsArg>,
+    /// Asset in which prices and values are given; the one traded most without it.
+    #[arg(long, value_name = "ASSET")]
+    pub numeraire: Option<String>,
+    /// Writes a row for each fill.
+    #[arg(long, value_name = "FILE")]
+    pub fills: Option<PathBuf>,
+    /// Draws supply and demand of the pairs that trade most, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// How many pairs to draw.
+    #[arg(long, default_value_t = 4, requires = "plot", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub plot_pairs: u32,
+    /// How prices are searched.
+    #[arg(long, value_enum, default_value = "portfolio")]
+    pub solver: SolverArg,
+    /// Demand queries at most.
+    #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+    pub queries: u64,
+    /// Takes the best prices found after so long; the result then depends on the machine.
+    #[arg(long, value_name = "MS")]
+    pub deadline_ms: Option<u64>,
+    /// Fails instead of reporting when an offer that must trade in full can not.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Decimals.
+#[derive(Clone, Debug)]
+pub enum DecimalsArg {
+    /// Of all assets that are not named.
+    All(u8),
+    /// Of one.
+    Of(String, u8),
+}
+
+/// How prices are searched.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SolverArg {
+    /// By the market's structure, with fallbacks.
+    Portfolio,
+    /// Newton's method with continuation alone.
+    Newton,
+    /// As in the SPEEDEX papers, for comparison.
+    Tatonnement,
 }
 
 /// `walras bench`.

@@ -3,10 +3,11 @@
 mod admin;
 mod args;
 mod bench;
+mod clear;
 pub mod client;
 mod log;
 mod serve;
-mod table;
+pub(crate) mod table;
 mod trade;
 
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ pub enum CliError {
     /// A replay failed.
     #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
+    /// A batch was not cleared.
+    #[error(transparent)]
+    Clear(#[from] crate::clear::ClearFileError),
     /// A measurement did not come to an end.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
@@ -93,6 +97,7 @@ impl CliError {
             | Self::Log(_)
             | Self::Demo(_)
             | Self::Replay(_)
+            | Self::Clear(_)
             | Self::Bench(
                 Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
                 | Bench::Replay(_)
@@ -156,6 +161,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             };
             Output { human, json: serde_json::from_str(&json).expect("a report's JSON is JSON") }
         }
+        Command::Clear(args) => clear::run(args, cli.json)?,
         Command::Bench(args) => bench::run(cli, args)?,
         Command::Keys(KeysCommand::New { out }) => {
             let key = generate(walras_gateway::Algorithm::Ed25519);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A list of objects, or of lists, as aligned columns; numbers stand right.
-pub(super) fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
+pub(crate) fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
     if rows.is_empty() {
         return "(none)\n".to_owned();
     }

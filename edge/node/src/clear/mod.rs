@@ -1,0 +1,102 @@
+//! `walras clear`: a batch of offers from a file, cleared once, with prices, fills and what they are worth. docs/clear.md describes it.
+
+use std::path::{Path, PathBuf};
+
+use walras_batch_solver::offers::{Decimals, NamedMarket, OffersError};
+use walras_batch_solver::{ClearError, Cleared, Settings};
+
+mod plot;
+mod read;
+mod tables;
+
+pub use read::ReadError;
+pub use tables::{Fills, Tables};
+
+use crate::progress::while_waiting;
+
+/// Why a file was not cleared.
+#[derive(Debug, thiserror::Error)]
+pub enum ClearFileError {
+    /// The file can not be read, or is no list of offers.
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// The offers make no market.
+    #[error("{}: {source}", file.display())]
+    Offers {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with them.
+        source: OffersError,
+    },
+    /// There is no clearing.
+    #[error(transparent)]
+    Clear(#[from] ClearError),
+    /// No such asset.
+    #[error("--numeraire {0}: no offer names this asset; give one of the prices table, or leave the option out")]
+    Numeraire(String),
+    /// An output can not be written.
+    #[error("{}: could not be written: {source}", file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The plot can not be drawn.
+    #[error("{}: could not be drawn: {what}", file.display())]
+    Plot {
+        /// The file.
+        file: PathBuf,
+        /// What the library said.
+        what: String,
+    },
+}
+
+/// Reads a file of offers and makes a market of them.
+///
+/// # Errors
+/// [`ClearFileError::Read`] and [`ClearFileError::Offers`].
+pub fn load(file: &Path, decimals: &Decimals) -> Result<NamedMarket, ClearFileError> {
+    let offers = read::read(file).map_err(|source| ClearFileError::Read { file: file.to_owned(), source })?;
+    let built = while_waiting("sorting offers", || offers.build(decimals));
+    built.map_err(|source| ClearFileError::Offers { file: file.to_owned(), source })
+}
+
+/// The same for text that is not in a file.
+///
+/// # Errors
+/// [`ReadError`].
+pub fn load_text(text: &[u8], decimals: &Decimals) -> Result<NamedMarket, ReadError> {
+    Ok(read::offers_of_text(text)?.build(decimals)?)
+}
+
+/// Clears a market, with a sign of life where it takes long.
+///
+/// # Errors
+/// [`ClearFileError::Clear`].
+pub fn clear<'m>(named: &'m NamedMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearFileError> {
+    Ok(while_waiting("clearing", || walras_batch_solver::clear(&named.market, settings))?)
+}
+
+/// Draws supply and demand of the pairs that trade most around their rates, at most so many.
+///
+/// # Errors
+/// [`ClearFileError::Plot`] and [`ClearFileError::Write`].
+pub fn write_plot(file: &Path, named: &NamedMarket, cleared: &Cleared<'_>, pair_count_max: usize) -> Result<(), ClearFileError> {
+    let svg = plot::draw(named, cleared, pair_count_max);
+    let svg = svg.map_err(|what| ClearFileError::Plot { file: file.to_owned(), what })?;
+    std::fs::write(file, svg).map_err(|source| ClearFileError::Write { file: file.to_owned(), source })
+}
+
+/// Writes a row for each fill.
+///
+/// # Errors
+/// [`ClearFileError::Write`].
+pub fn write_fills(file: &Path, fills: &Fills<'_>) -> Result<(), ClearFileError> {
+    fills.write_csv(file).map_err(|source| ClearFileError::Write { file: file.to_owned(), source })
+}

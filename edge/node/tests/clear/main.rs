@@ -1,0 +1,279 @@
+//! `walras clear` as people and scripts use it: what it reads, what it prints, how it fails.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArrayType, DoubleType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+use serde_json::Value;
+use walras_batch_solver::offers::Decimals;
+use walras_batch_solver::{Budget, Settings};
+use walras_node::clear::{Fills, Tables, clear, load_text};
+use walras_types::{Commission, Mu};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clear").join(name)
+}
+
+fn run(args: &[&str], input: Option<&Path>) -> Output {
+    let input = input.map_or_else(Stdio::null, |file| std::fs::File::open(file).unwrap().into());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
+    command.arg("clear").args(args).stdin(input).output().unwrap()
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = run(&[args, &["--json"]].concat(), None);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The exit status, and what was said.
+fn fails(args: &[&str]) -> (i32, String) {
+    let output = run(args, None);
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Without what differs between files that hold the same offers: times and lines.
+fn timeless(mut json: Value) -> Value {
+    json["report"].as_object_mut().unwrap().remove("ms");
+    for fill in json["fills"].as_array_mut().unwrap() {
+        fill.as_object_mut().unwrap().remove("line");
+    }
+    json
+}
+
+/// The offers of the fixture as Parquet.
+fn write_parquet(file: &Path, compression: Compression) {
+    let schema = "message offers { REQUIRED BYTE_ARRAY sell (UTF8); REQUIRED BYTE_ARRAY buy (UTF8); REQUIRED DOUBLE amount; \
+                  OPTIONAL DOUBLE limit_price; OPTIONAL BYTE_ARRAY kind (UTF8); OPTIONAL BYTE_ARRAY id (UTF8); \
+                  OPTIONAL BYTE_ARRAY account (UTF8); OPTIONAL BYTE_ARRAY sell_max (UTF8); }";
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let out = std::fs::File::create(file).unwrap();
+    let mut writer = SerializedFileWriter::new(out, Arc::new(parse_message_type(schema).unwrap()), Arc::new(properties)).unwrap();
+    let text = std::fs::read_to_string(fixture("offers.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let mut group = writer.next_row_group().unwrap();
+    let mut place = 0;
+    while let Some(mut column) = group.next_column().unwrap() {
+        let cells: Vec<&str> = rows.iter().map(|row| row[place]).filter(|cell| !cell.is_empty()).collect();
+        let levels: Vec<i16> = rows.iter().map(|row| i16::from(!row[place].is_empty())).collect();
+        let levels = (place >= 3).then_some(&levels[..]);
+        if place == 2 || place == 3 {
+            let values: Vec<f64> = cells.iter().map(|cell| cell.parse().unwrap()).collect();
+            column.typed::<DoubleType>().write_batch(&values, levels, None).unwrap();
+        } else {
+            let values: Vec<_> = cells.iter().map(|&cell| cell.into()).collect();
+            column.typed::<ByteArrayType>().write_batch(&values, levels, None).unwrap();
+        }
+        column.close().unwrap();
+        place += 1;
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_file_clears_the_same_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let parquet = dir.path().join("offers.parquet");
+    write_parquet(&parquet, Compression::SNAPPY);
+    let csv = timeless(json(&[fixture("offers.csv").to_str().unwrap()]));
+    assert_eq!(csv["report"]["fills"], 7);
+    for file in [fixture("offers.json"), fixture("offers.jsonl"), parquet] {
+        assert_eq!(timeless(json(&[file.to_str().unwrap()])), csv, "{}", file.display());
+    }
+    let piped = run(&["-", "--json"], Some(&fixture("offers.csv")));
+    assert_eq!(timeless(serde_json::from_slice(&piped.stdout).unwrap()), csv);
+}
+
+#[test]
+fn what_fills_sell_and_buy_adds_up_to_what_the_venue_keeps() {
+    let dir = tempfile::tempdir().unwrap();
+    let (fills, plot) = (dir.path().join("fills.csv"), dir.path().join("plot.svg"));
+    let printed =
+        json(&[fixture("offers.csv").to_str().unwrap(), "--fills", fills.to_str().unwrap(), "--plot", plot.to_str().unwrap()]);
+    // Eight decimals, as the prices table says.
+    let units = |text: &str| -> i128 {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        format!("{whole}{fraction:0<8}").parse().unwrap()
+    };
+    let mut left: BTreeMap<String, i128> = BTreeMap::new();
+    let mut reader = csv::Reader::from_path(&fills).unwrap();
+    for row in reader.records().map(Result::unwrap) {
+        *left.entry(row[4].to_owned()).or_default() += units(&row[6]);
+        *left.entry(row[5].to_owned()).or_default() -= units(&row[7]);
+    }
+    for asset in printed["prices"].as_array().unwrap() {
+        assert_eq!(asset["decimals"], 8);
+        let kept = units(asset["kept"].as_str().unwrap());
+        assert_eq!(left.get(asset["asset"].as_str().unwrap()).copied().unwrap_or(0), kept, "{asset}");
+    }
+    let svg = std::fs::read_to_string(plot).unwrap();
+    assert!(svg.contains("BTC for USD at") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{svg}");
+}
+
+#[test]
+fn people_see_prices_pairs_fills_and_quality() {
+    let output = run(&[fixture("offers.csv").to_str().unwrap(), "--numeraire", "USD"], None);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in [
+        "PRICES\nasset",
+        "\nPAIRS, those that trade most first\nsell  buy",
+        "\nFILLS\nline  id",
+        "\nQUALITY\noutcome               cleared",
+        "without a price       DOGE, SHIB: nothing that they are offered for comes back to them",
+        "lower bounds          kept",
+        " USD\n",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
+#[test]
+fn options_are_checked_and_bounds_can_be_strict() {
+    let csv = fixture("offers.csv");
+    let csv = csv.to_str().unwrap();
+    let (status, said) = fails(&[csv, "--mu", "0.001"]);
+    assert!(status == 2 && said.contains("not a power of two: the nearest is 2^-10"), "{said}");
+    let (status, said) = fails(&[csv, "--eps", "31"]);
+    assert!(status == 2 && said.contains("give 2^-1 to 2^-30, or its bits, 1 to 30; 0 for no commission"), "{said}");
+    let (status, said) = fails(&[csv, "--numeraire", "EUR"]);
+    assert!(status == 4 && said.contains("--numeraire EUR: no offer names this asset"), "{said}");
+    let (status, said) = fails(&[csv, "--decimals", "GBP=2"]);
+    assert!(status == 4 && said.contains("decimals are given for GBP, which no offer names"), "{said}");
+    let (status, said) = fails(&[csv, "--decimals", "0"]);
+    let expected = "offers.csv: line 3, column amount: 1.5 is no whole number of units of BTC, which has 0 decimals: round it, or give BTC 1 decimals";
+    assert!(status == 4 && said.contains(expected), "{said}");
+    let (status, said) = fails(&[csv, "--fills", "/nowhere/fills.csv"]);
+    assert!(status == 4 && said.contains("/nowhere/fills.csv: could not be written"), "{said}");
+    let (status, said) = fails(&["/nowhere/offers.csv"]);
+    assert!(status == 4 && said.contains("/nowhere/offers.csv: could not be read"), "{said}");
+    let note = run(&[csv, "--eps", "10", "--mu", "10"], None);
+    assert!(note.status.success() && String::from_utf8(note.stderr).unwrap().contains("give a larger --mu or a smaller --eps"));
+    assert!(run(&[csv, "--deadline-ms", "18446744073709551615"], None).status.success());
+    for solver in ["portfolio", "newton", "tatonnement"] {
+        let cleared = json(&[csv, "--solver", solver, "--eps", "0", "--mu", "2^-5", "--queries", "5000"]);
+        assert!(cleared["report"]["fills"].as_u64() > Some(0), "{solver}");
+    }
+    // A single query finds no prices good enough for 2^-30.
+    let (status, said) = fails(&[csv, "--strict", "--queries", "1", "--solver", "tatonnement", "--mu", "30"]);
+    assert!(status == 4 && said.contains("offers clearly in the money would not trade in full"), "{said}");
+}
+
+#[test]
+fn parquet_that_is_not_read_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("offers.parquet");
+    std::fs::write(&file, b"PAR1 and nothing else").unwrap();
+    let (status, said) = fails(&[file.to_str().unwrap()]);
+    assert!(status == 4 && said.contains("as Parquet: ") && said.contains("compression=\"snappy\""), "{said}");
+}
+
+fn error(text: &str) -> String {
+    load_text(text.as_bytes(), &Decimals::default()).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn bad_files_are_named_by_line_and_column() {
+    let head = "sell,buy,amount,limit_price\nA,B,1,2\n";
+    for (text, expected) in [
+        ("", "is empty: give offers with the columns sell, buy, amount, limit_price"),
+        (" \r\n ", "is empty: give offers"),
+        ("sell,buy,amout\nA,B,1\n", "line 1, column amout: there is no such column (did you mean amount?): use sell, buy, amount"),
+        ("sell,buy,zebra crossing\n", "line 1, column zebra crossing: there is no such column: use sell"),
+        ("sell,buy,x\n", "line 1, column x: there is no such column: use sell"),
+        ("sell,buy,amount,sell\n", "line 1, column sell: comes twice: keep one of them"),
+        ("sell,amount\n", "line 1, column buy: is missing: offers need the columns sell, buy and amount"),
+        ("sell,buy,amount\nA,B,1\nA,B\n", "line 3: 2 cells where the first line names 3 columns"),
+        ("sell,buy,amount\n\nA,B,1\n\"A\nA\",B,0\n", "line 4, column amount: is zero"),
+        ("sell;buy;amount\nA;B;1,5\n", "line 2, column amount: `1,5` is no number: write digits"),
+        ("[1]", "line 1: is no object: write each offer as {\"sell\""),
+        ("[\n{\"sell\": \"A\"}]", "line 2, column buy: is missing"),
+        ("{\"sell\": \"A\"\n,}", "line 2: is no JSON: "),
+        (
+            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1}\n{\"sell\": \"A\", \"buy\": true, \"amount\": 1}",
+            "line 2, column buy: is true: write text or a number",
+        ),
+        (
+            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"price\": 2}",
+            "line 1, column price: there is no such column (did you mean limit_price?)",
+        ),
+        ("[{\"sell\": \"A\",\n \"buy\": \"B\", \"amount\": -1}]", "line 1, column amount: `-1` is below zero"),
+    ] {
+        let said = error(text);
+        assert!(said.starts_with(expected), "{text}\n{said}");
+    }
+    for (row, expected) in [
+        ("A,B,0,1", "line 3, column amount: is zero"),
+        ("A,A,1,1", "line 3, column buy: A for itself"),
+        ("A,B,NaN,1", "line 3, column amount: `NaN` is no number"),
+        ("A,B,1,inf", "line 3, column limit_price: `inf` is no number"),
+        ("A,B,99999999999999999999,1", "line 3, column amount: `99999999999999999999` has more than 19 significant digits"),
+        ("A,B,1e30,1", "line 3, column amount: 1000000000000000000000000000000 of A with 0 decimals is more than 2^63 - 1 units"),
+        ("A,B,9223372036854775807,0", "all offers of A together are more than 2^63 - 1 units"),
+        ("A,B,1,1e-39", "line 3, column limit_price: in whole units of A and B: the price is not within 2^-126 and 2^126"),
+    ] {
+        let said = error(&format!("{head}{row}\n"));
+        assert!(said.starts_with(expected), "{row}\n{said}");
+    }
+    let not_text = load_text(b"sell,buy,amount\nA,B,1\nA,\xff,1\n", &Decimals::default()).map(|_| ()).unwrap_err();
+    assert_eq!(not_text.to_string(), "line 3: is not UTF-8 text: save the file as UTF-8");
+}
+
+#[test]
+fn separators_marks_and_line_ends_do_not_matter() {
+    let plain = "sell,buy,amount,limit_price\nA,B,1,2\nB,A,2,0.4\n";
+    let count = |text: &str| load_text(text.as_bytes(), &Decimals::default()).unwrap().row_count();
+    for text in [
+        plain.to_owned(),
+        plain.replace(',', ";"),
+        plain.replace(',', "\t"),
+        plain.replace('\n', "\r\n"),
+        format!("\u{feff}{plain}\n\n"),
+    ] {
+        assert_eq!(count(&text), 2, "{text:?}");
+    }
+}
+
+fn clears_or_says_why(text: &[u8]) {
+    let Ok(named) = load_text(text, &Decimals::default()) else { return };
+    let settings = Settings { budget: Budget::queries(300), ..Settings::new(Commission::new(15).unwrap(), Mu::new(10).unwrap()) };
+    let cleared = clear(&named, &settings).unwrap();
+    let tables = Tables::new(&named, &cleared, None).unwrap();
+    let fills = Fills::new(&named, &cleared);
+    assert_eq!(fills.iter().count(), cleared.report.fill_count + cleared.report.pool_count);
+    assert!(tables.human(&fills).contains("QUALITY"));
+    let dir = tempfile::tempdir().unwrap();
+    walras_node::clear::write_plot(&dir.path().join("plot.svg"), &named, &cleared, 4).unwrap();
+}
+
+fn number() -> impl Strategy<Value = String> {
+    let edges = ["", "0", "1e-30", "1e30", "9223372036854775807", "0.00000001", "-1", "NaN"].map(String::from);
+    prop_oneof![6 => "[1-9][0-9]{0,4}(\\.[0-9]{1,3})?", 1 => "[1-9](e-?[0-9]{1,2})?", 1 => prop::sample::select(edges.to_vec())]
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), head in 0..4_usize) {
+        let heads = ["", "sell,buy,amount\n", "[{\"sell\":", "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1}\n"];
+        clears_or_says_why(&[heads[head].as_bytes(), &bytes].concat());
+    }
+
+    #[test]
+    fn any_table_clears_or_is_refused(
+        rows in prop::collection::vec(("[ABCD]", "[ABCD]", number(), number(), prop::sample::select(vec!["", "sell", "buy"])), 0..12)
+    ) {
+        let mut text = "sell,buy,amount,limit_price,kind\n".to_owned();
+        for (sell, buy, amount, limit, kind) in rows {
+            text += &format!("{sell},{buy},{amount},{limit},{kind}\n");
+        }
+        clears_or_says_why(text.as_bytes());
+    }
+}

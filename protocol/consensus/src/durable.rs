@@ -1,0 +1,112 @@
+//! What a replica must find again after a crash, and the seam to whoever keeps it.
+
+use crate::ids::{ReplicaId, Slot, Term, Ticket};
+use crate::members::{MemberChange, Members};
+use bytes::Bytes;
+use walras_types::LogIndex;
+
+/// What a slot holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing: a leader opens its term with it.
+    Empty,
+    /// The encoding of a [`crate::Pack`].
+    Pack(Bytes),
+    /// A change of members; without any, the end of a joint configuration.
+    Members(Vec<MemberChange>),
+}
+
+/// A slot with the term in which it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotEntry {
+    /// Its position.
+    pub slot: Slot,
+    /// The term of the leader who wrote it.
+    pub term: Term,
+    /// What it holds.
+    pub body: Body,
+}
+
+/// Promises of a replica; forgetting one may cost acknowledged entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardState {
+    /// It takes part in no earlier term.
+    pub term: Term,
+    /// Whom it voted for in that term.
+    pub vote: Option<ReplicaId>,
+    /// It knew that this slot, and all before it, were committed.
+    pub commit: Slot,
+}
+
+/// The place in the log where a snapshot of the state was taken. The state itself is the host's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotMeta {
+    /// The last slot that is part of it; 0 before the first.
+    pub slot: Slot,
+    /// The term of that slot.
+    pub term: Term,
+    /// The last entry that is part of it.
+    pub log_index: LogIndex,
+    /// The members at that slot.
+    pub members: Members,
+}
+
+impl SnapshotMeta {
+    /// The beginning of a cluster: no entry, these members. The same for all who begin it, and for all who join it later.
+    #[must_use]
+    pub fn genesis(members: Members) -> Self {
+        Self { slot: Slot(0), term: Term(0), log_index: LogIndex(0), members }
+    }
+}
+
+/// What shall become durable: all of it or nothing, and never before the writes with lower tickets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Say this when it is durable.
+    pub ticket: Ticket,
+    /// Replaces the one before. Every write carries it, so that its commit is never older than its entries.
+    pub hard_state: HardState,
+    /// A snapshot that was installed: the log is now empty and goes on after it.
+    pub installed: Option<SnapshotMeta>,
+    /// First cut the log at the slot of the first one, if it reaches that far, then append them.
+    pub entries: Vec<SlotEntry>,
+}
+
+/// What was found after a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The last one written.
+    pub hard_state: HardState,
+    /// The newest snapshot whose state is there; [`SnapshotMeta::genesis`] when there is none.
+    pub snapshot: SnapshotMeta,
+    /// The slots after it, without a gap.
+    pub entries: Vec<SlotEntry>,
+}
+
+impl Recovered {
+    /// Nothing but the beginning.
+    #[must_use]
+    pub fn genesis(members: Members) -> Self {
+        Self { hard_state: HardState::default(), snapshot: SnapshotMeta::genesis(members), entries: Vec::new() }
+    }
+}
+
+/// Keeps writes: [`crate::MemoryLog`] in tests and simulation, segments on a disk in production.
+///
+/// After a crash a prefix of the writes is there that holds at least every one that [`sync`](Self::sync) reported.
+pub trait DurableLog {
+    /// Why it can not.
+    type Error;
+
+    /// Takes a write; it may be lost until synced.
+    fn write(&mut self, write: Write) -> Result<(), Self::Error>;
+
+    /// Makes all that was written durable; returns the last ticket.
+    fn sync(&mut self) -> Result<Ticket, Self::Error>;
+
+    /// The state at `snapshot` is durable, so the slots up to it may go.
+    fn let_go(&mut self, snapshot: SnapshotMeta) -> Result<(), Self::Error>;
+
+    /// What it holds.
+    fn recover(&self) -> Result<Recovered, Self::Error>;
+}

@@ -1,0 +1,480 @@
+//! The state machine: what comes in.
+
+use crate::durable::{Body, HardState, Recovered, SnapshotMeta};
+use crate::effect::{Effect, Refused, Role, RoleChange, StartError, StepError};
+use crate::ids::{ReadToken, ReplicaId, Slot, Term, Ticket};
+use crate::members::{MEMBERS_MAX, MemberChange, Members, changes_to_raft};
+use crate::pack::{Pack, Packed};
+use crate::pump::Pending;
+use crate::settings::Settings;
+use crate::timeouts::Timeouts;
+use crate::window::Window;
+use crate::wire;
+use raft::eraftpb::{Message, MessageType};
+use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use walras_types::LogIndex;
+
+/// One replica of the log. Every input leaves its [`Effect`]s in `effects`, after those that are there already.
+///
+/// Deadlines fire in [`on_timer`](Self::on_timer) alone. Whoever drives it hands over the messages that wait before the timer, so that
+/// a replica that was held up does not stand for election while the leader's sign of life lies in front of it.
+pub struct Replica {
+    pub(crate) node: RawNode<Window>,
+    pub(crate) settings: Settings,
+    pub(crate) timeouts: Timeouts,
+    /// Term, role and leader for which the timeout was drawn.
+    timeout_of: (u64, StateRole, u64),
+    /// Ticks up to this moment have passed.
+    ticked_ns: u64,
+    /// What waits to become durable, in order.
+    pub(crate) pending: VecDeque<Pending>,
+    /// Of the last write.
+    pub(crate) promised: HardState,
+    pub(crate) last_ticket: Ticket,
+    pub(crate) durable: Ticket,
+    /// The write that installs a snapshot. Until it is durable the replica is deaf: the library can not stand for election then.
+    pub(crate) installing: Option<Ticket>,
+    /// The last slot handed out.
+    pub(crate) delivered: Slot,
+    /// The last entry handed out.
+    pub(crate) log_index: LogIndex,
+    /// Members since a slot, as far back as a snapshot may still be reported.
+    pub(crate) members: BTreeMap<Slot, Members>,
+    /// Entries handed out up to a slot, as far back as a snapshot may still be reported.
+    pub(crate) marks: VecDeque<(Slot, LogIndex)>,
+    pub(crate) role: Option<RoleChange>,
+    pub(crate) leading: Option<Term>,
+    /// Tells reads of this life from those of one before.
+    incarnation: u64,
+    asked_reads: BTreeSet<ReadToken>,
+    /// Reads that wait until a slot has been handed out.
+    pub(crate) waiting_reads: BTreeSet<(Slot, ReadToken)>,
+}
+
+impl std::fmt::Debug for Replica {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replica").field("id", &self.settings.id).field("status", &self.status()).finish_non_exhaustive()
+    }
+}
+
+/// A look at a replica, for people and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its term.
+    pub term: Term,
+    /// Its role in it.
+    pub role: Role,
+    /// The last slot in its log, durable or not.
+    pub last: Slot,
+    /// The last slot that it knows to be committed.
+    pub committed: Slot,
+    /// The last slot that it handed out.
+    pub delivered: Slot,
+    /// The last entry that it handed out.
+    pub log_index: LogIndex,
+}
+
+impl Replica {
+    /// Goes on from what was recovered. `seed` should differ from start to start: election timeouts come from it, and the names by which
+    /// reads are told from those of an earlier life.
+    ///
+    /// A new member of a running cluster begins with the cluster's genesis, like those who began it.
+    pub fn start(
+        now_ns: u64,
+        settings: Settings,
+        recovered: Recovered,
+        seed: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Self, StartError> {
+        let ticks = settings.ticks()?;
+        let recovered = checked(recovered)?;
+        let config = Config {
+            id: settings.id.get(),
+            election_tick: ticks.election_min,
+            heartbeat_tick: ticks.heartbeat,
+            min_election_tick: ticks.election_min,
+            max_election_tick: ticks.election_max + 1,
+            applied: recovered.snapshot.slot.0,
+            max_size_per_msg: settings.message_bytes_max,
+            max_inflight_msgs: settings.inflight_max,
+            check_quorum: settings.check_quorum,
+            pre_vote: settings.pre_vote,
+            max_uncommitted_size: settings.uncommitted_bytes_max,
+            ..Config::default()
+        };
+        let window = Window::new(&recovered);
+        let node = RawNode::new(&config, window, &slog::Logger::root(slog::Discard, slog::o!()))
+            .map_err(|_| StartError::Log { slot: recovered.snapshot.slot, detail: "the members there make no sense" })?;
+        let mut timeouts = Timeouts::new(seed, ticks.election_min, ticks.election_max);
+        let SnapshotMeta { slot, log_index, members, .. } = recovered.snapshot;
+        let mut replica = Self {
+            incarnation: timeouts.next_u64(),
+            timeout_of: (node.raft.term, node.raft.state, node.raft.leader_id),
+            timeouts,
+            node,
+            settings,
+            ticked_ns: now_ns,
+            pending: VecDeque::new(),
+            promised: recovered.hard_state,
+            last_ticket: Ticket(0),
+            durable: Ticket(0),
+            installing: None,
+            delivered: slot,
+            log_index,
+            members: BTreeMap::from([(slot, members)]),
+            marks: VecDeque::from([(slot, log_index)]),
+            role: None,
+            leading: None,
+            asked_reads: BTreeSet::new(),
+            waiting_reads: BTreeSet::new(),
+        };
+        replica.settle(effects);
+        Ok(replica)
+    }
+
+    /// Time has passed. `now_ns` counts from any moment; a time before the last one counts as no time.
+    pub fn on_timer(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        let tick_ns = self.settings.tick_ns;
+        let passed = now_ns.saturating_sub(self.ticked_ns) / tick_ns;
+        self.ticked_ns += passed * tick_ns;
+        // After a long halt of the machine more ticks would tell nothing new.
+        let ticks_max = self.settings.election_timeout_max_ns.div_ceil(tick_ns) + 1;
+        for _ in 0..passed.min(ticks_max) {
+            self.tick();
+        }
+        self.settle(effects);
+    }
+
+    /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> u64 {
+        self.ticked_ns.saturating_add((self.ticks_left().max(1) as u64).saturating_mul(self.settings.tick_ns))
+    }
+
+    /// A message came. One that announces a snapshot may be handed over only when the state itself is durable here
+    /// ([`announced_snapshot`](Self::announced_snapshot)).
+    ///
+    /// [`StepError::Message`] is no reason to stop; the others are.
+    pub fn on_message(&mut self, now_ns: u64, bytes: bytes::Bytes, effects: &mut Vec<Effect>) -> Result<(), StepError> {
+        let message = wire::decode(self.settings.cluster_id, self.settings.id, bytes)?;
+        self.pass(now_ns);
+        if self.installing.is_some() || self.is_stray(&message) {
+            return Ok(());
+        }
+        self.refuse_what_cannot_be(&message)?;
+        // An answer of somebody who is no member is nothing to act on, and there is no other way for this to fail.
+        let _ = self.node.step(message);
+        self.settle(effects);
+        Ok(())
+    }
+
+    /// The snapshot whose state must be durable here before a message is handed over; `None` for any other message.
+    pub fn announced_snapshot(&self, bytes: bytes::Bytes) -> Result<Option<SnapshotMeta>, StepError> {
+        Ok(wire::announced_snapshot(&wire::decode(self.settings.cluster_id, self.settings.id, bytes)?))
+    }
+
+    /// The write with this ticket, and all before it, are durable.
+    pub fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
+        assert!(ticket <= self.last_ticket, "a ticket that was never handed out");
+        self.durable = self.durable.max(ticket);
+        self.settle(effects);
+    }
+
+    /// Takes entries into the log and returns where they will stand if they are committed: when slot and term of a
+    /// [`crate::Committed`] are these, it was them; when the slot has another term, they never will be.
+    pub fn propose(&mut self, pack: Pack, effects: &mut Vec<Effect>) -> Result<(Slot, Term), Refused> {
+        self.refuse_unless_leader()?;
+        let (bytes, bytes_max) = (pack.encoded_bytes(), self.settings.pack_bytes_max);
+        if pack.is_empty() {
+            return Err(Refused::Empty);
+        }
+        if bytes > bytes_max {
+            return Err(Refused::TooLarge { bytes, bytes_max });
+        }
+        self.node.propose(Vec::new(), pack.into_bytes().into()).map_err(|_| Refused::Busy)?;
+        let placed = (Slot(self.node.raft.raft_log.last_index()), Term(self.node.raft.term));
+        self.settle(effects);
+        Ok(placed)
+    }
+
+    /// Changes the members: one at a time directly, several by way of a joint configuration, which is left by itself. Complete when an
+    /// [`Effect::MembersChanged`] says so.
+    pub fn change_members(&mut self, changes: &[MemberChange], effects: &mut Vec<Effect>) -> Result<(), Refused> {
+        self.refuse_unless_leader()?;
+        if self.node.raft.has_pending_conf() || self.members().is_joint() {
+            return Err(Refused::MembersChanging);
+        }
+        let (mut voters, mut all, mut named) = (self.members().voters.clone(), self.members().all(), BTreeSet::new());
+        for change in changes {
+            let id = match *change {
+                MemberChange::AddVoter(id) => {
+                    voters.insert(id);
+                    id
+                }
+                MemberChange::AddLearner(id) | MemberChange::Remove(id) => {
+                    voters.remove(&id);
+                    id
+                }
+            };
+            all.insert(id);
+            if !named.insert(id) {
+                return Err(Refused::BadChange);
+            }
+        }
+        if changes.is_empty() || voters.is_empty() || all.len() > MEMBERS_MAX {
+            return Err(Refused::BadChange);
+        }
+        self.node.propose_conf_change(Vec::new(), changes_to_raft(changes)).map_err(|_| Refused::Busy)?;
+        self.settle(effects);
+        Ok(())
+    }
+
+    /// Hands leadership to another voter as soon as it has the whole log. Meanwhile, and at most for `election_timeout_min_ns`, nothing
+    /// is proposed.
+    pub fn transfer_to(&mut self, now_ns: u64, to: ReplicaId, effects: &mut Vec<Effect>) -> Result<(), Refused> {
+        self.refuse_unless_leader()?;
+        if !self.members().voters.contains(&to) {
+            return Err(Refused::NoVoter { to });
+        }
+        self.pass(now_ns);
+        self.node.transfer_leader(to.get());
+        self.settle(effects);
+        Ok(())
+    }
+
+    /// Asks how far the state must have come to answer a read that sees everything acknowledged before now, at the leader or at a
+    /// follower. The question may be lost with a leader: ask again, with another token. Tokens are used once in a life.
+    pub fn read(&mut self, token: ReadToken, effects: &mut Vec<Effect>) -> Result<(), Refused> {
+        let raft = &self.node.raft;
+        match (raft.state, ReplicaId::new(raft.leader_id)) {
+            (StateRole::Leader, _) if !raft.commit_to_current_term() => return Err(Refused::NotYetLeading),
+            (StateRole::Leader, _) | (StateRole::Follower, Some(_)) => {}
+            (_, leader) => return Err(Refused::NotLeader { leader }),
+        }
+        self.asked_reads.insert(token);
+        self.node.read_index([self.settings.id.get(), self.incarnation, token.0].iter().flat_map(|w| w.to_le_bytes()).collect());
+        self.settle(effects);
+        Ok(())
+    }
+
+    /// The state after `slot`, which was handed out, is durable as a snapshot: what it covers need not be kept for others.
+    ///
+    /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
+    pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
+        assert!(slot <= self.delivered, "a snapshot of what was not handed out");
+        if slot <= self.node.store().snapshot_meta().slot {
+            return None;
+        }
+        let (_, members) = self.members.range(..=slot).next_back().expect("members are known since the snapshot before");
+        let at =
+            self.marks.partition_point(|(marked, _)| *marked <= slot).checked_sub(1).expect("marked since the snapshot before");
+        let term = self.node.raft.raft_log.term(slot.0).expect("slots after the snapshot before are kept");
+        let meta = SnapshotMeta { slot, term: Term(term), log_index: self.marks[at].1, members: members.clone() };
+        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
+        self.forget_before(slot);
+        self.settle(effects);
+        Some(meta)
+    }
+
+    /// How the transfer of a snapshot to another replica ended: whether it is durable there and the message was handed over.
+    pub fn on_snapshot_sent(&mut self, to: ReplicaId, arrived: Result<(), ()>, effects: &mut Vec<Effect>) {
+        let status = if arrived.is_ok() { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
+        self.node.report_snapshot(to.get(), status);
+        self.settle(effects);
+    }
+
+    /// A message to this replica could not be delivered: less is sent to it until it answers.
+    pub fn on_unreachable(&mut self, to: ReplicaId, effects: &mut Vec<Effect>) {
+        self.node.report_unreachable(to.get());
+        self.settle(effects);
+    }
+
+    /// A look at it.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let raft = &self.node.raft;
+        let RoleChange { term, role } = self.role_now();
+        Status {
+            term,
+            role,
+            last: Slot(raft.raft_log.last_index()),
+            committed: Slot(raft.raft_log.committed),
+            delivered: self.delivered,
+            log_index: self.log_index,
+        }
+    }
+
+    /// The members after the last slot handed out.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        self.members.last_key_value().expect("members are known since the last snapshot").1
+    }
+
+    pub(crate) fn role_now(&self) -> RoleChange {
+        let raft = &self.node.raft;
+        let role = match raft.state {
+            StateRole::Leader => Role::Leader,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+            StateRole::Follower => Role::Follower { leader: ReplicaId::new(raft.leader_id) },
+        };
+        RoleChange { term: Term(raft.term), role }
+    }
+
+    /// An answer to a read came.
+    pub(crate) fn note_read(&mut self, slot: u64, context: &[u8]) {
+        let word =
+            |at: usize| context.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
+        let (id, incarnation, token) = (word(0), word(8), word(16));
+        if id == Some(self.settings.id.get())
+            && incarnation == Some(self.incarnation)
+            && let Some(token) = token.map(ReadToken)
+            && self.asked_reads.remove(&token)
+        {
+            self.waiting_reads.insert((Slot(slot), token));
+        }
+    }
+
+    /// Members and marks before this slot are needed no more.
+    pub(crate) fn forget_before(&mut self, slot: Slot) {
+        if let Some((since, _)) = self.members.range(..=slot).next_back() {
+            self.members = self.members.split_off(&since.clone());
+        }
+        let kept = self.marks.partition_point(|(marked, _)| *marked <= slot).saturating_sub(1);
+        self.marks.drain(..kept);
+    }
+
+    fn refuse_unless_leader(&self) -> Result<(), Refused> {
+        match self.node.raft.state {
+            StateRole::Leader => Ok(()),
+            _ => Err(Refused::NotLeader { leader: ReplicaId::new(self.node.raft.leader_id) }),
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.may_tick() {
+            let is_ready = self.node.tick();
+            if is_ready && self.node.raft.state != StateRole::Leader {
+                self.timeouts.draw();
+            }
+            self.impose_timeout();
+        }
+    }
+
+    /// Ticks until a deadline fires.
+    fn ticks_left(&self) -> usize {
+        let raft = &self.node.raft;
+        match raft.state {
+            StateRole::Leader => {
+                let resign = raft.election_timeout().saturating_sub(raft.election_elapsed);
+                raft.heartbeat_timeout().saturating_sub(raft.heartbeat_elapsed()).min(resign)
+            }
+            StateRole::Follower | StateRole::Candidate | StateRole::PreCandidate => {
+                self.timeouts.current().saturating_sub(raft.election_elapsed)
+            }
+        }
+    }
+
+    /// Time passes up to a deadline, which stays due: what comes in now may move it.
+    fn pass(&mut self, now_ns: u64) {
+        let passed = now_ns.saturating_sub(self.ticked_ns) / self.settings.tick_ns;
+        let quiet = passed.min(self.ticks_left().saturating_sub(1) as u64);
+        for _ in 0..quiet {
+            self.tick();
+        }
+        let due = u64::from(quiet < passed);
+        self.ticked_ns += (passed - due) * self.settings.tick_ns;
+    }
+
+    /// The library takes all durable slots for granted when a sole voter elects itself, and a snapshot to be applied.
+    fn may_tick(&self) -> bool {
+        let raft = &self.node.raft;
+        let may_elect_itself = raft.state != StateRole::Leader && self.members().voters.len() == 1;
+        self.installing.is_none() && (!may_elect_itself || self.pending.is_empty())
+    }
+
+    /// What nobody needs, and the library would stumble over.
+    fn is_stray(&self, message: &Message) -> bool {
+        match message.get_msg_type() {
+            // It would pass the question on in the name of who asked, in a circle if need be, and back to itself.
+            MessageType::MsgReadIndex => self.node.raft.state != StateRole::Leader,
+            // The question waits for the disk: an answer is to one of another life. It would lead with slots that are not durable.
+            MessageType::MsgRequestVoteResponse | MessageType::MsgRequestPreVoteResponse => !self.pending.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// What only a disk that lost data, or a replica that forgot its vote, brings about. The library would panic, or go on.
+    fn refuse_what_cannot_be(&self, message: &Message) -> Result<(), StepError> {
+        let (raft, kind) = (&self.node.raft, message.get_msg_type());
+        let from_leader = matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat | MessageType::MsgSnapshot);
+        if !from_leader || message.term < raft.term {
+            return Ok(());
+        }
+        let term = Term(message.term);
+        if message.term == raft.term && raft.state == StateRole::Leader {
+            let other = ReplicaId::new(message.from).expect("decoding checked it");
+            return Err(StepError::TwoLeaders { term, other });
+        }
+        let log = &raft.raft_log;
+        if kind == MessageType::MsgHeartbeat && message.commit > log.last_index() {
+            return Err(StepError::LostSlots { term, slot: Slot(message.commit) });
+        }
+        // What is committed here can not stand otherwise in a leader's log.
+        let differs = |slot: u64, term: u64| (log.first_index()..=log.committed).contains(&slot) && !log.match_term(slot, term);
+        let announced = (kind == MessageType::MsgAppend && differs(message.index, message.log_term)).then_some(message.index);
+        let conflict = announced.or_else(|| message.entries.iter().find(|e| differs(e.index, e.term)).map(|e| e.index));
+        conflict.map_or(Ok(()), |slot| Err(StepError::LostSlots { term, slot: Slot(slot) }))
+    }
+
+    /// Overwrites the timeout that the library drew.
+    fn impose_timeout(&mut self) {
+        let raft = &mut self.node.raft;
+        let of = (raft.term, raft.state, raft.leader_id);
+        if of != self.timeout_of {
+            self.timeout_of = of;
+            self.timeouts.draw();
+        }
+        raft.set_randomized_election_timeout(self.timeouts.current());
+    }
+
+    /// Everything that follows from what just happened.
+    fn settle(&mut self, effects: &mut Vec<Effect>) {
+        self.impose_timeout();
+        self.pump(effects);
+        self.impose_timeout();
+    }
+}
+
+/// Refuses what the library would stumble over later.
+fn checked(mut recovered: Recovered) -> Result<Recovered, StartError> {
+    let fault = |slot: Slot, detail| Err(StartError::Log { slot, detail });
+    if !recovered.snapshot.members.is_sound() {
+        return fault(recovered.snapshot.slot, "the members there make no sense");
+    }
+    let (mut slot, mut term) = (recovered.snapshot.slot, recovered.snapshot.term);
+    for entry in &recovered.entries {
+        if entry.slot != slot.next() {
+            return fault(entry.slot, "slots do not follow each other");
+        }
+        if entry.term < term || entry.term > recovered.hard_state.term {
+            return fault(entry.slot, "terms are out of order");
+        }
+        let is_sound = match &entry.body {
+            Body::Empty | Body::Members(_) => true,
+            Body::Pack(bytes) => Packed::decode(bytes.clone()).is_some(),
+        };
+        if !is_sound {
+            return fault(entry.slot, "its body does not decode");
+        }
+        (slot, term) = (entry.slot, entry.term);
+    }
+    let commit = &mut recovered.hard_state.commit;
+    if *commit > slot {
+        return fault(slot, "slots after it were known to be committed and are missing");
+    }
+    *commit = (*commit).max(recovered.snapshot.slot);
+    // A snapshot was made of terms that the hard state, written earlier, may not know when only memory promised it.
+    recovered.hard_state.term = recovered.hard_state.term.max(recovered.snapshot.term);
+    Ok(recovered)
+}

@@ -1,0 +1,114 @@
+//! How a replica behaves in time and size.
+
+use crate::ids::ReplicaId;
+
+/// When a slot counts as held by a replica, and so when a majority of holders commits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on the replica's disk. What is committed survives the loss of power of all replicas at once, and the loss of any
+    /// minority of their disks.
+    Disk,
+    /// When it is in the replica's memory. What is committed survives while no replica that held it in memory alone loses that memory.
+    /// One that lost it and comes back may not vote before it has been brought up to date, or an acknowledged entry may be lost with
+    /// no more than one failure: the host must have it rejoin as a learner under a new id. Terms and votes wait for the disk
+    /// all the same.
+    Memory,
+}
+
+/// Settings of a replica. All replicas of a cluster should have the same, but for `id`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Messages of another cluster are refused.
+    pub cluster_id: u64,
+    /// This replica.
+    pub id: ReplicaId,
+    /// Grain of all times below; deadlines are rounded up to it.
+    pub tick_ns: u64,
+    /// A leader sends a sign of life this often.
+    pub heartbeat_ns: u64,
+    /// A follower that hears of no leader for a time between this ...
+    pub election_timeout_min_ns: u64,
+    /// ... and this, both included, stands for election. Each waits for a time of its own, drawn anew for each attempt.
+    pub election_timeout_max_ns: u64,
+    /// Asks whether it would be elected before it disturbs the others with a new term.
+    pub pre_vote: bool,
+    /// A leader that does not hear of a majority for `election_timeout_min_ns` resigns, and followers that hear of a leader do not vote
+    /// against it.
+    pub check_quorum: bool,
+    /// Messages with entries that may be on their way to one follower.
+    pub inflight_max: usize,
+    /// Bytes of slots in one message, though it always holds at least one slot.
+    pub message_bytes_max: u64,
+    /// Bytes of one [`crate::Pack`].
+    pub pack_bytes_max: usize,
+    /// Bytes of packs that a leader takes before they are committed.
+    pub uncommitted_bytes_max: u64,
+    /// Slots behind the newest snapshot that are kept in memory, so that a follower that is a little behind needs no snapshot.
+    pub retained_slots: u64,
+    /// When a slot counts as held.
+    pub durability: Durability,
+}
+
+/// Settings that no replica can work with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("consensus settings: {0}")]
+pub struct BadSettings(pub &'static str);
+
+/// Times in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticks {
+    pub(crate) heartbeat: usize,
+    pub(crate) election_min: usize,
+    /// Included.
+    pub(crate) election_max: usize,
+}
+
+impl Settings {
+    /// For replicas on one local network: elections after 150 to 300 ms, durable on disk.
+    #[must_use]
+    pub fn new(cluster_id: u64, id: ReplicaId) -> Self {
+        Self {
+            cluster_id,
+            id,
+            tick_ns: 1_000_000,
+            heartbeat_ns: 30_000_000,
+            election_timeout_min_ns: 150_000_000,
+            election_timeout_max_ns: 300_000_000,
+            pre_vote: true,
+            check_quorum: true,
+            inflight_max: 256,
+            message_bytes_max: 1 << 20,
+            pack_bytes_max: 1 << 20,
+            uncommitted_bytes_max: 64 << 20,
+            retained_slots: 10_000,
+            durability: Durability::Disk,
+        }
+    }
+
+    pub(crate) fn ticks(&self) -> Result<Ticks, BadSettings> {
+        if self.tick_ns == 0 {
+            return Err(BadSettings("tick_ns is 0; 1000000 is a good value"));
+        }
+        let ticks = |ns: u64| usize::try_from(ns.div_ceil(self.tick_ns)).map_err(|_| BadSettings("a time is out of range"));
+        let (heartbeat, min, max) =
+            (ticks(self.heartbeat_ns)?, ticks(self.election_timeout_min_ns)?, ticks(self.election_timeout_max_ns)?);
+        if heartbeat == 0 || min <= heartbeat {
+            return Err(BadSettings(
+                "election_timeout_min_ns must be longer than heartbeat_ns, better three times, and both above 0",
+            ));
+        }
+        if max < min || max == usize::MAX {
+            return Err(BadSettings("election_timeout_max_ns must be at least election_timeout_min_ns"));
+        }
+        if self.inflight_max == 0 {
+            return Err(BadSettings("inflight_max is 0; 256 is a good value"));
+        }
+        if self.pack_bytes_max == 0 || u32::try_from(self.pack_bytes_max).is_err() {
+            return Err(BadSettings("pack_bytes_max must be between 1 and 4294967295"));
+        }
+        if self.uncommitted_bytes_max < self.message_bytes_max.max(self.pack_bytes_max as u64) {
+            return Err(BadSettings("uncommitted_bytes_max must be at least message_bytes_max and pack_bytes_max"));
+        }
+        Ok(Ticks { heartbeat, election_min: min, election_max: max })
+    }
+}

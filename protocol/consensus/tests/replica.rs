@@ -1,0 +1,246 @@
+//! What one replica does and refuses, seen from its host.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+use walras_consensus::{
+    Body, Effect, HardState, MemberChange, Members, Pack, ReadToken, Recovered, Refused, Replica, ReplicaId, Role, Settings, Slot,
+    SlotEntry, StartError, StepError, Term, Ticket,
+};
+
+const MS: u64 = 1_000_000;
+
+fn id(id: u64) -> ReplicaId {
+    ReplicaId::new(id).unwrap()
+}
+
+fn start(at: u64, recovered: Recovered) -> (Replica, Vec<Effect>) {
+    let mut effects = Vec::new();
+    let replica = Replica::start(0, Settings::new(1, id(at)), recovered, 1, &mut effects).unwrap();
+    (replica, effects)
+}
+
+fn genesis(voters: u64) -> Recovered {
+    Recovered::genesis(Members::of_voters((1..=voters).map(id)))
+}
+
+fn pack(entries: &[&[u8]]) -> Pack {
+    let mut pack = Pack::new();
+    entries.iter().for_each(|entry| pack.push(entry));
+    pack
+}
+
+fn sent(effects: &[Effect]) -> Vec<(ReplicaId, Vec<u8>)> {
+    let send = |effect: &Effect| if let Effect::Send { to, bytes } = effect { Some((*to, bytes.clone())) } else { None };
+    effects.iter().filter_map(send).collect()
+}
+
+fn tickets(effects: &[Effect]) -> Vec<Ticket> {
+    effects.iter().filter_map(|effect| if let Effect::Persist(write) = effect { Some(write.ticket) } else { None }).collect()
+}
+
+fn committed(effects: &[Effect]) -> Vec<(u64, Slot, Vec<Vec<u8>>)> {
+    let packs = effects.iter().filter_map(|effect| if let Effect::Committed(committed) = effect { Some(committed) } else { None });
+    packs.map(|c| (c.first.0, c.slot, c.pack.entries().map(<[u8]>::to_vec).collect())).collect()
+}
+
+/// Hands over what was sent and makes durable what was written, until all is quiet; returns all effects of each.
+fn settle(replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
+    let mut all: Vec<Vec<Effect>> = vec![Vec::new(); replicas.len()];
+    while effects.iter().any(|effects| !effects.is_empty()) {
+        let mut next = vec![Vec::new(); replicas.len()];
+        for (at, effects) in effects.into_iter().enumerate() {
+            if let Some(ticket) = tickets(&effects).last() {
+                replicas[at].on_persisted(*ticket, &mut next[at]);
+            }
+            for (to, bytes) in sent(&effects) {
+                let to = to.get() as usize - 1;
+                if let Some(replica) = replicas.get_mut(to) {
+                    replica.on_message(now_ns, bytes.into(), &mut next[to]).unwrap();
+                }
+            }
+            all[at].extend(effects);
+        }
+        effects = next;
+    }
+    all
+}
+
+/// Three replicas of which the first leads.
+fn led() -> Vec<Replica> {
+    let mut replicas: Vec<Replica> = (1..=3).map(|at| start(at, genesis(3)).0).collect();
+    let mut effects = vec![Vec::new(); 3];
+    replicas[0].on_timer(301 * MS, &mut effects[0]);
+    let all = settle(&mut replicas, 301 * MS, effects);
+    assert!(all[0].contains(&Effect::Leading { term: Term(1) }));
+    replicas
+}
+
+#[test]
+fn alone_it_leads_and_decides_what_its_disk_has() {
+    let (mut replica, mut effects) = start(1, genesis(1));
+    replica.on_timer(301 * MS, &mut effects);
+    assert_eq!(replica.status().role, Role::Leader);
+    let last = *tickets(&effects).last().unwrap();
+    effects.clear();
+    replica.on_persisted(last, &mut effects);
+    assert_eq!(effects, [Effect::Leading { term: Term(1) }]);
+    effects.clear();
+    assert_eq!(replica.propose(pack(&[b"a", b"b"]), &mut effects), Ok((Slot(2), Term(1))));
+    assert_eq!(committed(&effects), []);
+    let first = tickets(&effects)[0];
+    replica.propose(pack(&[b"c"]), &mut effects).unwrap();
+    let second = tickets(&effects)[1];
+    effects.clear();
+    replica.on_persisted(first, &mut effects);
+    assert_eq!(committed(&effects), [(1, Slot(2), vec![b"a".to_vec(), b"b".to_vec()])]);
+    effects.clear();
+    replica.on_persisted(second, &mut effects);
+    assert_eq!(committed(&effects), [(3, Slot(3), vec![b"c".to_vec()])]);
+}
+
+#[test]
+fn alone_it_tells_its_learner_nothing_of_a_term_that_its_disk_does_not_know() {
+    let mut recovered = genesis(1);
+    recovered.snapshot.members.learners.insert(id(2));
+    let (mut replica, mut effects) = start(1, recovered);
+    replica.on_timer(301 * MS, &mut effects);
+    assert_eq!((replica.status().role, sent(&effects)), (Role::Leader, vec![]));
+    let tickets = tickets(&effects);
+    effects.clear();
+    replica.on_persisted(*tickets.last().unwrap(), &mut effects);
+    assert!(!sent(&effects).is_empty());
+}
+
+#[test]
+fn a_leader_sends_before_its_disk_is_done_and_a_follower_answers_after() {
+    let mut replicas = led();
+    let (mut leader, mut follower) = (Vec::new(), Vec::new());
+    replicas[0].propose(pack(&[b"a"]), &mut leader).unwrap();
+    let (to, bytes) = sent(&leader).into_iter().find(|(to, _)| *to == id(2)).expect("sent at once");
+    assert_eq!((to, tickets(&leader).len()), (id(2), 1), "and not yet durable");
+    replicas[1].on_message(302 * MS, bytes.into(), &mut follower).unwrap();
+    assert_eq!(sent(&follower), [], "it would promise what a crash takes");
+    let written = tickets(&follower)[0];
+    follower.clear();
+    replicas[1].on_persisted(written, &mut follower);
+    let answer = sent(&follower).remove(0).1;
+    let written = tickets(&leader)[0];
+    leader.clear();
+    replicas[0].on_message(303 * MS, answer.into(), &mut leader).unwrap();
+    assert_eq!(committed(&leader), [], "this release of the library hands out what is durable here too");
+    replicas[0].on_persisted(written, &mut leader);
+    assert_eq!(committed(&leader).len(), 1);
+}
+
+#[test]
+fn it_says_why_it_does_not() {
+    let mut replicas = led();
+    let mut effects = Vec::new();
+    let not_leader = Refused::NotLeader { leader: Some(id(1)) };
+    assert_eq!(replicas[1].propose(pack(&[b"a"]), &mut effects), Err(not_leader));
+    assert_eq!(not_leader.to_string(), "replica is not the leader; ask replica 1");
+    assert_eq!(replicas[1].transfer_to(302 * MS, id(3), &mut effects), Err(not_leader));
+    let leader = &mut replicas[0];
+    assert_eq!(leader.propose(Pack::new(), &mut effects), Err(Refused::Empty));
+    let large = leader.propose(pack(&[&vec![0; 2 << 20]]), &mut effects);
+    assert_eq!(large, Err(Refused::TooLarge { bytes: (2 << 20) + 8, bytes_max: 1 << 20 }));
+    let remove = |n| MemberChange::Remove(id(n));
+    let too_many: Vec<MemberChange> = (4..=65).map(|n| MemberChange::AddLearner(id(n))).collect();
+    for nonsense in [&[][..], &[remove(2), remove(2)], &[remove(1), remove(2), remove(3)], &too_many] {
+        assert_eq!(leader.change_members(nonsense, &mut effects), Err(Refused::BadChange));
+    }
+    assert_eq!(leader.transfer_to(302 * MS, id(9), &mut effects), Err(Refused::NoVoter { to: id(9) }));
+    assert_eq!(effects, [], "nothing has happened");
+    leader.transfer_to(302 * MS, id(2), &mut effects).unwrap();
+    assert_eq!(leader.propose(pack(&[b"a"]), &mut effects), Err(Refused::Busy));
+    let filled = (0..200).find_map(|_| led_busy(&pack(&[&vec![0; 1 << 19]])));
+    assert_eq!(filled, Some(Refused::Busy));
+}
+
+/// Fills a leader that nobody answers.
+fn led_busy(full: &Pack) -> Option<Refused> {
+    let mut leader = led().remove(0);
+    (0..200).find_map(|_| leader.propose(full.clone(), &mut Vec::new()).err())
+}
+
+#[test]
+fn a_follower_reads_what_was_decided_when_it_asked() {
+    let mut replicas = led();
+    let mut effects = vec![Vec::new(); 3];
+    replicas[0].propose(pack(&[b"a"]), &mut effects[0]).unwrap();
+    settle(&mut replicas, 302 * MS, effects);
+    let mut effects = vec![Vec::new(); 3];
+    replicas[1].read(ReadToken(5), &mut effects[1]).unwrap();
+    let all = settle(&mut replicas, 303 * MS, effects);
+    assert_eq!(all[1].last(), Some(&Effect::ReadReady { token: ReadToken(5) }));
+    assert_eq!(replicas[1].status().delivered, Slot(2));
+}
+
+#[test]
+fn a_replica_whose_disk_lost_what_it_promised_stops_and_says_so() {
+    let mut replicas = led();
+    let mut effects = vec![Vec::new(); 3];
+    replicas[0].propose(pack(&[b"a"]), &mut effects[0]).unwrap();
+    settle(&mut replicas, 302 * MS, effects);
+    let mut heartbeat = Vec::new();
+    replicas[0].on_timer(400 * MS, &mut heartbeat);
+    let (_, bytes) = sent(&heartbeat).into_iter().find(|(to, _)| *to == id(2)).unwrap();
+    let (mut emptied, mut effects) = start(2, genesis(3));
+    let error = emptied.on_message(400 * MS, bytes.into(), &mut effects).unwrap_err();
+    assert_eq!(error, StepError::LostSlots { term: Term(1), slot: Slot(2) });
+}
+
+#[test]
+fn two_leaders_of_a_term_are_noticed() {
+    let mut replicas = led();
+    // One with another's id, and a vote for itself in a term that was won already.
+    let (mut double, mut effects) = start(2, genesis(1));
+    assert_eq!(double.status().term, Term(0));
+    let mut recovered = genesis(1);
+    recovered.snapshot.members = Members::of_voters([id(2)]);
+    recovered.snapshot.members.learners.insert(id(1));
+    effects.clear();
+    (double, effects) = start(2, recovered);
+    double.on_timer(301 * MS, &mut effects);
+    let last = *tickets(&effects).last().unwrap();
+    effects.clear();
+    double.on_persisted(last, &mut effects);
+    let (_, bytes) = sent(&effects).remove(0);
+    let error = replicas[0].on_message(302 * MS, bytes.into(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error, StepError::TwoLeaders { term: Term(1), other: id(2) });
+}
+
+#[test]
+fn a_log_that_does_not_hold_together_does_not_start() {
+    let entry = |slot, term| SlotEntry { slot: Slot(slot), term: Term(term), body: Body::Empty };
+    let state = |term, commit| HardState { term: Term(term), vote: None, commit: Slot(commit) };
+    let bad_pack = SlotEntry { body: Body::Pack(vec![9].into()), ..entry(1, 1) };
+    for (hard_state, entries, bad) in [
+        (state(1, 0), vec![entry(2, 1)], 2),
+        (state(3, 0), vec![entry(1, 2), entry(2, 1)], 2),
+        (state(1, 0), vec![entry(1, 2)], 1),
+        (state(1, 2), vec![entry(1, 1)], 1),
+        (state(1, 0), vec![bad_pack], 1),
+    ] {
+        let recovered = Recovered { hard_state, entries, ..genesis(3) };
+        let error = Replica::start(0, Settings::new(1, id(1)), recovered, 1, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, StartError::Log { slot, .. } if slot == Slot(bad)), "{error}");
+    }
+    let nobody = Recovered::genesis(Members::default());
+    assert!(Replica::start(0, Settings::new(1, id(1)), nobody, 1, &mut Vec::new()).is_err());
+    let settings = Settings { election_timeout_min_ns: 1, ..Settings::new(1, id(1)) };
+    assert!(Replica::start(0, settings, genesis(1), 1, &mut Vec::new()).is_err());
+}
+
+#[test]
+fn one_that_was_held_up_hears_the_leader_before_it_stands_for_election() {
+    let mut replicas = led();
+    let mut heartbeat = Vec::new();
+    replicas[0].on_timer(340 * MS, &mut heartbeat);
+    let (_, bytes) = sent(&heartbeat).into_iter().find(|(to, _)| *to == id(2)).unwrap();
+    let mut effects = Vec::new();
+    replicas[1].on_message(5_000 * MS, bytes.into(), &mut effects).unwrap();
+    replicas[1].on_timer(5_000 * MS, &mut effects);
+    assert_eq!(replicas[1].status().role, Role::Follower { leader: Some(id(1)) });
+    replicas[2].on_timer(5_000 * MS, &mut effects);
+    assert_eq!(replicas[2].status().role, Role::Candidate, "it heard nothing");
+}

@@ -1,0 +1,46 @@
+"""What the documents show works: the docstring, the README, the notebook."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import pathlib
+import re
+
+import pytest
+
+import walras
+
+FOLDER = pathlib.Path(__file__).parent.parent
+
+
+def test_docstring() -> None:
+    # pytest finds no doctests in an installed package; the name that the example uses is the module's own.
+    finder = doctest.DocTestFinder(recurse=False)
+    tests = finder.find(walras.clear, "walras.clear", globs={"clear": walras.clear})
+    runner = doctest.DocTestRunner()
+    for test in tests:
+        runner.run(test)
+    assert runner.tries > 0 and runner.failures == 0
+
+
+def test_readme() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        names: dict[str, object] = {}
+        exec(compile(block, "README.md", "exec"), names)
+        cleared = names["cleared"]
+        assert isinstance(cleared, walras.Clearing) and len(cleared.fills) > 0
+
+
+def test_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(FOLDER / "examples")
+    notebook = json.loads(pathlib.Path("clear_a_batch.ipynb").read_text())
+    names: dict[str, object] = {}
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) >= 3
+    for number, source in enumerate(cells):
+        exec(compile(source, f"clear_a_batch.ipynb, code cell {number}", "exec"), names)
+    assert "figure" in names

@@ -1,0 +1,3 @@
+from typing import Any
+
+def clear_columns(columns: dict[str, list[Any]], options: dict[str, Any]) -> dict[str, Any]: ...
