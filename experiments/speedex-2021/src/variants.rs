@@ -215,6 +215,7 @@ fn value(cell: &CellRuns, time: Spread) -> Value {
         "mu_bits": cell.bits().1,
         "published": published,
         "time": time,
+        "slowest_seed": cell.runs.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).map(|run| run.seed),
         "queries_max": cell.runs.iter().map(|run| run.queries).max(),
         "success_rate": (cell.runs.len() - unsolved.len()) as f64 / cell.runs.len() as f64,
         "by_bounds_only": cell.within_bounds(),
