@@ -96,7 +96,7 @@ sections! {
         message_bytes_max: usize = 16384_u16;
         /// Subscriptions of one connection.
         subscriptions_max: usize = 64_u16;
-        /// Commands of one connection that may wait for their answers. Beyond it they are refused as `Throttled` (107).
+        /// Commands of one connection that may wait for their answers. Beyond it the venue reads no more from that connection until one is answered.
         in_flight_max: usize = 256_u16;
         /// Milliseconds a message may take to be sent before the reader counts as gone.
         write_timeout_ms: u64 = 10000_u32;
