@@ -338,11 +338,6 @@ impl PriceIndex for Ladder {
         walras_types::prefetch(&self.ring[place_of(rank)]);
     }
 
-    #[inline]
-    fn guess_level(&self, rank: Rank) -> Option<&Level> {
-        Some(&self.ring[place_of(rank)])
-    }
-
     fn level_count(&self) -> usize {
         self.ring_count() + self.far.len()
     }

@@ -130,12 +130,6 @@ pub trait PriceIndex: Default {
     fn prefetch(&self, rank: Rank) {
         let _ = rank;
     }
-    /// The level of a rank or of another one, if that is an array access away.
-    #[inline]
-    fn guess_level(&self, rank: Rank) -> Option<&Level> {
-        let _ = rank;
-        None
-    }
     /// How many levels there are.
     fn level_count(&self) -> usize;
     /// Panics if the structure contradicts itself.

@@ -43,20 +43,13 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena.live_count() >= LARGE_FROM
     }
 
-    /// With the first step, some twelve commands ahead: fetches the level where an order will stand; any price will do if none is known.
+    /// With the first step, some ten commands ahead: fetches the level where an order will stand; any price will do if none is known.
     #[inline]
     pub fn expect_level(&self, side: Side, price: PriceTicks) {
         self.sides[side as usize].displayed.prefetch(Rank::of(side, price));
     }
 
-    /// With the second, some eight ahead: fetches the order at the back of that level.
-    #[inline]
-    pub fn expect_tail(&self, side: Side, price: PriceTicks) {
-        let level = self.sides[side as usize].displayed.guess_level(Rank::of(side, price));
-        self.arena.prefetch(level.and_then(|level| level.tail));
-    }
-
-    /// Third step, some four ahead: fetches the named order's neighbours and level.
+    /// Third step, some three ahead: fetches the named order's neighbours and level.
     #[inline]
     pub fn expect_neighbours(&self, name: NameHash) {
         let (side, rank, prev, next) = self.arena.guess_links(self.ids.guess(name.0));

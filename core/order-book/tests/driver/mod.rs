@@ -127,7 +127,6 @@ fn look_ahead<I: PriceIndex>(book: &OrderBook<I>, name: Name, side: Side, price:
     let hash = book.expect_name(name.0, name.1);
     book.expect_level(side, price);
     book.expect_order(hash);
-    book.expect_tail(side, price);
     book.expect_neighbours(hash);
     assert_eq!(book.find_named(hash, name.0, name.1), book.find(name.0, name.1));
 }
