@@ -48,6 +48,14 @@ id_type! {
     LogIndex(u64)
 }
 id_type! {
+    /// A client's session: the log index of the command that opened it, hence never used again.
+    SessionId(u64)
+}
+id_type! {
+    /// A command's place in its session, from 1 without gaps.
+    SessionSeq(u64)
+}
+id_type! {
     /// Time in nanoseconds since the Unix epoch, as the sequencer stamped it into the log.
     TimeNs(u64)
 }
@@ -58,6 +66,23 @@ impl LogIndex {
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
+}
+
+impl SessionSeq {
+    /// The place after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// Which of a session's commands: what a retry has in common with what it repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ordinal {
+    /// The session.
+    pub session: SessionId,
+    /// The place in it.
+    pub session_seq: SessionSeq,
 }
 
 /// A short upper-case name of an asset or instrument, such as `BTC` or `BTC/USD`: 1 to 15 characters of `A-Z 0-9 / - . _`.
