@@ -9,6 +9,7 @@ use walras_wire::{AccountStatus, AssetSpec, Command, Event, Rejected};
 
 use crate::market::{Market, MarketState};
 use crate::names::Names;
+use crate::sessions::Sessions;
 use crate::settle::Settler;
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
@@ -23,6 +24,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) transfers: Vec<Option<TransferId>>,
     /// By instrument.
     pub(crate) markets: Vec<Market<I>>,
+    pub(crate) sessions: Sessions,
     /// No order of any book expires before this.
     pub(crate) next_expiry: TimeNs,
     /// Keys the books' id indices; no part of the state.
@@ -66,6 +68,7 @@ impl<I: PriceIndex> Engine<I> {
             statuses: Vec::new(),
             transfers: Vec::new(),
             markets: Vec::new(),
+            sessions: Sessions::new(),
             next_expiry: NEVER,
             hash_seed,
         }
@@ -79,6 +82,15 @@ impl<I: PriceIndex> Engine<I> {
     /// When `log_index` is not the one after [`Self::last_applied`] or `time` is before [`Self::time`]: the log is broken.
     #[inline]
     pub fn apply(&mut self, log_index: LogIndex, time: TimeNs, command: &Command, events: &mut Vec<Event>) {
+        self.begin(log_index, time, events);
+        if let Err(reason) = self.execute(log_index, command, events) {
+            events.push(rejection(command, reason));
+        }
+    }
+
+    /// Goes to the next place of the log and its time.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, log_index: LogIndex, time: TimeNs, events: &mut Vec<Event>) {
         assert_eq!(log_index, self.last_applied.next(), "log entries are applied in order, each once");
         assert!(time >= self.time, "the log's time never goes back");
         self.last_applied = log_index;
@@ -86,12 +98,19 @@ impl<I: PriceIndex> Engine<I> {
         if time >= self.next_expiry {
             self.expire_due(events);
         }
-        let outcome = match command {
+    }
+
+    /// What a command does at its place. Forced into both of its callers, for a call costs as much as some commands' checks.
+    #[inline(always)]
+    pub(crate) fn execute(&mut self, log_index: LogIndex, command: &Command, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        match command {
             Command::NewOrder(c) => self.new_order(c, OrderId(log_index.0), events),
             Command::CancelOrder(c) => self.cancel_order(c, events),
             Command::AmendOrder(c) => self.amend_order(c, events),
             Command::MassCancel(c) => self.mass_cancel(c, events),
-            Command::Tick => Ok(()),
+            Command::Tick | Command::Checkpoint(_) => Ok(()),
+            Command::OpenSession(c) => self.open_session(c, log_index, events),
+            Command::CloseSession(c) => self.close_session(c, events),
             Command::CreateAsset(c) => self.create_asset(c, events),
             Command::CreateInstrument(c) => self.create_instrument(c, events),
             Command::CreateAccount(c) => self.create_account(*c, events),
@@ -101,10 +120,6 @@ impl<I: PriceIndex> Engine<I> {
             Command::CollectFees(c) => self.collect_fees(c, events),
             Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
             Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
-        };
-        if let Err(reason) = outcome {
-            let Named { account, instrument, client_order_id } = named(command);
-            events.push(Event::Rejected(Rejected { account, instrument, client_order_id, reason }));
         }
     }
 
@@ -169,6 +184,13 @@ impl<I: PriceIndex> Market<I> {
     }
 }
 
+/// The event of a refused command.
+#[inline]
+pub(crate) fn rejection(command: &Command, reason: RejectReason) -> Event {
+    let Named { account, instrument, client_order_id } = named(command);
+    Event::Rejected(Rejected { account, instrument, client_order_id, reason })
+}
+
 /// What a rejection of `command` names. The operator's commands are nobody's, even where they name an account.
 fn named(command: &Command) -> Named {
     let (account, instrument, client_order_id) = match command {
@@ -176,10 +198,13 @@ fn named(command: &Command) -> Named {
         Command::CancelOrder(c) => (Some(c.account), Some(c.instrument), Some(c.client_order_id)),
         Command::AmendOrder(c) => (Some(c.account), Some(c.instrument), Some(c.amendment.client_order_id)),
         Command::MassCancel(c) => (Some(c.account), c.instrument, None),
+        Command::OpenSession(c) => (c.account, None, None),
         Command::CreateInstrument(c) => (None, Some(c.instrument), None),
         Command::SetRiskLimits(c) => (None, Some(c.instrument), None),
         Command::SetTradingPhase(c) => (None, Some(c.instrument), None),
         Command::Tick
+        | Command::CloseSession(_)
+        | Command::Checkpoint(_)
         | Command::CreateAsset(_)
         | Command::CreateAccount(_)
         | Command::SetAccountStatus(_)

@@ -26,12 +26,15 @@ mod operator;
 mod orders;
 mod phases;
 mod queries;
+mod session_index;
+mod sessions;
 mod settle;
 mod snapshot;
 mod terms;
 
 pub use engine::Engine;
 pub use queries::{InstrumentView, OpenOrder, Position};
+pub use sessions::{Numbered, SessionView};
 pub use snapshot::RestoreError;
 pub use walras_ledger::Balance;
 pub use walras_order_book::DepthLevel;

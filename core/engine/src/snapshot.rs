@@ -3,7 +3,8 @@
 //!
 //! Little endian, in this order: magic, snapshot version, wire version; log index and time; assets; accounts with status and last
 //! transfer; instruments, each with definition, phase, reference price, last price, trade count, the accounts that have a position
-//! or limits of their own, and the open orders in the book's order; the ledger; the BLAKE3 hash of all of that.
+//! or limits of their own, and the open orders in the book's order; the open sessions by id, each with account, token, last use, next
+//! place and the answers it remembers, oldest first; the ledger; the BLAKE3 hash of all of that.
 
 use blake3::Hasher;
 use walras_ledger::Ledger;
@@ -16,9 +17,10 @@ use crate::engine::{Engine, NEVER};
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
 use crate::operator::is_consistent;
+use crate::sessions::Sessions;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 2;
+const SNAPSHOT_VERSION: u16 = 3;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -141,6 +143,7 @@ impl<I: PriceIndex> Engine<I> {
         for _ in 0..r.u32()? {
             engine.decode_market(r)?;
         }
+        engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.ledger = Ledger::restore(&content[r.position()..])?;
         engine.check_restored()?;
         // Orders or positions in another order than a snapshot has them would restore to a state of another hash.
@@ -180,6 +183,7 @@ impl<I: PriceIndex> Engine<I> {
         for market in &self.markets {
             market.encode(&mut buffer, &mut flush);
         }
+        self.sessions.encode(&mut buffer, &mut flush);
         sink(&buffer);
         self.ledger.snapshot(sink);
     }

@@ -76,15 +76,6 @@ impl SessionSeq {
     }
 }
 
-/// Which of a session's commands: what a retry has in common with what it repeats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ordinal {
-    /// The session.
-    pub session: SessionId,
-    /// The place in it.
-    pub session_seq: SessionSeq,
-}
-
 /// A short upper-case name of an asset or instrument, such as `BTC` or `BTC/USD`: 1 to 15 characters of `A-Z 0-9 / - . _`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {

@@ -1,4 +1,5 @@
-//! The vocabulary of the deterministic core: ids, quantities, order terms, instrument definitions, reject reasons, limits.
+//! The vocabulary of the deterministic core: ids, quantities, order terms, instrument definitions, places in a session,
+//! reject reasons, limits.
 //!
 //! *Deliberately absent*: behaviour. Nothing here matches, reserves or encodes; a type knows its range and its arithmetic.
 //!
@@ -20,6 +21,7 @@ pub mod order;
 mod prefetch;
 pub mod quantity;
 pub mod reject;
+pub mod session;
 mod wide;
 
 pub use batch_price::*;
@@ -30,4 +32,5 @@ pub use order::*;
 pub use prefetch::prefetch;
 pub use quantity::*;
 pub use reject::*;
+pub use session::*;
 pub use wide::U256;

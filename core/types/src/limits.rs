@@ -36,6 +36,16 @@ pub const BAND_PPM_MAX: u32 = 1_000_000;
 /// Most smallest units of base in a lot, and of quote in a tick.
 pub const UNITS_MAX: u64 = 1 << 50;
 
+/// Open sessions of one account, and of the operator.
+pub const SESSIONS_PER_ACCOUNT_MAX: usize = 16;
+
+/// Open sessions of a venue.
+pub const SESSIONS_MAX: usize = 1 << 14;
+
+/// The last answers of a session that the state keeps: what came of a command can be asked as long as no more followed it. A power of
+/// two, so that a place in the window is cheap to find.
+pub const SESSION_WINDOW: usize = 1_024;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 
@@ -43,3 +53,5 @@ pub const MESSAGE_BYTES_MAX: usize = 256;
 const _: () = assert!((SIZE_LOTS_MAX as u128) * (ORDERS_PER_BOOK_MAX as u128) < 1 << 63);
 // Price times size times tick value fits 128 bits, so it can be formed first and checked after.
 const _: () = assert!((PRICE_TICKS_MAX as u128) * (SIZE_LOTS_MAX as u128) < u128::MAX / (UNITS_MAX as u128));
+// The windows of all sessions together stay below 2^28 bytes of memory.
+const _: () = assert!(SESSION_WINDOW.is_power_of_two() && SESSIONS_MAX * SESSION_WINDOW * size_of::<crate::Answer>() <= 1 << 28);

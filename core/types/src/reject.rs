@@ -47,6 +47,7 @@ reject_reasons! {
     DuplicateTransfer = 7, "This transfer_id, or a later one, was already applied to the account: use a larger one for a new transfer.";
     AccountSuspended = 8, "The account is suspended: only cancels are taken until the operator reinstates it.";
     DuplicateSymbol = 9, "That symbol is in use: choose another.";
+    UnknownSession = 10, "No such session: it was closed, or never opened. Open another, and look at the open orders before sending again what was not answered.";
 
     // 20-39: the command is outside its documented range.
     PriceOutOfRange = 20, "The price is not within 1 and PRICE_TICKS_MAX ticks.";
@@ -82,7 +83,12 @@ reject_reasons! {
     BalanceOverflow = 65, "The credit would exceed what a balance can hold.";
     SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold.";
 
-    // 100-149: refused at the gateway, before the log.
+    // 80-99: the session does not allow it.
+    SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";
+    SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most SESSION_WINDOW commands unanswered.";
+    TooManySessions = 82, "The venue has as many sessions as it can, and none is this account's to give up: try again later, or ask the operator.";
+
+    // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
     TooLarge = 101, "The request is larger than the gateway reads.";
     Unauthenticated = 102, "No valid key and signature: sign the request as the API documents.";
@@ -91,7 +97,7 @@ reject_reasons! {
     TimestampStale = 105, "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.";
     NonceReused = 106, "This nonce was used already: a request is taken once; use a fresh nonce.";
     Throttled = 107, "Too many requests: slow down and try again.";
-    Forbidden = 108, "The key may not do this: use one with the permission.";
+    Forbidden = 108, "The key or the session may not do this: use one with the permission.";
     NotFound = 109, "There is nothing at this address.";
     VenueNotReady = 110, "The venue is starting or recovering: try again.";
     StorageFull = 111, "The venue can not write its log, so it takes no commands: free disk space.";

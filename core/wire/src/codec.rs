@@ -1,8 +1,8 @@
 //! Bytes: little endian, fixed widths, optional fields announced by a flag byte. No varints, so a reader in any language is a page.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, Symbol, TimeNs, TradeId,
-    TransferId,
+    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, SessionId, SessionSeq, Side, SizeLots,
+    Symbol, TimeNs, TradeId, TransferId,
 };
 
 /// Why bytes were refused.
@@ -117,7 +117,7 @@ macro_rules! wire_ids {
     };
 }
 
-wire_ids!(AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, TimeNs: u64);
+wire_ids!(AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
 
 impl Wire for PriceTicks {
     #[inline]
@@ -151,6 +151,16 @@ impl Wire for Amount {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let units = r.u64()?;
         r.checked(Amount::new(units), "an amount up to AMOUNT_MAX")
+    }
+}
+
+/// A hash: its bytes as they are.
+impl Wire for [u8; 32] {
+    fn put(&self, w: &mut Writer<'_>) {
+        w.0.extend_from_slice(self);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.take("a hash of 32 bytes")
     }
 }
 

@@ -1,8 +1,8 @@
 //! Commands: what a participant or the operator asks of the venue. Applied in log order by `engine::apply`.
 
 use walras_types::{
-    AccountId, Amendment, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderTerms, RiskLimits, Side, Symbol,
-    TradingPhase, TransferId,
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderTerms, RiskLimits,
+    SessionId, Side, Symbol, TradingPhase, TransferId,
 };
 
 /// One log entry's content.
@@ -18,6 +18,12 @@ pub enum Command {
     MassCancel(MassCancel),
     /// Nothing but the entry's time: lets good-till-time orders expire while nobody trades.
     Tick,
+    /// Open a session, or find the one that is open under the same account and token.
+    OpenSession(OpenSession),
+    /// Close a session.
+    CloseSession(CloseSession),
+    /// Nothing to the state: replicas compare theirs with what the leader's was. See [`Checkpoint`].
+    Checkpoint(Checkpoint),
     /// Operator: define an asset.
     CreateAsset(AssetSpec),
     /// Operator: define an instrument. It starts [`TradingPhase::Closed`].
@@ -82,6 +88,32 @@ pub struct MassCancel {
     pub instrument: Option<InstrumentId>,
     /// Only of this side; `None` for both.
     pub side: Option<Side>,
+}
+
+/// Opens a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenSession {
+    /// Whose; `None` for the operator's.
+    pub account: Option<AccountId>,
+    /// The client's name for it. Opening again with the account and token of an open session gives that session, so that opening can
+    /// be retried; a client that wants a new one takes a token that it has not used, such as a random one.
+    pub token: u64,
+}
+
+/// Closes a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloseSession {
+    /// Which.
+    pub session: SessionId,
+}
+
+/// What the state was. A replica whose own differed after that entry stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// After which entry, an earlier one.
+    pub log_index: LogIndex,
+    /// The engine's state hash there.
+    pub state_hash: [u8; 32],
 }
 
 /// An asset's definition.

@@ -7,8 +7,8 @@ use walras_types::{
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::command::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
+    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 /// Appends a command to `buffer`.
@@ -20,6 +20,9 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::AmendOrder(c) => tagged(w, 3, c),
         Command::MassCancel(c) => tagged(w, 4, c),
         Command::Tick => w.u8(5),
+        Command::OpenSession(c) => tagged(w, 6, c),
+        Command::CloseSession(c) => tagged(w, 7, c),
+        Command::Checkpoint(c) => tagged(w, 8, c),
         Command::CreateAsset(c) => tagged(w, 16, c),
         Command::CreateInstrument(c) => tagged(w, 17, c),
         Command::CreateAccount(c) => tagged(w, 18, c),
@@ -41,6 +44,9 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         3 => Command::AmendOrder(Wire::get(r)?),
         4 => Command::MassCancel(Wire::get(r)?),
         5 => Command::Tick,
+        6 => Command::OpenSession(Wire::get(r)?),
+        7 => Command::CloseSession(Wire::get(r)?),
+        8 => Command::Checkpoint(Wire::get(r)?),
         16 => Command::CreateAsset(Wire::get(r)?),
         17 => Command::CreateInstrument(Wire::get(r)?),
         18 => Command::CreateAccount(Wire::get(r)?),
@@ -66,6 +72,9 @@ wire_struct!(NewOrder { account, instrument, client_order_id, terms });
 wire_struct!(CancelOrder { account, instrument, client_order_id });
 wire_struct!(AmendOrder { account, instrument, amendment });
 wire_struct!(MassCancel { account, instrument, side });
+wire_struct!(OpenSession { account, token });
+wire_struct!(CloseSession { session });
+wire_struct!(Checkpoint { log_index, state_hash });
 wire_struct!(AssetSpec { asset, symbol, decimals });
 wire_struct!(SetAccountStatus { account, status });
 wire_struct!(Transfer { account, asset, amount, transfer_id });

@@ -2,8 +2,8 @@
 //! applies them one by one holds the venue's books and balances.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits, Side,
-    SizeLots, TradeId, TradingPhase, TransferId,
+    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
+    SessionId, Side, SizeLots, TradeId, TradingPhase, TransferId,
 };
 
 use crate::command::{AccountStatus, AssetSpec};
@@ -47,6 +47,10 @@ pub enum Event {
     FeesCollected(FeesCollected),
     /// An account's limits changed.
     RiskLimitsChanged(RiskLimitsChanged),
+    /// A session is open: a new one, or the one that was open under that account and token.
+    SessionOpened(SessionOpened),
+    /// A session is closed: somebody asked, or a new one of its account took its room.
+    SessionClosed(SessionClosed),
 }
 
 /// A command was refused.
@@ -322,4 +326,24 @@ pub struct RiskLimitsChanged {
     pub instrument: InstrumentId,
     /// To what.
     pub limits: RiskLimits,
+}
+
+/// A session is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOpened {
+    /// Which: the log index of the command that opened it first.
+    pub session: SessionId,
+    /// Whose; `None` for the operator's.
+    pub account: Option<AccountId>,
+    /// The client's name for it.
+    pub token: u64,
+}
+
+/// A session is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionClosed {
+    /// Which.
+    pub session: SessionId,
+    /// Whose; `None` for the operator's.
+    pub account: Option<AccountId>,
 }

@@ -5,8 +5,8 @@ use walras_types::RejectReason;
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::{
     AccountStatusChanged, CancelReason, Event, FeesCollected, OrderAccepted, OrderAmended, OrderCancelled, OrderReduced,
-    OrderReplenished, PhaseCause, PhaseChanged, Priority, Rejected, Resting, RiskLimitsChanged, StopTriggered, TradeParty, Traded,
-    Transferred, Uncrossed,
+    OrderReplenished, PhaseCause, PhaseChanged, Priority, Rejected, Resting, RiskLimitsChanged, SessionClosed, SessionOpened,
+    StopTriggered, TradeParty, Traded, Transferred, Uncrossed,
 };
 
 macro_rules! event_codec {
@@ -49,6 +49,8 @@ event_codec!(
     Withdrawn = 21,
     RiskLimitsChanged = 22,
     FeesCollected = 23,
+    SessionOpened = 24,
+    SessionClosed = 25,
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });
@@ -67,6 +69,8 @@ wire_struct!(AccountStatusChanged { account, status });
 wire_struct!(Transferred { account, asset, amount, transfer_id });
 wire_struct!(FeesCollected { account, asset, amount });
 wire_struct!(RiskLimitsChanged { account, instrument, limits });
+wire_struct!(SessionOpened { session, account, token });
+wire_struct!(SessionClosed { session, account });
 
 wire_enum!(Priority, "priority 0 (kept) or 1 (lost)" { Kept = 0, Lost = 1 });
 wire_enum!(PhaseCause, "phase cause 0 (operator) or 1 (price band)" { Operator = 0, PriceBand = 1 });

@@ -1,6 +1,6 @@
 //! What crosses a boundary: commands into the log, events out of it, and their byte codecs.
 //!
-//! *Deliberately absent*: JSON (it stops at `edge/`), sessions and market-data framing (they come with their protocols), meaning
+//! *Deliberately absent*: JSON (it stops at `edge/`), order-entry and market-data framing (they come with their protocols), meaning
 //! (that is `engine`'s).
 //!
 //! *Invariants*
@@ -24,4 +24,4 @@ pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 2;
+pub const WIRE_VERSION: u16 = 3;

@@ -253,7 +253,9 @@ impl MarketData {
             | Event::Deposited(_)
             | Event::Withdrawn(_)
             | Event::FeesCollected(_)
-            | Event::RiskLimitsChanged(_) => Ok(()),
+            | Event::RiskLimitsChanged(_)
+            | Event::SessionOpened(_)
+            | Event::SessionClosed(_) => Ok(()),
         }
     }
 

@@ -30,6 +30,8 @@ pub fn concerned(event: &Event) -> Concerned {
         Event::Deposited(e) | Event::Withdrawn(e) => [Some(e.account), None],
         Event::FeesCollected(e) => [Some(e.account), None],
         Event::RiskLimitsChanged(e) => [Some(e.account), None],
+        Event::SessionOpened(e) => [e.account, None],
+        Event::SessionClosed(e) => [e.account, None],
         Event::OrderReplenished(_)
         | Event::PhaseChanged(_)
         | Event::Uncrossed(_)
@@ -210,6 +212,8 @@ impl MarketData {
             Event::Deposited(e) | Event::Withdrawn(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::FeesCollected(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::RiskLimitsChanged(e) => out.push((e.account, AccountDelta::LimitsChanged { instrument: e.instrument })),
+            // A session's own connection tells of it; the account's feed has nothing to show.
+            Event::SessionOpened(_) | Event::SessionClosed(_) => {}
             Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
         }
     }

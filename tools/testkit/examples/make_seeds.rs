@@ -34,7 +34,12 @@ fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire:
     for command in queue {
         time = TimeNs(time.0 + c.below(4));
         let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
-        engine.apply(log_index, time, &command, &mut events);
+        match if c.below(3) == 0 { commands::ordinal(c, &engine) } else { None } {
+            Some(ordinal) => {
+                engine.apply_numbered(log_index, time, ordinal, &command, &mut events);
+            }
+            None => engine.apply(log_index, time, &command, &mut events),
+        }
         market.on_entry(log_index, time).unwrap();
         for event in &events {
             market.on_event(log_index, time, event).unwrap();

@@ -1,14 +1,15 @@
 //! Commands made of choices.
 
+use walras_engine::Engine;
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX, SIZE_LOTS_MAX, UNITS_MAX};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec,
-    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
-    TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
+    OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol,
+    TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
+    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use crate::Choices;
@@ -297,9 +298,25 @@ pub fn phase(c: &mut Choices<'_>) -> TradingPhase {
     [Closed, PreOpen, OpeningAuction, Continuous, Halt, ClosingAuction][c.weighted(&[1, 1, 2, 8, 1, 1])]
 }
 
+/// An ordinal of an open session of the engine: most often its next one, or one not far from it. `None` when no session is open that
+/// the choices find.
+pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
+    let owner = (c.below(5) > 0).then(|| AccountId(c.below(u64::from(ACCOUNTS)) as u32));
+    let open = engine.sessions_of(owner).len();
+    let session = engine.sessions_of(owner).nth(c.below(open.max(1) as u64) as usize)?;
+    let next = engine.session(session)?.next.0;
+    let session_seq = match c.weighted(&[8, 3, 1, 1]) {
+        0 => next,
+        1 => next.saturating_sub(c.within(0, 4)),
+        2 => next + c.below(3),
+        _ => c.any(),
+    };
+    Some(Ordinal { session, session_seq: SessionSeq(session_seq) })
+}
+
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
-    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 1]) {
+    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 1, 4, 1, 1]) {
         0 => Command::NewOrder(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),
@@ -345,6 +362,9 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
             let id = id(c, range, INSTRUMENTS + 1);
             Command::CreateInstrument(spec(c, range, id))
         }
+        13 => Command::OpenSession(OpenSession { account: (c.below(8) > 0).then(|| account(c, range)), token: c.below(20) }),
+        14 => Command::CloseSession(CloseSession { session: SessionId(c.below(400)) }),
+        15 => Command::Checkpoint(Checkpoint { log_index: LogIndex(c.below(400)), state_hash: [c.byte(); 32] }),
         _ => Command::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),
             symbol: symbol(c.pick(&["BTC", "SEK", "X"])),

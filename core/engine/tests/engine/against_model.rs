@@ -1,4 +1,4 @@
-//! Random sessions on the engine, with two price indices, and on the naive model: equal after every command.
+//! Random commands on the engine, with two price indices, and on the naive model: equal after every command.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use walras_order_book::Ladder;
 use walras_types::*;
 use walras_wire::*;
 
-use crate::generate::{Step, session};
+use crate::generate::{Step, steps};
 use crate::model::Model;
 use crate::venue::{MapIndex, Venue};
 
@@ -48,7 +48,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
     }
 }
 
-/// Runs a session, and counts what happened.
+/// Runs the steps, and counts what happened.
 fn run(steps: &[Step]) -> Vec<Event> {
     let (mut venue, mut other, mut model) = (Venue::<Ladder>::new(), Venue::<MapIndex>::new(), Model::default());
     let mut all = Vec::new();
@@ -71,14 +71,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn equals_the_model_after_every_command(steps in session(Just(Allocation::PriceTime), 120)) {
+    fn equals_the_model_after_every_command(steps in steps(Just(Allocation::PriceTime), 120)) {
         run(&steps);
     }
 }
 
 const REACHED: &str = "
     AccountCreated AccountStatusChanged AssetCreated Deposited FeesCollected InstrumentCreated OrderAccepted OrderReduced
-    OrderReplenished PhaseChanged RiskLimitsChanged StopTriggered Traded Uncrossed Uncrossed/AtAPrice Withdrawn
+    OrderReplenished PhaseChanged RiskLimitsChanged SessionOpened StopTriggered Traded Uncrossed Uncrossed/AtAPrice Withdrawn
     Amended/Kept Amended/Lost
     Cancelled/AccountSuspended Cancelled/DayEnded Cancelled/Expired Cancelled/MassCancelled Cancelled/PriceBand
     Cancelled/Requested Cancelled/SelfTrade Cancelled/TriggerRefused Cancelled/Unfilled
@@ -86,17 +86,18 @@ const REACHED: &str = "
     FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
     PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
     SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders UnknownAccount UnknownAsset UnknownInstrument UnknownOrder
+    UnknownSession
 ";
 
-/// The comparison is worth what the sessions reach: every event, every reason of a cancel, every reason of a reject but those that no
+/// The comparison is worth what the steps reach: every event, every reason of a cancel, every reason of a reject but those that no
 /// generated venue can come to.
 #[test]
-fn sessions_reach_everything() {
+fn the_steps_reach_everything() {
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let sessions = session(Just(Allocation::PriceTime), 120);
+    let some_steps = steps(Just(Allocation::PriceTime), 120);
     let mut seen = BTreeMap::<String, u32>::new();
     for _ in 0..150 {
-        for event in run(&sessions.new_tree(&mut runner).unwrap().current()) {
+        for event in run(&some_steps.new_tree(&mut runner).unwrap().current()) {
             let what = match event {
                 Event::Rejected(e) => format!("{:?}", e.reason),
                 Event::OrderCancelled(e) => format!("Cancelled/{:?}", e.reason),

@@ -10,8 +10,8 @@ use crate::venue::{opening, phase, spec, ticks, units};
 /// A command, and how long after the one before.
 pub type Step = (u64, Command);
 
-/// A whole session: a venue is set up, phases are entered, then everything happens.
-pub fn session(allocation: impl Strategy<Value = Allocation> + Clone, steps: usize) -> impl Strategy<Value = Vec<Step>> {
+/// All that happens to a venue: it is set up, phases are entered, then everything happens.
+pub fn steps(allocation: impl Strategy<Value = Allocation> + Clone, steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let specs = (instrument(0, allocation.clone()), instrument(1, allocation), any::<bool>());
     (specs, 2_000..60_000u64, vec(step(), steps / 4..steps)).prop_map(|((first, second, auction), amount, steps)| {
         let mut commands = opening(4, amount, &[first, second]);
@@ -188,6 +188,11 @@ pub fn command() -> impl Strategy<Value = Command> {
         1 => (account(), prop::option::of(instrument_id()), prop::option::of(side()))
             .prop_map(|(account, instrument, side)| Command::MassCancel(MassCancel { account, instrument, side })),
         1 => Just(Command::Tick),
+        1 => (0..400u64, any::<[u8; 32]>())
+            .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
+        2 => (prop::option::weighted(0.8, account()), 0..3u64)
+            .prop_map(|(account, token)| Command::OpenSession(OpenSession { account, token })),
+        1 => (0..100u64).prop_map(|id| Command::CloseSession(CloseSession { session: SessionId(id) })),
         3 => (instrument_id(), any_phase())
             .prop_map(|(instrument, phase)| Command::SetTradingPhase(SetTradingPhase { instrument, phase })),
         2 => transfer().prop_map(Command::Deposit),

@@ -1,4 +1,4 @@
-//! One session, the same on every machine and in every build, and the hash in which it ends. When it differs, either the snapshot's
+//! Runs, the same on every machine and in every build, and the hashes in which they end. When one differs, either the snapshot's
 //! format or the venue's behaviour changed: the first wants a new snapshot version, the second breaks the replay of every log.
 
 use walras_types::*;
@@ -6,7 +6,7 @@ use walras_wire::*;
 
 use crate::venue::{MapIndex, Venue, lots, opening, phase, spec, ticks};
 
-/// Steele and Vigna's SplitMix64, so that the session depends on no library.
+/// Steele and Vigna's SplitMix64, so that the runs depend on no library.
 struct Random(u64);
 
 impl Random {
@@ -46,30 +46,68 @@ fn command(random: &mut Random) -> Command {
     }
 }
 
-#[test]
-fn a_session_ends_in_the_same_state_everywhere() {
+fn specs() -> [InstrumentSpec; 2] {
     let fees = FeeSchedule { maker_ppm: -500, taker_ppm: 2_000 };
     let shared = Allocation::Split { fifo_percent: 40, min_lots: lots(1) };
-    let specs = [InstrumentSpec { fees, ..spec(0) }, InstrumentSpec { fees, allocation: shared, ..spec(1) }];
+    [InstrumentSpec { fees, ..spec(0) }, InstrumentSpec { fees, allocation: shared, ..spec(1) }]
+}
+
+fn assert_hash(bytes: [u8; 32], expected: &str, what: &str) {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, expected, "{what} differ");
+}
+
+#[test]
+fn a_run_ends_in_the_same_state_everywhere() {
     let mut venue = Venue::<MapIndex>::new();
     let mut bytes = Vec::new();
     let mut random = Random(1874);
     let trading = [0, 1].map(|id| phase(id, TradingPhase::Continuous));
-    let session = (0..3_000).map(|_| command(&mut random));
-    for command in opening(4, 1_000_000, &specs).into_iter().chain(trading).chain(session) {
+    let run = (0..3_000).map(|_| command(&mut random));
+    for command in opening(4, 1_000_000, &specs()).into_iter().chain(trading).chain(run) {
         for event in venue.apply(command) {
             encode_event(&event, &mut bytes);
         }
     }
-    let hex = |hash: &[u8]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(
-        hex(blake3::hash(&bytes).as_bytes()),
-        "7bc093470f4515fdc3f18f733049a1dd4c96058d01d892f3aa83e4e8cba099c3",
-        "the events differ"
-    );
-    assert_eq!(
-        hex(&venue.engine.state_hash()),
-        "c69b8e8405f2e8b1ab8fb5edee309448e94b2279d5784c41c9599fe3f7fa379e",
-        "the state differs"
-    );
+    assert_hash(*blake3::hash(&bytes).as_bytes(), "7bc093470f4515fdc3f18f733049a1dd4c96058d01d892f3aa83e4e8cba099c3", "the events");
+    assert_hash(venue.engine.state_hash(), "93d6eab05971f96354ddba1004e947bf4ccaa5a3025abba9ee2a03761106f05e", "the states");
+}
+
+/// The same through sessions: each account has two, one of them is opened over and over, and some commands come twice.
+#[test]
+fn a_run_through_sessions_ends_in_the_same_state_everywhere() {
+    let mut venue = Venue::<MapIndex>::new();
+    let mut bytes = Vec::new();
+    let mut random = Random(1874);
+    let trading = [0, 1].map(|id| phase(id, TradingPhase::Continuous));
+    let opened = (0..8).map(|n| Command::OpenSession(OpenSession { account: Some(AccountId(n / 2)), token: u64::from(n % 2) }));
+    for command in opening(4, 1_000_000, &specs()).into_iter().chain(trading).chain(opened) {
+        for event in venue.apply(command) {
+            encode_event(&event, &mut bytes);
+        }
+    }
+    for n in 0..3_000 {
+        let command = command(&mut random);
+        let account = match command {
+            Command::NewOrder(c) => c.account,
+            Command::CancelOrder(c) => c.account,
+            Command::AmendOrder(c) => c.account,
+            _ => unreachable!("no other is made"),
+        };
+        if n % 30 == 0 {
+            venue.apply(Command::OpenSession(OpenSession { account: Some(account), token: n }));
+        }
+        let own: Vec<SessionId> = venue.engine.sessions_of(Some(account)).collect();
+        let session = own[random.below(own.len() as u64) as usize];
+        let ordinal = Ordinal { session, session_seq: venue.engine.session(session).unwrap().next };
+        for _ in 0..=u32::from(n % 7 == 0) {
+            let (became, events) = venue.apply_numbered(ordinal, command);
+            bytes.extend_from_slice(format!("{became:?}").as_bytes());
+            for event in events {
+                encode_event(&event, &mut bytes);
+            }
+        }
+    }
+    assert_hash(*blake3::hash(&bytes).as_bytes(), "ceff521541cd83adea21e949abacb4333b9c288312c4097d1a204cf0e8042de3", "the events");
+    assert_hash(venue.engine.state_hash(), "cf718513c54de8be8afc9a2ede02e9be3f4a1de37809fd46dc2c084f5a46e6d2", "the states");
 }

@@ -116,7 +116,9 @@ impl Teller {
             | Event::AccountStatusChanged(_)
             | Event::Deposited(_)
             | Event::Withdrawn(_)
-            | Event::RiskLimitsChanged(_) => return None,
+            | Event::RiskLimitsChanged(_)
+            | Event::SessionOpened(_)
+            | Event::SessionClosed(_) => return None,
         })
     }
 }

@@ -5,7 +5,7 @@ use walras_engine::{Engine, RestoreError};
 use walras_types::*;
 use walras_wire::*;
 
-use crate::generate::{Step, session};
+use crate::generate::{Step, steps};
 use crate::venue::{MapIndex, Venue, opening, spec};
 
 fn snapshot(engine: &Engine) -> Vec<u8> {
@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_restored_venue_goes_on_like_the_saved_one(steps in session(allocation(), 120), at in 0.0..1.0f64) {
+    fn a_restored_venue_goes_on_like_the_saved_one(steps in steps(allocation(), 120), at in 0.0..1.0f64) {
         let (before, after) = steps.split_at((steps.len() as f64 * at) as usize);
         let mut straight = Engine::new();
         run(&mut straight, before);
@@ -54,7 +54,7 @@ proptest! {
 
     /// Whatever the allocation: sums hold after every command, a replay ends in the same state, and the price index does not show.
     #[test]
-    fn a_replay_gives_the_same_state(steps in session(allocation(), 120)) {
+    fn a_replay_gives_the_same_state(steps in steps(allocation(), 120)) {
         let (mut venue, mut other) = (Venue::<MapIndex>::new(), Engine::new());
         let mut events = Vec::new();
         for &(pause, command) in &steps {
@@ -116,7 +116,7 @@ proptest! {
 
     /// Bytes that an honest hash vouches for and that still are wrong give an error or a sound venue, never a panic.
     #[test]
-    fn wrong_bytes_never_panic(steps in session(allocation(), 60), at in any::<prop::sample::Index>(), new in any::<[u8; 2]>()) {
+    fn wrong_bytes_never_panic(steps in steps(allocation(), 60), at in any::<prop::sample::Index>(), new in any::<[u8; 2]>()) {
         let mut engine = Engine::new();
         run(&mut engine, &steps);
         let bytes = snapshot(&engine);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use walras_engine::Engine;
+use walras_engine::{Engine, Numbered};
 use walras_order_book::{Ladder, Level, PriceIndex, Rank};
 use walras_types::*;
 use walras_wire::*;
@@ -52,6 +52,14 @@ impl<I: PriceIndex> Venue<I> {
         self.engine.apply(self.engine.last_applied().next(), self.now, &command, &mut events);
         self.engine.check_invariants();
         events
+    }
+
+    /// Applies a session's command, and gives what became of it and its events.
+    pub fn apply_numbered(&mut self, ordinal: Ordinal, command: Command) -> (Numbered, Vec<Event>) {
+        let mut events = Vec::new();
+        let became = self.engine.apply_numbered(self.engine.last_applied().next(), self.now, ordinal, &command, &mut events);
+        self.engine.check_invariants();
+        (became, events)
     }
 }
 

@@ -12,8 +12,8 @@ use walras_types::{
     TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder, OpenSession,
+    SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use super::names;
@@ -76,6 +76,19 @@ fn command(command: &Command) -> Value {
             ("mass_cancel", object(fields))
         }
         Command::Tick => ("tick", Map::new()),
+        Command::OpenSession(c) => {
+            let OpenSession { account, token } = c;
+            ("open_session", object([("account_id", account.map(|id| id.0.into())), ("token", Some(number(*token)))]))
+        }
+        Command::CloseSession(c) => {
+            let CloseSession { session } = c;
+            ("close_session", object([("session_id", Some(number(session.0)))]))
+        }
+        Command::Checkpoint(c) => {
+            let Checkpoint { log_index, state_hash } = c;
+            let hash: String = state_hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            ("checkpoint", object([("log_index", Some(number(log_index.0))), ("state_hash", Some(hash.into()))]))
+        }
         Command::CreateAsset(c) => {
             let AssetSpec { asset, symbol, decimals } = c;
             let fields = [

@@ -190,7 +190,9 @@ impl Round {
                 | Event::Deposited(_)
                 | Event::Withdrawn(_)
                 | Event::FeesCollected(_)
-                | Event::RiskLimitsChanged(_) => {}
+                | Event::RiskLimitsChanged(_)
+                | Event::SessionOpened(_)
+                | Event::SessionClosed(_) => {}
             }
         }
         self.commands_with_trade += u64::from(self.counts.trades > trades);

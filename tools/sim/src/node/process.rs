@@ -340,7 +340,10 @@ fn account_of(command: &Command) -> Option<AccountId> {
         Command::CancelOrder(c) => Some(c.account),
         Command::AmendOrder(c) => Some(c.account),
         Command::MassCancel(c) => Some(c.account),
-        Command::Tick
+        Command::OpenSession(c) => c.account,
+        Command::CloseSession(_)
+        | Command::Checkpoint(_)
+        | Command::Tick
         | Command::CreateAsset(_)
         | Command::CreateInstrument(_)
         | Command::CreateAccount(_)

@@ -1,9 +1,9 @@
 //! The replicated state machine: any commands, any snapshot.
 
-use walras_engine::Engine;
+use walras_engine::{Engine, Numbered};
 use walras_market_data::MarketData;
 use walras_order_book::Art;
-use walras_types::{LogIndex, Side, TimeNs};
+use walras_types::{LogIndex, Ordinal, Side, TimeNs};
 use walras_wire::{Command, Event};
 
 use crate::Choices;
@@ -32,8 +32,15 @@ pub fn apply(bytes: &[u8]) {
             2 => venue.advance(1 << c.below(50)),
             _ => venue.restart(c.any()),
         }
-        let command = commands::command(c, range, venue.ladder.time());
-        venue.apply(&command);
+        let mut command = commands::command(c, range, venue.ladder.time());
+        let ordinal = if c.below(3) == 0 { commands::ordinal(c, &venue.ladder) } else { None };
+        if let (Command::CloseSession(close), Some(ordinal)) = (&mut command, ordinal) {
+            close.session = ordinal.session;
+        }
+        match ordinal {
+            Some(ordinal) => venue.apply_numbered(ordinal, &command),
+            None => venue.apply(&command),
+        }
     }
     venue.restart(1);
 }
@@ -59,7 +66,10 @@ fn restore_whole(bytes: &[u8]) {
     for _ in 0..24 {
         venue.advance(c.below(50));
         let command = commands::command(c, Range::Near, venue.ladder.time());
-        venue.apply(&command);
+        match commands::ordinal(c, &venue.ladder) {
+            Some(ordinal) => venue.apply_numbered(ordinal, &command),
+            None => venue.apply(&command),
+        }
     }
 }
 
@@ -113,6 +123,36 @@ impl Venue {
         self.ladder.snapshot(&mut self.state);
         if let [Event::Rejected(_)] = self.events[..] {
             assert!(lasting(&before) == lasting(&self.state), "{command:?} was rejected and changed something");
+        }
+        self.listen(log_index, command);
+    }
+
+    fn apply_numbered(&mut self, ordinal: Ordinal, command: &Command) {
+        let log_index = self.ladder.last_applied().next();
+        let (known, remembered) = (self.ladder.session(ordinal.session), self.ladder.answer(ordinal));
+        let before = std::mem::take(&mut self.state);
+        self.events.clear();
+        self.events_of_art.clear();
+        let became = self.ladder.apply_numbered(log_index, self.time, ordinal, command, &mut self.events);
+        let of_art = self.art.apply_numbered(log_index, self.time, ordinal, command, &mut self.events_of_art);
+        assert_eq!((became, &self.events), (of_art, &self.events_of_art), "what {command:?} does depends on the price index");
+        self.ladder.check_invariants();
+        self.art.check_invariants();
+        self.ladder.snapshot(&mut self.state);
+        let is_next = known.is_some_and(|session| session.next == ordinal.session_seq);
+        match became {
+            Numbered::Done(answer) => {
+                assert!(is_next && answer.log_index == log_index, "{ordinal:?} was applied out of turn");
+                let open = self.ladder.session(ordinal.session).is_some();
+                assert_eq!(self.ladder.answer(ordinal), open.then_some(answer), "{ordinal:?} is remembered otherwise");
+                let told = self.events.iter().find_map(|event| if let Event::Rejected(e) = event { Some(e.reason) } else { None });
+                assert_eq!(answer.rejected, told, "{ordinal:?} is answered otherwise than told");
+            }
+            Numbered::Repeated(answer) => assert_eq!((remembered, is_next), (Some(answer), false), "{ordinal:?}"),
+            Numbered::Refused(_) => assert_eq!((remembered, is_next), (None, false), "{ordinal:?}"),
+        }
+        if !matches!(became, Numbered::Done(_)) && self.events.is_empty() {
+            assert!(lasting(&before) == lasting(&self.state), "{ordinal:?} was not applied and changed something");
         }
         self.listen(log_index, command);
     }

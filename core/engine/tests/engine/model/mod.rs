@@ -3,6 +3,7 @@
 
 mod book;
 mod rules;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,7 @@ use walras_types::*;
 use walras_wire::*;
 
 use book::{Outcome, State};
+pub use sessions::Session;
 
 /// An order in the book, or on its way into it.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +58,7 @@ pub struct Model {
     /// What accounts own, reserved or not.
     pub owned: BTreeMap<(AccountId, AssetId), i128>,
     pub fees: BTreeMap<AssetId, i128>,
+    pub sessions: Vec<Session>,
     pub now: TimeNs,
 }
 
@@ -85,7 +88,9 @@ impl Model {
 
     fn change(&mut self, id: OrderId, command: &Command, events: &mut Vec<Event>) -> Outcomes {
         match *command {
-            Command::Tick => Ok(()),
+            Command::Tick | Command::Checkpoint(_) => Ok(()),
+            Command::OpenSession(c) => self.open_session(c, LogIndex(id.0), events),
+            Command::CloseSession(c) => self.close_session(c, events),
             Command::NewOrder(c) => self.new_order(&c, id, events),
             Command::CancelOrder(c) => {
                 self.known(c.account)?;
@@ -346,6 +351,7 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
         Command::CancelOrder(c) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
         Command::AmendOrder(c) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
         Command::MassCancel(c) => of(c.account, c.instrument, None),
+        Command::OpenSession(c) => Rejected { account: c.account, ..none },
         Command::CreateInstrument(c) => Rejected { instrument: Some(c.instrument), ..none },
         Command::SetRiskLimits(c) => Rejected { instrument: Some(c.instrument), ..none },
         Command::SetTradingPhase(c) => Rejected { instrument: Some(c.instrument), ..none },

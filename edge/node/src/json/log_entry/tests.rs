@@ -9,8 +9,8 @@ use walras_types::{
     TransferId,
 };
 use walras_wire::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
+    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use super::*;
@@ -197,6 +197,15 @@ fn read_command(mut f: Fields) -> Command {
             side: f.maybe("side").map(|side| names::parse_side(side.as_str().unwrap()).unwrap()),
         }),
         "tick" => Command::Tick,
+        "open_session" => Command::OpenSession(OpenSession {
+            account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
+            token: f.number("token"),
+        }),
+        "close_session" => Command::CloseSession(CloseSession { session: SessionId(f.number("session_id")) }),
+        "checkpoint" => Command::Checkpoint(Checkpoint {
+            log_index: LogIndex(f.number("log_index")),
+            state_hash: read_hash(&f.text("state_hash")),
+        }),
         "create_asset" => Command::CreateAsset(AssetSpec {
             asset: AssetId(f.small("asset_id")),
             symbol: Symbol::new(&f.text("symbol")).unwrap(),
@@ -239,8 +248,13 @@ fn read_command(mut f: Fields) -> Command {
     command
 }
 
+fn read_hash(hex: &str) -> [u8; 32] {
+    assert_eq!(hex.len(), 64);
+    std::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
+}
+
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 14;
+const KINDS: usize = 17;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -258,6 +272,9 @@ fn kind(command: &Command) -> usize {
         Command::CollectFees(_) => 11,
         Command::SetRiskLimits(_) => 12,
         Command::SetTradingPhase(_) => 13,
+        Command::OpenSession(_) => 14,
+        Command::CloseSession(_) => 15,
+        Command::Checkpoint(_) => 16,
     }
 }
 
@@ -334,6 +351,10 @@ fn commands() -> Vec<Command> {
         Command::MassCancel(MassCancel { account, instrument: None, side: None }),
         Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Sell) }),
         Command::Tick,
+        Command::OpenSession(OpenSession { account: Some(account), token: u64::MAX }),
+        Command::OpenSession(OpenSession { account: None, token: 0 }),
+        Command::CloseSession(CloseSession { session: SessionId(EXACT_BELOW) }),
+        Command::Checkpoint(Checkpoint { log_index: LogIndex(7), state_hash: std::array::from_fn(|at| at as u8 * 8) }),
         Command::CreateAsset(AssetSpec { asset: AssetId(0), symbol: Symbol::new("BTC").unwrap(), decimals: 8 }),
         Command::CreateAccount(account),
         Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Active }),
