@@ -37,4 +37,4 @@ pub use queries::{InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
 pub use snapshot::RestoreError;
 pub use walras_ledger::Balance;
-pub use walras_order_book::DepthLevel;
+pub use walras_order_book::{DepthLevel, PriceIndex};

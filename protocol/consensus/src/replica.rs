@@ -198,6 +198,12 @@ impl Replica {
         Ok(placed)
     }
 
+    /// Whether [`propose`](Self::propose) would take a pack now: it leads, and leadership is not being handed over.
+    #[must_use]
+    pub fn may_propose(&self) -> bool {
+        self.node.raft.state == StateRole::Leader && self.node.raft.lead_transferee.is_none()
+    }
+
     /// Changes the members: one at a time directly, several by way of a joint configuration, which is left by itself. Complete when an
     /// [`Effect::MembersChanged`] says so.
     pub fn change_members(&mut self, changes: &[MemberChange], effects: &mut Vec<Effect>) -> Result<(), Refused> {
@@ -262,6 +268,16 @@ impl Replica {
     ///
     /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
     pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
+        let meta = self.snapshot_at(slot)?;
+        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
+        self.forget_before(slot);
+        self.settle(effects);
+        Some(meta)
+    }
+
+    /// What a snapshot of the state after `slot`, which was handed out, is called; `None` when a newer one is known.
+    #[must_use]
+    pub fn snapshot_at(&self, slot: Slot) -> Option<SnapshotMeta> {
         assert!(slot <= self.delivered, "a snapshot of what was not handed out");
         if slot <= self.node.store().snapshot_meta().slot {
             return None;
@@ -270,11 +286,7 @@ impl Replica {
         let at =
             self.marks.partition_point(|(marked, _)| *marked <= slot).checked_sub(1).expect("marked since the snapshot before");
         let term = self.node.raft.raft_log.term(slot.0).expect("slots after the snapshot before are kept");
-        let meta = SnapshotMeta { slot, term: Term(term), log_index: self.marks[at].1, members: members.clone() };
-        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
-        self.forget_before(slot);
-        self.settle(effects);
-        Some(meta)
+        Some(SnapshotMeta { slot, term: Term(term), log_index: self.marks[at].1, members: members.clone() })
     }
 
     /// How the transfer of a snapshot to another replica ended: whether it is durable there and the message was handed over.

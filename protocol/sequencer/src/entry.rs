@@ -1,7 +1,13 @@
-//! What a log entry holds: the time it was stamped with, then the command.
+//! What a log entry holds: the time it was stamped with, whose command it is in which session, then the command.
+//!
+//! ```text
+//! time u64 | 0 u8 | command                                  a command outside of sessions
+//! time u64 | 1 u8 | session u64 | session_seq u64 | command  all little-endian
+//! ```
 
-use walras_types::{LogIndex, TimeNs};
-use walras_wire::{Command, DecodeError, decode_command, encode_command};
+use walras_engine::{Engine, Numbered, PriceIndex};
+use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
+use walras_wire::{Command, DecodeError, Event, decode_command, encode_command};
 
 /// A command with its place and time in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,32 +16,81 @@ pub struct Entry {
     pub log_index: LogIndex,
     /// When the sequencer took it.
     pub time: TimeNs,
+    /// Which of a session's commands it is; `None` for one that nobody repeats.
+    pub ordinal: Option<Ordinal>,
     /// What it asks.
     pub command: Command,
+}
+
+impl Entry {
+    /// Applies it to the state that it follows, and appends what happened to `events`. For a session's command it says what it was to its
+    /// session: done, repeated or refused.
+    pub fn apply<I: PriceIndex>(&self, engine: &mut Engine<I>, events: &mut Vec<Event>) -> Option<Numbered> {
+        let Self { log_index, time, ordinal, command } = self;
+        match ordinal {
+            None => {
+                engine.apply(*log_index, *time, command, events);
+                None
+            }
+            Some(ordinal) => Some(engine.apply_numbered(*log_index, *time, *ordinal, command, events)),
+        }
+    }
 }
 
 /// Bytes in the log that are no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
-    /// Shorter than the time that every entry begins with.
+    /// Shorter than what every entry begins with.
     #[error("an entry of {bytes} bytes is too short to hold a time and a command; the log was not written by this program")]
     Short {
         /// Its length.
         bytes: usize,
+    },
+    /// Neither with nor without an ordinal.
+    #[error(
+        "an entry says {found} where 0 (no session) or 1 (a session's command) stands; the log was not written by this program"
+    )]
+    Ordinal {
+        /// What stands there.
+        found: u8,
     },
     /// The command does not decode.
     #[error("the entry's command does not decode: {0}")]
     Command(#[from] DecodeError),
 }
 
-/// Appends the bytes of an entry: the time as eight little-endian bytes, then the command. The log keeps the index itself.
-pub fn encode_entry(time: TimeNs, command: &Command, buffer: &mut Vec<u8>) {
+/// Appends the bytes of an entry. The log keeps the index itself.
+pub fn encode_entry(time: TimeNs, ordinal: Option<Ordinal>, command: &Command, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&time.0.to_le_bytes());
+    match ordinal {
+        None => buffer.push(0),
+        Some(Ordinal { session, session_seq }) => {
+            buffer.push(1);
+            buffer.extend_from_slice(&session.0.to_le_bytes());
+            buffer.extend_from_slice(&session_seq.0.to_le_bytes());
+        }
+    }
     encode_command(command, buffer);
 }
 
 /// Reads the entry that stands at `log_index`.
 pub fn decode_entry(log_index: LogIndex, bytes: &[u8]) -> Result<Entry, EntryError> {
-    let (time, command) = bytes.split_first_chunk::<8>().ok_or(EntryError::Short { bytes: bytes.len() })?;
-    Ok(Entry { log_index, time: TimeNs(u64::from_le_bytes(*time)), command: decode_command(command)? })
+    let short = EntryError::Short { bytes: bytes.len() };
+    let (time, rest) = u64_at_head(bytes).ok_or(short)?;
+    let (&flag, mut rest) = rest.split_first().ok_or(short)?;
+    let ordinal = match flag {
+        0 => None,
+        1 => {
+            let (session, after) = u64_at_head(rest).ok_or(short)?;
+            let (session_seq, after) = u64_at_head(after).ok_or(short)?;
+            rest = after;
+            Some(Ordinal { session: SessionId(session), session_seq: SessionSeq(session_seq) })
+        }
+        found => return Err(EntryError::Ordinal { found }),
+    };
+    Ok(Entry { log_index, time: TimeNs(time), ordinal, command: decode_command(rest)? })
+}
+
+fn u64_at_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    bytes.split_first_chunk::<8>().map(|(head, rest)| (u64::from_le_bytes(*head), rest))
 }

@@ -4,20 +4,28 @@
 //! so nothing that anybody sees, an answer, an event or a query, can be lost by a crash. While the log makes one batch durable the
 //! next one collects, and while the engine applies one the log writes the next: group commit without a timer.
 //!
-//! *Deliberately absent*: clocks, threads and disks. `now` is an argument, the log is whoever takes [`Batch`]es and calls
-//! [`Sequencer::on_durable`] or [`Sequencer::on_log_failed`]. Exactly-once over several connections and replication over several
-//! machines come with the sessions and the consensus that they need.
+//! There are two of them. [`Sequencer`] stands on the log of one machine. [`ReplicatedSequencer`] stands on a cluster's consensus, which it drives:
+//! every replica has one, the leader's orders and stamps, and commands that belong to a session are applied exactly once however often they are sent.
+//!
+//! *Deliberately absent*: clocks, threads, sockets and disks. `now` is an argument; the log is whoever takes [`Batch`]es and calls
+//! [`Sequencer::on_durable`] or [`Sequencer::on_log_failed`]; a replica's surroundings are a [`Host`]. What a session remembers is the engine's.
 //!
 //! *Invariants*
-//! - Log indexes are dense and times never decrease, over restarts too.
+//! - Log indexes are dense and times never decrease, over restarts and changes of the leader too.
 //! - The engine has applied exactly the durable prefix; entries are applied once and in order.
 //! - A command that the log did not take is handed back to its sender and leaves no trace.
+//! - Whoever is answered by what a command did is answered after a majority holds it, and everybody is answered alike.
+//! - A replica whose state differs from that of the others stops.
 //!
-//! *Start reading* at [`Sequencer`], then [`entry`] for what stands in the log.
+//! *Start reading* at [`Sequencer`], then [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`].
+//!
+//! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions).
 #![deny(clippy::float_arithmetic)]
 
 pub mod entry;
+mod replicated;
 mod sequencer;
 
 pub use entry::{Entry, EntryError, decode_entry, encode_entry};
+pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -108,7 +108,7 @@ impl<O> Sequencer<O> {
             return Err(LogGap { last: self.engine.last_applied(), found: entry.log_index });
         }
         self.events.clear();
-        self.engine.apply(entry.log_index, entry.time, &entry.command, &mut self.events);
+        entry.apply(&mut self.engine, &mut self.events);
         self.next = self.next.next();
         self.durable_end = self.next;
         self.in_log_end = self.next;
@@ -127,9 +127,9 @@ impl<O> Sequencer<O> {
         if self.batch.ends.is_empty() {
             self.batch.first = log_index;
         }
-        encode_entry(self.time, &command, &mut self.batch.bytes);
+        encode_entry(self.time, None, &command, &mut self.batch.bytes);
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, command }, origin });
+        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, command }, origin });
         Ok(log_index)
     }
 
@@ -162,7 +162,7 @@ impl<O> Sequencer<O> {
         while self.waiting.front().is_some_and(|w| w.entry.log_index < self.durable_end) {
             let Some(Waiting { entry, origin }) = self.waiting.pop_front() else { return };
             self.events.clear();
-            self.engine.apply(entry.log_index, entry.time, &entry.command, &mut self.events);
+            entry.apply(&mut self.engine, &mut self.events);
             emit(&self.engine, Applied { entry: &entry, origin, events: &self.events });
         }
     }
@@ -261,8 +261,12 @@ mod tests {
     #[test]
     fn recovery_refuses_a_gap() {
         let mut s: Sequencer<()> = Sequencer::new(Engine::new(), 3);
-        let entry =
-            |index, time| Entry { log_index: LogIndex(index), time: TimeNs(time), command: Command::CreateAccount(AccountId(0)) };
+        let entry = |index, time| Entry {
+            log_index: LogIndex(index),
+            time: TimeNs(time),
+            ordinal: None,
+            command: Command::CreateAccount(AccountId(0)),
+        };
         s.replay(&entry(1, 5)).unwrap();
         assert_eq!(s.replay(&entry(3, 6)), Err(LogGap { last: LogIndex(1), found: LogIndex(3) }));
         assert!(s.replay(&entry(2, 4)).is_err(), "time went back");

@@ -147,7 +147,7 @@ pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Resu
         .take(ENTRIES)
         .map(|(time, command)| {
             let mut bytes = Vec::new();
-            encode_entry(time, &command, &mut bytes);
+            encode_entry(time, None, &command, &mut bytes);
             bytes
         })
         .collect();

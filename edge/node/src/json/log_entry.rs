@@ -24,8 +24,15 @@ const EXACT_BELOW: u64 = 1 << 53;
 /// An entry of the log.
 #[must_use]
 pub fn entry(entry: &Entry) -> Value {
-    let Entry { log_index, time, command: says } = entry;
-    json!({"log_index": number(log_index.0), "time_ns": number(time.0), "command": command(says)})
+    let Entry { log_index, time, ordinal, command: says } = entry;
+    let mut fields = object([
+        ("log_index", Some(number(log_index.0))),
+        ("time_ns", Some(number(time.0))),
+        ("session", ordinal.map(|ordinal| number(ordinal.session.0))),
+        ("session_seq", ordinal.map(|ordinal| number(ordinal.session_seq.0))),
+    ]);
+    fields.insert("command".to_owned(), command(says));
+    fields.into()
 }
 
 fn number(value: u64) -> Value {

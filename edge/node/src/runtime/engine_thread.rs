@@ -44,7 +44,7 @@ impl Core {
 
     /// Takes the events of one entry; whether the catalog changed.
     pub(super) fn on_events(&mut self, entry: &Entry, events: &[Event], feed: Option<&mut Feed>) -> bool {
-        let Entry { log_index, time, command } = entry;
+        let Entry { log_index, time, ordinal: _, command } = entry;
         let (log_index, time) = (*log_index, *time);
         let mut watch = feed.map(Feed::accounts);
         let mut catalog_changed = false;

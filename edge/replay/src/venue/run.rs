@@ -278,7 +278,7 @@ fn logged(
         for (time, command) in &chunk {
             log.append_with(|buffer| {
                 let from = buffer.len();
-                encode_entry(*time, command, buffer);
+                encode_entry(*time, None, command, buffer);
                 report.payload_bytes += (buffer.len() - from) as u64;
             })?;
         }
@@ -301,7 +301,7 @@ fn logged(
         let entry =
             decode_entry(stored.index, stored.payload).map_err(|source| ReplayError::Entry { index: stored.index, source })?;
         events.clear();
-        again.apply(entry.log_index, entry.time, &entry.command, &mut events);
+        entry.apply(&mut again, &mut events);
         progress(Progress { stage: Stage::ReadingBack, done: stored.index.0, total: Some(total) });
     }
     assert_eq!(engine.state_hash(), expected.state_hash(), "the same commands through a log gave another state");

@@ -40,7 +40,7 @@ impl Acknowledged {
             return Err(Violation::new(CHECK, format!("entry {log_index} is acknowledged, the log ends at {log_end}")));
         }
         let mut bytes = Vec::new();
-        encode_entry(*time, command, &mut bytes);
+        encode_entry(*time, None, command, &mut bytes);
         match self.by_index.insert(*log_index, (attempt, bytes)) {
             None => Ok(()),
             Some((other, _)) => {

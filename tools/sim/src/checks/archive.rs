@@ -54,7 +54,7 @@ impl Archive {
         let mut events = Vec::new();
         for (index, bytes) in (1..=reached.last_applied().0).map(LogIndex).zip(&self.entries) {
             let entry = decode_entry(index, bytes).expect("it was decoded when it was taken");
-            engine.apply(index, entry.time, &entry.command, &mut events);
+            entry.apply(&mut engine, &mut events);
             events.clear();
         }
         if engine.state_hash() == reached.state_hash() {
@@ -75,7 +75,7 @@ mod tests {
 
     fn bytes(time: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_entry(TimeNs(time), &Command::Tick, &mut bytes);
+        encode_entry(TimeNs(time), None, &Command::Tick, &mut bytes);
         bytes
     }
 

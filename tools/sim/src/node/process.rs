@@ -234,7 +234,7 @@ impl Process {
                 Some((_, command)) => (entry.time, command),
                 None => (entry.time, entry.command),
             };
-            encode_entry(time, &command, &mut changed.bytes);
+            encode_entry(time, None, &command, &mut changed.bytes);
             changed.ends.push(changed.bytes.len());
         }
         changed
@@ -303,7 +303,7 @@ impl Process {
     fn apply(&mut self, effects: &mut Vec<Effect>) {
         let Self { sequencer, market, mutation, .. } = self;
         sequencer.apply_durable(|_, Applied { entry, origin, events }| {
-            let Entry { log_index, time, command } = *entry;
+            let Entry { log_index, time, ordinal: _, command } = *entry;
             tell(market, log_index, time, events, *mutation);
             effects.push(Effect::Release(Released { log_index, time, events: events.to_vec() }));
             reply(origin, Answer::Done(Done { log_index, time, command, events: events.to_vec() }), effects);

@@ -5,8 +5,8 @@ use walras_sequencer::Entry;
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
-    TransferId,
+    OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol,
+    TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
     AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
@@ -375,11 +375,15 @@ fn every_command_is_read_back_from_its_line() {
     let mut seen = [false; KINDS];
     for command in commands() {
         seen[kind(&command)] = true;
-        for (index, time) in [(1, 0), (EXACT_BELOW, 1_700_000_000_000_000_000)] {
-            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), command }).to_string();
+        let ordinal = Ordinal { session: SessionId(7), session_seq: SessionSeq(EXACT_BELOW) };
+        for (index, time, ordinal) in [(1, 0, None), (EXACT_BELOW, 1_700_000_000_000_000_000, Some(ordinal))] {
+            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, command }).to_string();
             assert!(!line.contains('\n'));
             let mut read = Fields::of(serde_json::from_str(&line).unwrap());
             assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
+            if let Some(Ordinal { session, session_seq }) = ordinal {
+                assert_eq!((read.number("session"), read.number("session_seq")), (session.0, session_seq.0), "{line}");
+            }
             assert_eq!(read_command(read.object("command")), command, "{line}");
             read.end();
         }
@@ -391,8 +395,12 @@ fn every_command_is_read_back_from_its_line() {
 fn an_entry_looks_as_the_documents_say() {
     let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(120_000).unwrap(), SizeLots::new(5_000));
     let order = NewOrder { account: AccountId(1), instrument: InstrumentId(0), client_order_id: ClientOrderId(7), terms };
-    let entry =
-        entry(&Entry { log_index: LogIndex(42), time: TimeNs(1_700_000_000_000_000_000), command: Command::NewOrder(order) });
+    let entry = entry(&Entry {
+        log_index: LogIndex(42),
+        time: TimeNs(1_700_000_000_000_000_000),
+        ordinal: None,
+        command: Command::NewOrder(order),
+    });
     let document = include_str!("../../../../../docs/log-dump.md");
     let example = document.lines().find(|line| line.starts_with("{\"log_index\"") || line.starts_with("{\"command\"")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(example).unwrap(), entry, "docs/log-dump.md");

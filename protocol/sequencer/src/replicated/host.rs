@@ -1,0 +1,135 @@
+//! The seam to whoever runs a replica: what it is told, in the order in which it happens.
+
+use walras_consensus::{Members, ReadToken, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
+use walras_engine::{Engine, Numbered};
+use walras_types::{LogIndex, RejectReason};
+use walras_wire::Event;
+
+use crate::entry::Entry;
+
+/// Sockets, disk and participants of a replica. `O` says who sent a command; it is only carried.
+///
+/// Nothing here waits: what takes long is begun, and its end is told to the [`super::ReplicatedSequencer`] by the method that each names.
+pub trait Host<O> {
+    /// Send these bytes. They may be lost, doubled and overtaken.
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>);
+
+    /// Make this durable after the writes before it, then say `on_persisted`.
+    fn persist(&mut self, write: Write);
+
+    /// An entry was applied. `origin` is who sent it to this very replica, if anybody did.
+    fn applied(&mut self, engine: &Engine, applied: AppliedEntry<'_, O>);
+
+    /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
+    fn unresolved(&mut self, origin: O, why: Unresolved);
+
+    /// Take the state as it is now, make it durable in the background under this name, then say `on_snapshot_durable`.
+    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta);
+
+    /// The log before this snapshot, which is durable, is needed no more.
+    fn let_go(&mut self, meta: SnapshotMeta);
+
+    /// Send the state of this snapshot, then these bytes as a message; then say `on_snapshot_sent`.
+    fn send_snapshot(&mut self, to: ReplicaId, meta: SnapshotMeta, bytes: Vec<u8>);
+
+    /// Go on from this snapshot, which is durable here: everything that the host derived from entries is to be replaced too.
+    fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String>;
+
+    /// Another term, role or leader.
+    fn role(&mut self, change: RoleChange);
+
+    /// This replica leads, and takes commands from now on.
+    fn leading(&mut self, term: Term);
+
+    /// Others belong to the cluster from here on.
+    fn members(&mut self, members: &Members);
+
+    /// Everything committed when the read was asked for has been applied.
+    fn read_ready(&mut self, token: ReadToken);
+}
+
+/// What came of an entry.
+#[derive(Debug)]
+pub struct AppliedEntry<'a, O> {
+    /// The command, where and when.
+    pub entry: &'a Entry,
+    /// For a session's command: what it was to its session. `None` for others.
+    pub numbered: Option<Numbered>,
+    /// Who sent it to this replica.
+    pub origin: Option<O>,
+    /// What happened.
+    pub events: &'a [Event],
+}
+
+/// Why the outcome of a command that was taken is not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// It is not in the log and never will be: send it again, to `leader` if that is known.
+    Lost {
+        /// Who leads, as far as it is known.
+        leader: Option<ReplicaId>,
+    },
+    /// A snapshot took its place: it may have been applied. Whoever sent it under an ordinal asks again under the same one.
+    InDoubt,
+}
+
+/// Why a command was not taken, or need not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// Only the leader takes commands.
+    NotLeader {
+        /// Who leads, as far as it is known.
+        leader: Option<ReplicaId>,
+    },
+    /// It was applied before.
+    Repeated(walras_types::Answer),
+    /// The same ordinal is on its way: its answer comes with the entry that holds it.
+    OnItsWay,
+    /// It can not be taken, and leaves no trace.
+    Refused(RejectReason),
+}
+
+/// Why a replica must stop. Nothing that was acknowledged is lost with it, as long as a majority goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum Halt {
+    /// The disk lost what it promised, or two replicas share a name.
+    #[error(transparent)]
+    Consensus(#[from] walras_consensus::StepError),
+    /// An entry of the log is not one.
+    #[error("log entry {log_index}: {source}; the replicas run different versions: run the same on all of them")]
+    Entry {
+        /// Which.
+        log_index: LogIndex,
+        /// Why.
+        source: crate::entry::EntryError,
+    },
+    /// An entry stands where it can not.
+    #[error(transparent)]
+    Gap(#[from] crate::sequencer::LogGap),
+    /// A snapshot from the leader does not restore.
+    #[error(
+        "the snapshot at log entry {log_index} that was received does not restore ({detail}); run the same version on all replicas"
+    )]
+    Install {
+        /// The last entry in it.
+        log_index: LogIndex,
+        /// Why.
+        detail: String,
+    },
+    /// This replica's state is not that of the others.
+    #[error(
+        "the state after log entry {log_index} differs from that of {others} of {voters} replicas, and agreed after entry {agreed}: \
+         this machine computes or remembers wrongly, or runs another version; keep its data folder for analysis, test the machine's memory, and \
+         add it anew under a new id"
+    )]
+    Diverged {
+        /// The last point at which the states were equal; 0 when none is known.
+        agreed: LogIndex,
+        /// Where they differed.
+        log_index: LogIndex,
+        /// Replicas with another state.
+        others: usize,
+        /// Replicas that vote.
+        voters: usize,
+    },
+}

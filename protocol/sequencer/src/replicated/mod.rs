@@ -1,0 +1,441 @@
+//! The sequencer of a cluster: every replica applies what the consensus decides; the leader orders and stamps what becomes of it.
+//!
+//! ```text
+//! submit --> collecting --propose--> on their way --decided--> apply, answer          at the leader
+//!                                                --decided--> apply                   at everybody
+//! ```
+//!
+//! A command that belongs to a session is known by its ordinal. What the state knows to be done is answered from it; what is on its way in this
+//! term is not proposed again; what is neither may be new, or a retry of something that an earlier leader lost: it is proposed, and
+//! when it is applied the state has the last word. So nothing is applied twice whatever the leader remembers.
+
+mod agreement;
+mod host;
+mod peer;
+mod proposals;
+
+use bytes::Bytes;
+use walras_consensus::{
+    Committed, Effect, MemberChange, Members, Recovered, Refused as ConsensusRefused, Replica, ReplicaId, Role, RoleChange,
+    SnapshotMeta, StartError, Status, Ticket,
+};
+use walras_engine::Engine;
+use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
+use walras_wire::{Command, Event};
+
+use crate::entry::{Entry, decode_entry};
+use crate::sequencer::LogGap;
+use agreement::{Agreement, Odd};
+pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
+use peer::PeerMessage;
+use proposals::{Collecting, OnTheirWay};
+
+/// How a replica paces itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicatedSettings {
+    /// The consensus's.
+    pub consensus: walras_consensus::Settings,
+    /// Commands that may wait, collecting or on their way. Beyond it they are refused.
+    pub waiting_max: usize,
+    /// Packs that may be on their way; further commands collect meanwhile.
+    pub packs_max: usize,
+    /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for never.
+    pub checkpoint_every: u64,
+}
+
+impl ReplicatedSettings {
+    /// 65,536 commands in up to 16 packs; a snapshot every million entries.
+    #[must_use]
+    pub fn new(consensus: walras_consensus::Settings) -> Self {
+        Self { consensus, waiting_max: 1 << 16, packs_max: 16, checkpoint_every: 1_000_000 }
+    }
+}
+
+/// One replica of the venue.
+pub struct ReplicatedSequencer<O> {
+    replica: Replica,
+    engine: Engine,
+    settings: ReplicatedSettings,
+    role: Role,
+    /// While it leads and may take commands.
+    collecting: Option<Collecting<O>>,
+    on_their_way: OnTheirWay<O>,
+    agreement: Agreement,
+    /// The last slot whose entries are all applied.
+    applied: walras_consensus::Slot,
+    members: Members,
+    events: Vec<Event>,
+    effects: Vec<Effect>,
+}
+
+impl<O> ReplicatedSequencer<O> {
+    /// Goes on from what was recovered: `engine` is the state of its snapshot. Entries that are known to be decided are applied at once.
+    /// `seed` should differ from start to start.
+    pub fn start(
+        now_ns: u64,
+        settings: ReplicatedSettings,
+        recovered: Recovered,
+        engine: Engine,
+        seed: u64,
+        host: &mut impl Host<O>,
+    ) -> Result<Self, StartHalt> {
+        let SnapshotMeta { slot, log_index, ref members, .. } = recovered.snapshot;
+        if engine.last_applied() != log_index {
+            return Err(StartHalt::Halt(LogGap { last: engine.last_applied(), found: log_index }.into()));
+        }
+        let members = members.clone();
+        let mut effects = Vec::new();
+        let replica = Replica::start(now_ns, settings.consensus.clone(), recovered, seed, &mut effects)?;
+        let mut sequencer = Self {
+            agreement: Agreement::new(settings.consensus.id),
+            replica,
+            engine,
+            settings,
+            role: Role::Follower { leader: None },
+            collecting: None,
+            on_their_way: OnTheirWay::new(),
+            applied: slot,
+            members,
+            events: Vec::new(),
+            effects,
+        };
+        sequencer.settle(host)?;
+        Ok(sequencer)
+    }
+
+    /// Takes a command; `now` becomes its time unless an earlier one has a later one. It goes on its way with the next
+    /// [`propose`](Self::propose).
+    pub fn submit(
+        &mut self,
+        now: TimeNs,
+        ordinal: Option<Ordinal>,
+        command: &Command,
+        origin: Option<O>,
+    ) -> Result<(), (NotTaken, Option<O>)> {
+        match self.admit(ordinal) {
+            Ok(collecting) => {
+                collecting.push(now, ordinal, command, origin);
+                Ok(())
+            }
+            Err(why) => Err((why, origin)),
+        }
+    }
+
+    fn admit(&mut self, ordinal: Option<Ordinal>) -> Result<&mut Collecting<O>, NotTaken> {
+        let (leader, waiting, room) = (self.leader(), self.waiting(), self.pack_bytes_room());
+        let Some(collecting) = &mut self.collecting else { return Err(NotTaken::NotLeader { leader }) };
+        if let Some(ordinal) = ordinal {
+            let Some(session) = self.engine.session(ordinal.session) else {
+                return Err(NotTaken::Refused(RejectReason::UnknownSession));
+            };
+            if ordinal.session_seq < session.next {
+                let answer = self.engine.answer(ordinal).map(NotTaken::Repeated);
+                return Err(answer.unwrap_or(NotTaken::Refused(RejectReason::SessionSeqTooOld)));
+            }
+            let next = collecting.next_of(ordinal.session).unwrap_or(session.next).max(session.next);
+            if ordinal.session_seq < next {
+                return Err(NotTaken::OnItsWay);
+            }
+            if ordinal.session_seq > next {
+                return Err(NotTaken::Refused(RejectReason::SessionSeqGap));
+            }
+        }
+        if waiting >= self.settings.waiting_max || collecting.encoded_bytes() >= room {
+            return Err(NotTaken::Refused(RejectReason::Overloaded));
+        }
+        // The borrow above ends with the checks.
+        Ok(self.collecting.as_mut().expect("it was there a moment ago"))
+    }
+
+    /// Sends what has collected on its way, unless enough is.
+    pub fn propose(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
+        if self.on_their_way.packs() >= self.settings.packs_max {
+            return Ok(());
+        }
+        let Some(collecting) = self.collecting.as_mut().filter(|collecting| collecting.len() > 0) else { return Ok(()) };
+        if !self.replica.may_propose() {
+            return Ok(());
+        }
+        let (pack, origins) = collecting.take();
+        match self.replica.propose(pack, &mut self.effects) {
+            Ok(place) => self.on_their_way.push(place, origins),
+            Err(_) => {
+                let leader = self.leader();
+                origins.into_iter().flatten().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
+                // What was taken is gone, so what follows it in its sessions must not be taken: collect anew.
+                if let Some(collecting) = &mut self.collecting {
+                    *collecting = Collecting::new(collecting.term, collecting.time());
+                }
+            }
+        }
+        self.settle(host)
+    }
+
+    /// A message of another replica. One that announces a snapshot may be handed over only when the state itself is durable here
+    /// ([`announced_snapshot`](Self::announced_snapshot)). What is no message is dropped.
+    pub fn on_message(&mut self, now_ns: u64, bytes: Bytes, host: &mut impl Host<O>) -> Result<(), Halt> {
+        match PeerMessage::decode(bytes) {
+            Some(PeerMessage::Consensus(bytes)) => match self.replica.on_message(now_ns, bytes, &mut self.effects) {
+                Ok(()) | Err(walras_consensus::StepError::Message(_)) => self.settle(host),
+                Err(halt) => Err(halt.into()),
+            },
+            Some(PeerMessage::Hash { cluster_id, from, at, hash }) if cluster_id == self.settings.consensus.cluster_id => {
+                self.compare(from, at, hash)
+            }
+            Some(PeerMessage::Hash { .. }) | None => Ok(()),
+        }
+    }
+
+    /// The snapshot whose state must be durable here before a message is handed over; `None` for any other.
+    #[must_use]
+    pub fn announced_snapshot(&self, bytes: &Bytes) -> Option<SnapshotMeta> {
+        match PeerMessage::decode(bytes.clone())? {
+            PeerMessage::Consensus(bytes) => self.replica.announced_snapshot(bytes).ok().flatten(),
+            PeerMessage::Hash { .. } => None,
+        }
+    }
+
+    /// Time has passed.
+    pub fn on_timer(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_timer(now_ns, &mut self.effects);
+        self.settle(host)
+    }
+
+    /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> u64 {
+        self.replica.next_deadline_ns()
+    }
+
+    /// The write with this ticket, and all before it, are durable.
+    pub fn on_persisted(&mut self, ticket: Ticket, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_persisted(ticket, &mut self.effects);
+        self.settle(host)
+    }
+
+    /// A snapshot that [`Host::snapshot`] was asked for is durable.
+    pub fn on_snapshot_durable(&mut self, meta: &SnapshotMeta, host: &mut impl Host<O>) -> Result<(), Halt> {
+        if let Some(meta) = self.replica.on_snapshot_produced(meta.slot, &mut self.effects) {
+            host.let_go(meta);
+        }
+        self.settle(host)
+    }
+
+    /// How sending a snapshot ended: whether it is durable there and its message was handed over.
+    pub fn on_snapshot_sent(&mut self, to: ReplicaId, arrived: Result<(), ()>, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_snapshot_sent(to, arrived, &mut self.effects);
+        self.settle(host)
+    }
+
+    /// A message could not be delivered.
+    pub fn on_unreachable(&mut self, to: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_unreachable(to, &mut self.effects);
+        self.settle(host)
+    }
+
+    /// Asks how far the state must have come to answer a read that sees everything acknowledged before now.
+    pub fn read(
+        &mut self,
+        token: walras_consensus::ReadToken,
+        host: &mut impl Host<O>,
+    ) -> Result<Result<(), ConsensusRefused>, Halt> {
+        let asked = self.replica.read(token, &mut self.effects);
+        self.settle(host)?;
+        Ok(asked)
+    }
+
+    /// Changes who belongs to the cluster; [`Host::members`] says when it is done.
+    pub fn change_members(
+        &mut self,
+        changes: &[MemberChange],
+        host: &mut impl Host<O>,
+    ) -> Result<Result<(), ConsensusRefused>, Halt> {
+        let asked = self.replica.change_members(changes, &mut self.effects);
+        self.settle(host)?;
+        Ok(asked)
+    }
+
+    /// Hands leadership to another voter. What collects meanwhile goes back to its senders when it is done.
+    pub fn transfer_to(
+        &mut self,
+        now_ns: u64,
+        to: ReplicaId,
+        host: &mut impl Host<O>,
+    ) -> Result<Result<(), ConsensusRefused>, Halt> {
+        let asked = self.replica.transfer_to(now_ns, to, &mut self.effects);
+        self.settle(host)?;
+        Ok(asked)
+    }
+
+    /// The state after the last entry applied.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A look at the consensus.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.replica.status()
+    }
+
+    /// Who belongs to the cluster.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Whether it takes commands.
+    #[must_use]
+    pub fn is_leading(&self) -> bool {
+        self.collecting.is_some()
+    }
+
+    /// Who leads, this replica included, as far as it knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<ReplicaId> {
+        match self.role {
+            Role::Leader => Some(self.settings.consensus.id),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        }
+    }
+
+    /// Commands taken that are not decided.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.on_their_way.commands() + self.collecting.as_ref().map_or(0, Collecting::len)
+    }
+
+    /// Room in a pack, with one entry of any size to spare.
+    fn pack_bytes_room(&self) -> usize {
+        self.settings.consensus.pack_bytes_max.saturating_sub(2 * walras_types::limits::MESSAGE_BYTES_MAX)
+    }
+
+    /// Everything that follows from what just happened.
+    fn settle(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
+        while !self.effects.is_empty() {
+            for effect in std::mem::take(&mut self.effects) {
+                self.follow(effect, host)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, effect: Effect, host: &mut impl Host<O>) -> Result<(), Halt> {
+        match effect {
+            Effect::Send { to, bytes } => host.send(to, peer::consensus(bytes)),
+            Effect::Persist(write) => host.persist(write),
+            Effect::Committed(committed) => self.apply(&committed, host)?,
+            Effect::MembersChanged { members, .. } => {
+                self.members = members;
+                host.members(&self.members);
+            }
+            Effect::Role(change) => self.on_role(change, host),
+            Effect::Leading { term } => {
+                self.collecting = Some(Collecting::new(term, self.engine.time()));
+                host.leading(term);
+            }
+            Effect::ReadReady { token } => host.read_ready(token),
+            Effect::SnapshotWanted { slot } => self.snapshot(slot, host),
+            Effect::SendSnapshot { to, snapshot, bytes } => host.send_snapshot(to, snapshot, peer::consensus(bytes)),
+            Effect::Install(meta) => self.install(&meta, host)?,
+        }
+        Ok(())
+    }
+
+    fn on_role(&mut self, change: RoleChange, host: &mut impl Host<O>) {
+        self.role = change.role;
+        if self.collecting.as_ref().is_some_and(|collecting| change.role != Role::Leader || collecting.term != change.term)
+            && let Some(collecting) = self.collecting.take()
+        {
+            // These were never proposed. Those on their way are told when their slots are decided.
+            let leader = self.leader();
+            collecting.into_origins().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
+        }
+        host.role(change);
+    }
+
+    fn install(&mut self, meta: &SnapshotMeta, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let fault = |detail| Halt::Install { log_index: meta.log_index, detail };
+        let engine = host.install(meta).map_err(fault)?;
+        if engine.last_applied() != meta.log_index {
+            return Err(fault(format!("it is the state after entry {}", engine.last_applied())));
+        }
+        self.engine = engine;
+        self.applied = meta.slot;
+        self.on_their_way.skip_to(meta.slot).for_each(|origin| host.unresolved(origin, Unresolved::InDoubt));
+        Ok(())
+    }
+
+    fn apply(&mut self, committed: &Committed, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let decided = self.on_their_way.decide(committed.slot, committed.term);
+        let leader = self.leader();
+        decided.lost.into_iter().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
+        let mut origins = decided.origins.into_iter();
+        let before = self.engine.last_applied();
+        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
+            let entry = decode_entry(log_index, bytes).map_err(|source| Halt::Entry { log_index, source })?;
+            self.apply_entry(&entry, origins.next().flatten(), host)?;
+        }
+        self.applied = committed.slot;
+        self.checkpoint(before, host)
+    }
+
+    fn apply_entry(&mut self, entry: &Entry, origin: Option<O>, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let last = self.engine.last_applied();
+        if entry.log_index != last.next() || entry.time < self.engine.time() {
+            return Err(LogGap { last, found: entry.log_index }.into());
+        }
+        self.events.clear();
+        let numbered = entry.apply(&mut self.engine, &mut self.events);
+        if let Some(collecting) = &mut self.collecting {
+            for event in &self.events {
+                if let Event::SessionClosed(closed) = event {
+                    collecting.forget(closed.session);
+                }
+            }
+        }
+        host.applied(&self.engine, AppliedEntry { entry, numbered, origin, events: &self.events });
+        Ok(())
+    }
+
+    /// At the first slot whose entries reach a multiple of `checkpoint_every`, which is the same one everywhere: compare and keep.
+    fn checkpoint(&mut self, before: LogIndex, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let (every, now) = (self.settings.checkpoint_every, self.engine.last_applied());
+        if every == 0 || before.0 / every == now.0 / every {
+            return Ok(());
+        }
+        let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
+        let hash = self.engine.state_hash();
+        let said = peer::hash(cluster_id, me, now, &hash);
+        let voters = self.members.voters.union(&self.members.learners);
+        voters.filter(|id| **id != me).for_each(|id| host.send(*id, said.clone()));
+        self.snapshot(self.applied, host);
+        self.compare(me, now, hash)
+    }
+
+    fn compare(&mut self, from: ReplicaId, at: LogIndex, hash: agreement::StateHash) -> Result<(), Halt> {
+        let leader = self.leader().filter(|leader| *leader != self.settings.consensus.id);
+        self.agreement
+            .on_hash(from, at, hash, &self.members, leader)
+            .map_err(|Odd { agreed, log_index, others, voters }| Halt::Diverged { agreed, log_index, others, voters })
+    }
+
+    fn snapshot(&mut self, slot: walras_consensus::Slot, host: &mut impl Host<O>) {
+        if let Some(meta) = self.replica.snapshot_at(slot) {
+            host.snapshot(&self.engine, meta);
+        }
+    }
+}
+
+/// Why a replica can not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartHalt {
+    /// What was recovered does not hold together.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// What follows the snapshot can not be applied.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}

@@ -1,0 +1,179 @@
+//! What this replica has taken and the log has not decided: commands that collect, and packs on their way.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use walras_consensus::{Pack, Slot, Term};
+use walras_types::{Ordinal, SessionId, SessionSeq, TimeNs};
+use walras_wire::Command;
+
+use crate::entry::encode_entry;
+
+/// A pack that was proposed, and who sent its commands.
+#[derive(Debug)]
+pub(super) struct Proposed<O> {
+    slot: Slot,
+    term: Term,
+    origins: Vec<Option<O>>,
+}
+
+/// What became of packs when a slot was decided.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Decided<O> {
+    /// Who sent the entries of the pack that was decided, one each; empty when it was another replica's.
+    pub(super) origins: Vec<Option<O>>,
+    /// Those whose packs will never be in the log.
+    pub(super) lost: Vec<O>,
+}
+
+/// What a leader collects in its term.
+#[derive(Debug)]
+pub(super) struct Collecting<O> {
+    pub(super) term: Term,
+    /// Stamp of the last command taken.
+    time: TimeNs,
+    pack: Pack,
+    origins: Vec<Option<O>>,
+    /// The place that follows the last one taken in this term, by session. Begins empty with every term: what an earlier leader took may
+    /// be lost, so only the state says what counts.
+    next: BTreeMap<SessionId, SessionSeq>,
+    scratch: Vec<u8>,
+}
+
+impl<O> Collecting<O> {
+    /// Stamps go on after `time`, the last one in the log.
+    pub(super) fn new(term: Term, time: TimeNs) -> Self {
+        let (pack, origins, next, scratch) = (Pack::new(), Vec::new(), BTreeMap::new(), Vec::new());
+        Self { term, time, pack, origins, next, scratch }
+    }
+
+    /// The place that follows the last one that was taken from a session in this term.
+    pub(super) fn next_of(&self, session: SessionId) -> Option<SessionSeq> {
+        self.next.get(&session).copied()
+    }
+
+    /// Takes a command.
+    pub(super) fn push(&mut self, now: TimeNs, ordinal: Option<Ordinal>, command: &Command, origin: Option<O>) {
+        self.time = self.time.max(now);
+        self.scratch.clear();
+        encode_entry(self.time, ordinal, command, &mut self.scratch);
+        self.pack.push(&self.scratch);
+        self.origins.push(origin);
+        if let Some(Ordinal { session, session_seq }) = ordinal {
+            self.next.insert(session, session_seq.next());
+        }
+    }
+
+    /// A session that is closed will not be asked for again.
+    pub(super) fn forget(&mut self, session: SessionId) {
+        self.next.remove(&session);
+    }
+
+    pub(super) fn time(&self) -> TimeNs {
+        self.time
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pack.len()
+    }
+
+    pub(super) fn encoded_bytes(&self) -> usize {
+        self.pack.encoded_bytes()
+    }
+
+    /// What has collected.
+    pub(super) fn take(&mut self) -> (Pack, Vec<Option<O>>) {
+        (std::mem::take(&mut self.pack), std::mem::take(&mut self.origins))
+    }
+
+    pub(super) fn into_origins(self) -> impl Iterator<Item = O> {
+        self.origins.into_iter().flatten()
+    }
+}
+
+/// Packs on their way, in the order in which they were proposed. They outlive the term: a new leader may yet decide them.
+#[derive(Debug)]
+pub(super) struct OnTheirWay<O> {
+    packs: VecDeque<Proposed<O>>,
+    /// Commands in all of them.
+    commands: usize,
+}
+
+impl<O> OnTheirWay<O> {
+    pub(super) fn new() -> Self {
+        Self { packs: VecDeque::new(), commands: 0 }
+    }
+
+    pub(super) fn push(&mut self, (slot, term): (Slot, Term), origins: Vec<Option<O>>) {
+        self.commands += origins.len();
+        self.packs.push_back(Proposed { slot, term, origins });
+    }
+
+    pub(super) fn packs(&self) -> usize {
+        self.packs.len()
+    }
+
+    pub(super) fn commands(&self) -> usize {
+        self.commands
+    }
+
+    /// A slot was decided. A pack proposed for it in another term, or for one before it, never will be.
+    pub(super) fn decide(&mut self, slot: Slot, term: Term) -> Decided<O> {
+        let mut decided = Decided { origins: Vec::new(), lost: Vec::new() };
+        let mut at = 0;
+        while let Some(proposed) = self.packs.get(at) {
+            if proposed.slot > slot {
+                at += 1;
+                continue;
+            }
+            let is_it = (proposed.slot, proposed.term) == (slot, term);
+            let Some(Proposed { origins, .. }) = self.packs.remove(at) else { break };
+            self.commands -= origins.len();
+            if is_it {
+                decided.origins = origins;
+            } else {
+                decided.lost.extend(origins.into_iter().flatten());
+            }
+        }
+        decided
+    }
+
+    /// A snapshot took the place of the slots up to this one: what stood in them is not told.
+    pub(super) fn skip_to(&mut self, slot: Slot) -> impl Iterator<Item = O> {
+        let (gone, left): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.packs).into_iter().partition(|p| p.slot <= slot);
+        self.packs = left;
+        self.commands = self.packs.iter().map(|proposed| proposed.origins.len()).sum();
+        gone.into_iter().flat_map(|proposed| proposed.origins).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packs(places: &[(u64, u64)]) -> OnTheirWay<(u64, u64)> {
+        let mut packs = OnTheirWay::new();
+        for &(slot, term) in places {
+            packs.push((Slot(slot), Term(term)), vec![Some((slot, term)), None]);
+        }
+        packs
+    }
+
+    #[test]
+    fn a_pack_is_known_by_slot_and_term() {
+        let mut mine = packs(&[(5, 1), (6, 1), (7, 1), (6, 3)]);
+        assert_eq!(mine.decide(Slot(5), Term(1)), Decided { origins: vec![Some((5, 1)), None], lost: vec![] });
+        let decided = mine.decide(Slot(6), Term(3));
+        assert_eq!(decided, Decided { origins: vec![Some((6, 3)), None], lost: vec![(6, 1)] });
+        assert_eq!(mine.decide(Slot(7), Term(4)), Decided { origins: vec![], lost: vec![(7, 1)] }, "another's stands there");
+        assert_eq!((mine.packs(), mine.commands()), (0, 0));
+    }
+
+    #[test]
+    fn a_slot_without_a_pack_decides_those_before_it() {
+        let mut mine = packs(&[(5, 1), (6, 1)]);
+        assert_eq!(mine.decide(Slot(6), Term(2)).lost, [(5, 1), (6, 1)]);
+        let mut mine = packs(&[(5, 1), (9, 1)]);
+        assert_eq!(mine.skip_to(Slot(8)).collect::<Vec<_>>(), [(5, 1)]);
+        assert_eq!((mine.packs(), mine.commands()), (1, 2));
+    }
+}
