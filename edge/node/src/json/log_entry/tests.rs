@@ -5,8 +5,8 @@ use walras_sequencer::Entry;
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
-    TransferId,
+    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, SessionId, Side, SizeLots, Symbol, TimeInForce, TimeNs,
+    TradingPhase, TransferId,
 };
 use walras_wire::{
     AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
