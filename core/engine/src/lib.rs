@@ -3,8 +3,10 @@
 //! [`Engine::apply`] is the only way state changes. It is a pure function of the state, the log index, the time and the command, so
 //! that every replica, and every replay, holds the same bytes ([`Engine::state_hash`]) and emits the same events.
 //!
-//! *Deliberately absent*: clocks, the log, sessions, market-data framing, JSON; retries and idempotence of commands (the sequencer's);
-//! batch markets (not built yet).
+//! [`Engine::apply_numbered`] is the same for a command that came through a session: it takes effect once, however often it comes.
+//!
+//! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's); batch
+//! markets (not built yet).
 //!
 //! *Invariants*, after every command ([`Engine::check_invariants`]):
 //! - What an account has reserved of an asset is the sum over its open orders of a pure function of limit and open size
@@ -13,10 +15,15 @@
 //! - The ledger's: balances and fees add up to the supply.
 //! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
 //!   command's time expire first, whether or not it is rejected.
+//! - A session's commands are applied in the order of their places, each once; of the last [`SESSION_WINDOW`] the state holds the
+//!   answers. A command that was not applied, since it was before or is not next, is to the state as [`walras_wire::Command::Tick`].
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
 //!   both, so either means that the log itself is broken.
 //!
-//! *Start reading* at [`Engine::apply`], then `orders.rs` (what an order goes through), then `settle.rs` (what a trade moves).
+//! *Start reading* at [`Engine::apply`], then `orders.rs` (what an order goes through), then `settle.rs` (what a trade moves), then
+//! `sessions.rs` (what makes a retry harmless).
+//!
+//! [`SESSION_WINDOW`]: walras_types::limits::SESSION_WINDOW
 #![deny(clippy::float_arithmetic)]
 
 mod engine;

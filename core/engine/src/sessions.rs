@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use walras_order_book::PriceIndex;
 use walras_types::limits::{SESSION_WINDOW, SESSIONS_MAX, SESSIONS_PER_ACCOUNT_MAX};
-use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs, prefetch};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{CloseSession, Command, Event, OpenSession, Rejected, SessionClosed, SessionOpened};
 
@@ -51,6 +51,10 @@ impl<I: PriceIndex> Engine<I> {
         }
         // Before it takes effect: a session that opens another is not the one used least recently.
         session.last_used = log_index;
+        // Where its answer goes is seldom in a near cache: windows are long, and there may be many.
+        if let Some(place) = session.window.get(window_index(session.next)) {
+            prefetch(place);
+        }
         let outcome = if session.may_send(command) {
             let outcome = self.execute(log_index, command, events);
             if let Err(reason) = outcome {

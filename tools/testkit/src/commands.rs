@@ -316,7 +316,7 @@ pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
 
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
-    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 1, 4, 1, 1]) {
+    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1]) {
         0 => Command::NewOrder(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),

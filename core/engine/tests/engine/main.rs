@@ -7,6 +7,7 @@ mod golden;
 mod model;
 mod scenarios;
 mod script;
+mod sessions;
 mod snapshots;
 mod venue;
 mod wild;
