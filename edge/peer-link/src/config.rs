@@ -1,0 +1,198 @@
+//! How links are set up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use walras_consensus::ReplicaId;
+
+use crate::frame::{FRAME_BYTES_MAX, HEADER_BYTES, Versions};
+use crate::snapshot::SNAPSHOT_CHUNK_BYTES;
+use crate::tls::TlsIdentity;
+
+/// Everything that links need to know.
+#[derive(Debug)]
+pub struct LinkConfig {
+    /// This replica.
+    pub me: ReplicaId,
+    /// Its cluster.
+    pub cluster_id: u64,
+    /// Where peers connect; port 0 chooses one.
+    pub listen: SocketAddr,
+    /// The other replicas.
+    pub peers: BTreeMap<ReplicaId, PeerAddress>,
+    /// TLS or not.
+    pub security: Security,
+    /// What this program runs.
+    pub versions: Versions,
+    /// A number that no other process has: random at each start. Two processes under one id are told apart by it.
+    pub incarnation: u64,
+    /// Of the times between attempts, and of the weather.
+    pub seed: u64,
+    /// Sizes.
+    pub limits: LinkLimits,
+    /// Times.
+    pub timing: LinkTiming,
+    /// Whether faults of the network may be made: [`crate::Links::set_weather`]. For tests.
+    pub weather_allowed: bool,
+}
+
+impl LinkConfig {
+    /// Without peers, with the usual sizes and times.
+    #[must_use]
+    pub fn new(me: ReplicaId, cluster_id: u64, listen: SocketAddr, security: Security, versions: Versions) -> Self {
+        Self {
+            me,
+            cluster_id,
+            listen,
+            peers: BTreeMap::new(),
+            security,
+            versions,
+            incarnation: 0,
+            seed: 0,
+            limits: LinkLimits::default(),
+            timing: LinkTiming::default(),
+            weather_allowed: false,
+        }
+    }
+}
+
+/// Where a replica listens for its peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// An address.
+    Socket(SocketAddr),
+    /// A name, resolved anew for each attempt by a thread that lives as long as that takes.
+    Name {
+        /// The name.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+/// An address that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no address of a peer; give an address or a name with a port, such as 10.0.0.3:7171 or replica-3.example:7171")]
+pub struct BadPeerAddress(pub String);
+
+impl std::str::FromStr for PeerAddress {
+    type Err = BadPeerAddress;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Socket(address));
+        }
+        let named = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        match named {
+            Some((host, port)) if !host.is_empty() && !host.contains(':') => Ok(Self::Name { host: host.to_owned(), port }),
+            _ => Err(BadPeerAddress(text.to_owned())),
+        }
+    }
+}
+
+impl From<SocketAddr> for PeerAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self::Socket(address)
+    }
+}
+
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(address) => address.fmt(f),
+            Self::Name { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+/// How links are protected.
+#[derive(Debug)]
+pub enum Security {
+    /// Mutual TLS 1.3; each side proves which replica of which cluster it is.
+    Tls(TlsIdentity),
+    /// Anybody is who he says. For tests and measurements, on the addresses of one machine alone.
+    PlainOnLoopback,
+    /// Anybody is who he says, wherever he is. For networks in which each end of each cable is trusted.
+    PlainAnywhere,
+}
+
+/// Sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkLimits {
+    /// Of one message. All replicas need the same.
+    pub message_bytes_max: usize,
+    /// Of messages that wait for one peer. A message that does not fit is refused; those that wait go first.
+    pub queue_bytes_max: usize,
+    /// Of what is read from one peer before the others have their turn.
+    pub read_bytes_max: usize,
+    /// Connections that have not yet said who they are.
+    pub stranger_count_max: usize,
+}
+
+impl Default for LinkLimits {
+    fn default() -> Self {
+        Self { message_bytes_max: 8 << 20, queue_bytes_max: 32 << 20, read_bytes_max: 1 << 20, stranger_count_max: 64 }
+    }
+}
+
+impl LinkLimits {
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        if self.message_bytes_max < SNAPSHOT_CHUNK_BYTES + 64 || self.message_bytes_max + HEADER_BYTES > FRAME_BYTES_MAX {
+            return Err("message_bytes_max must lie between 128 KiB and 60 MiB");
+        }
+        if self.queue_bytes_max < self.message_bytes_max {
+            return Err("queue_bytes_max must hold at least one message of message_bytes_max");
+        }
+        if self.read_bytes_max == 0 || self.stranger_count_max == 0 {
+            return Err("read_bytes_max and stranger_count_max must be at least 1");
+        }
+        Ok(())
+    }
+}
+
+/// Times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTiming {
+    /// From a connection to its greeting.
+    pub handshake_ns_max: u64,
+    /// Between two attempts, at first.
+    pub backoff_ns_min: u64,
+    /// Between two attempts, after many.
+    pub backoff_ns_max: u64,
+    /// A peer that has said nothing for so long is asked.
+    pub ping_after_ns: u64,
+    /// A peer that has then said nothing for so long is given up, and connected anew.
+    pub silence_ns_max: u64,
+    /// A connection that was refused stays for so long, so that the reason reaches the other side.
+    pub linger_ns: u64,
+}
+
+impl Default for LinkTiming {
+    fn default() -> Self {
+        const MS: u64 = 1_000_000;
+        Self {
+            handshake_ns_max: 5_000 * MS,
+            backoff_ns_min: 10 * MS,
+            backoff_ns_max: 500 * MS,
+            ping_after_ns: 1_000 * MS,
+            silence_ns_max: 2_000 * MS,
+            linger_ns: 1_000 * MS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names() {
+        assert_eq!("10.0.0.3:71".parse(), Ok(PeerAddress::Socket(SocketAddr::from(([10, 0, 0, 3], 71)))));
+        assert_eq!("[::1]:71".parse(), Ok(PeerAddress::Socket("[::1]:71".parse().unwrap())));
+        assert_eq!("c.example:71".parse(), Ok(PeerAddress::Name { host: "c.example".to_owned(), port: 71 }));
+        for bad in ["", "c.example", ":71", "c.example:", "c.example:70000", "::1:71"] {
+            assert!(bad.parse::<PeerAddress>().is_err(), "{bad}");
+        }
+    }
+}

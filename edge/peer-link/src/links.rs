@@ -1,0 +1,768 @@
+//! The links of one replica: who is linked, and what is done when.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{ErrorKind, Read};
+use std::mem::{Discriminant, discriminant};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+
+use bytes::Bytes;
+use mio::event::Event;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use walras_consensus::ReplicaId;
+
+use crate::channel::Channel;
+use crate::config::{LinkConfig, LinkLimits, LinkTiming, PeerAddress, Security};
+use crate::connection::{Came, Connection, Phase, ReadError};
+use crate::dial::{Dial, Resolver, backoff_ns};
+use crate::error::{LinkError, SendError, SetupError};
+use crate::event::LinkEvent;
+use crate::frame::{Frame, HEADER_BYTES, Hello, Versions};
+use crate::peer::{Forecast, Peer};
+use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
+use crate::tls::{PeerName, Tls};
+use crate::weather::{Dice, Fate, Weather};
+
+/// One read takes at most so much.
+const SCRATCH_BYTES: usize = 256 << 10;
+/// The listener.
+const OWN_TOKENS: usize = 1;
+/// A source of a snapshot that had nothing at hand is asked again after so long.
+const STARVED_NS: u64 = 1_000_000;
+/// Whether a name has been resolved is looked at so often. A poll has but one waker, and that is its owner's.
+const RESOLVE_LOOK_NS: u64 = 5_000_000;
+/// Causes of refusals that are remembered so as not to tell them twice.
+const TOLD_MAX: usize = 256;
+
+/// The links of one replica to its peers. Owned by the thread that polls; nothing here blocks.
+pub struct Links {
+    registry: Registry,
+    tokens: Range<usize>,
+    listener: TcpListener,
+    local: SocketAddr,
+    resolver: Resolver,
+    tls: Option<Tls>,
+    loopback_only: bool,
+    hello: Hello,
+    peers: BTreeMap<ReplicaId, Peer>,
+    slots: Vec<Option<Box<Connection>>>,
+    limits: LinkLimits,
+    timing: LinkTiming,
+    weather_allowed: bool,
+    dice: Dice,
+    now_ns: u64,
+    next_snapshot: u32,
+    told: Vec<(Option<ReplicaId>, Option<IpAddr>, Discriminant<LinkError>)>,
+    scratch: Box<[u8]>,
+    chunk: Vec<u8>,
+}
+
+/// A peer, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// Where it should be.
+    pub address: PeerAddress,
+    /// What it runs, while it is linked.
+    pub versions: Option<Versions>,
+    /// What waits to be sent.
+    pub queued_bytes: usize,
+}
+
+impl Links {
+    /// Listens, and will call its peers at the next [`Self::on_timer`]. `tokens` are for it alone.
+    pub fn new(registry: &Registry, tokens: Range<usize>, config: LinkConfig, now_ns: u64) -> Result<Self, SetupError> {
+        let LinkConfig { me, cluster_id, listen, peers, security, versions, limits, timing, .. } = config;
+        limits.check().map_err(SetupError::Limits)?;
+        let need = OWN_TOKENS + 2 * peers.len() + 2;
+        if tokens.len() < need {
+            return Err(SetupError::Tokens { have: tokens.len(), need });
+        }
+        let (tls, loopback_only) = match security {
+            Security::Tls(identity) => (Some(Tls::new(identity, PeerName { cluster_id, id: me })?), false),
+            Security::PlainOnLoopback => (None, true),
+            Security::PlainAnywhere => (None, false),
+        };
+        if loopback_only && !listen.ip().is_loopback() {
+            return Err(SetupError::PlainOutside(listen.to_string()));
+        }
+        let system = |what| move |source| SetupError::System { what, source };
+        let mut listener = TcpListener::bind(listen).map_err(|source| SetupError::Listen { address: listen, source })?;
+        let local = listener.local_addr().map_err(system("read the address of a socket"))?;
+        let registry = registry.try_clone().map_err(system("share the poll"))?;
+        registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(system("poll a socket"))?;
+        let mut links = Self {
+            registry,
+            tokens,
+            listener,
+            local,
+            resolver: Resolver::new(),
+            tls,
+            loopback_only,
+            hello: Hello { versions, cluster_id, from: me, incarnation: config.incarnation },
+            peers: BTreeMap::new(),
+            slots: Vec::new(),
+            limits,
+            timing,
+            weather_allowed: config.weather_allowed,
+            dice: Dice(config.seed),
+            now_ns,
+            next_snapshot: 0,
+            told: Vec::new(),
+            scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
+            chunk: Vec::new(),
+        };
+        links.set_peers(now_ns, peers, &mut Vec::new())?;
+        Ok(links)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Whether an event of the poll is for [`Self::on_ready`].
+    #[must_use]
+    pub fn owns(&self, token: Token) -> bool {
+        self.tokens.contains(&token.0)
+    }
+
+    /// A peer as it is now.
+    #[must_use]
+    pub fn status(&self, id: ReplicaId) -> Option<PeerStatus> {
+        let peer = self.peers.get(&id)?;
+        let queued_bytes = peer.up.and_then(|slot| self.slots[slot].as_ref()).map_or(0, |c| c.queued_bytes());
+        let versions = peer.up.and(peer.versions.clone());
+        Some(PeerStatus { address: peer.address.clone(), versions, queued_bytes })
+    }
+
+    /// These are the peers from now on. Links to others are closed; one whose address is another is called there next time.
+    pub fn set_peers(
+        &mut self,
+        now_ns: u64,
+        peers: BTreeMap<ReplicaId, PeerAddress>,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), SetupError> {
+        self.now_ns = self.now_ns.max(now_ns);
+        let me = self.hello.from;
+        if peers.contains_key(&me) {
+            return Err(SetupError::OwnPeer(me));
+        }
+        if self.loopback_only
+            && let Some(outside) = peers.values().find(|address| !matches!(address, PeerAddress::Socket(a) if a.ip().is_loopback()))
+        {
+            return Err(SetupError::PlainOutside(outside.to_string()));
+        }
+        let gone: Vec<ReplicaId> = self.peers.keys().filter(|id| !peers.contains_key(id)).copied().collect();
+        for id in gone {
+            let theirs = |c: &Connection| c.dialled == Some(id) || c.phase == Phase::Up(id);
+            for slot in 0..self.slots.len() {
+                if self.slots[slot].as_ref().is_some_and(|c| c.phase != Phase::Closing && theirs(c)) {
+                    let connection = self.slots[slot].take().expect("seen just now");
+                    self.end(slot, connection, LinkError::Removed, events);
+                }
+            }
+            self.peers.remove(&id);
+        }
+        for (id, address) in peers {
+            let dial = if id < me { Dial::At(self.now_ns) } else { Dial::Theirs };
+            match self.peers.entry(id) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Peer::new(address, dial));
+                }
+                Entry::Occupied(mut peer) => peer.get_mut().address = address,
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a message; [`Self::flush`] sends it. What is queued goes first: where there is no room, the new message is refused, since
+    /// appends are of use in order and a leader sends again what is missing at the end.
+    pub fn send(&mut self, to: ReplicaId, bytes: impl Into<Bytes>) -> Result<(), SendError> {
+        let bytes = bytes.into();
+        let bytes_max = self.limits.message_bytes_max;
+        if bytes.len() > bytes_max {
+            return Err(SendError::TooLong { bytes: bytes.len(), bytes_max });
+        }
+        let Some(peer) = self.peers.get_mut(&to) else { return Err(SendError::NotLinked(to)) };
+        let Some(connection) = peer.up.and_then(|slot| self.slots[slot].as_mut()) else { return Err(SendError::NotLinked(to)) };
+        let queue_bytes_max = self.limits.queue_bytes_max;
+        let bytes = match &mut peer.forecast {
+            None => bytes,
+            Some(forecast) => match forecast.out.message(self.now_ns, &mut self.dice, bytes.len(), queue_bytes_max, bytes) {
+                Fate::Now(bytes) => bytes,
+                Fate::Later | Fate::Lost => return Ok(()),
+            },
+        };
+        if connection.queued_bytes() + HEADER_BYTES + bytes.len() > queue_bytes_max {
+            return Err(SendError::QueueFull(to));
+        }
+        connection.push(Frame::Message(bytes).into_outgoing());
+        Ok(())
+    }
+
+    /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its bytes.
+    /// A source may answer [`ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the polling thread, so it
+    /// should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].
+    pub fn send_snapshot(
+        &mut self,
+        to: ReplicaId,
+        meta: impl Into<Bytes>,
+        total_bytes: u64,
+        source: Box<dyn Read + Send>,
+    ) -> Result<SnapshotId, SendError> {
+        let meta = meta.into();
+        let bytes_max = self.limits.message_bytes_max;
+        if meta.len() > bytes_max {
+            return Err(SendError::TooLong { bytes: meta.len(), bytes_max });
+        }
+        let connection = self.up_mut(to).ok_or(SendError::NotLinked(to))?;
+        if connection.leaving.is_some() {
+            return Err(SendError::SnapshotUnderWay(to));
+        }
+        self.next_snapshot = self.next_snapshot.wrapping_add(1);
+        let id = SnapshotId(self.next_snapshot);
+        let connection = self.up_mut(to).expect("it was up just now");
+        connection.leaving = Some(Leaving::new(id, meta, total_bytes, source));
+        Ok(id)
+    }
+
+    /// So many bytes of a snapshot's chunks are dealt with, and as many more may come.
+    pub fn snapshot_taken(&mut self, from: ReplicaId, id: SnapshotId, bytes: usize) {
+        let Some(connection) = self.up_mut(from) else { return };
+        let Some(coming) = connection.coming.as_mut().filter(|coming| coming.id == id) else { return };
+        let credit = coming.taken(bytes);
+        if credit > 0 {
+            connection.credit(id, credit);
+        }
+    }
+
+    /// How a snapshot went that came from `from`: accepted once its end was told, or refused at any time, with a reason for people.
+    pub fn answer_snapshot(&mut self, from: ReplicaId, id: SnapshotId, answer: Result<(), String>) {
+        let Some(connection) = self.up_mut(from) else { return };
+        let Some(coming) = connection.coming.as_ref().filter(|coming| coming.id == id) else { return };
+        let refused = match answer {
+            Ok(()) if coming.has_ended => None,
+            Ok(()) => Some("it was accepted before it had come".to_owned()),
+            Err(why) => Some(why),
+        };
+        connection.answer(id, refused);
+    }
+
+    /// Makes bad weather between this replica and a peer, or good again. For tests: refused unless the configuration allows it.
+    pub fn set_weather(&mut self, peer: ReplicaId, weather: Weather) -> Result<(), SendError> {
+        if !self.weather_allowed {
+            return Err(SendError::WeatherForbidden);
+        }
+        let now_ns = self.now_ns;
+        let entry = self.peers.get_mut(&peer).ok_or(SendError::NotLinked(peer))?;
+        let forecast = entry.forecast.get_or_insert_with(|| Box::new(Forecast::new()));
+        forecast.out.turn(now_ns, weather.out);
+        forecast.back.turn(now_ns, weather.back);
+        let holds = forecast.out.is_blocked();
+        if let Some(connection) = self.up_mut(peer) {
+            connection.holds_snapshot = holds;
+        }
+        Ok(())
+    }
+
+    /// Sends what is queued, as far as the sockets take it: all that was queued since the last time leaves in as few records and system
+    /// calls as it fits in. Call it after each round of events and sends.
+    pub fn flush(&mut self, now_ns: u64, events: &mut Vec<LinkEvent>) {
+        self.now_ns = self.now_ns.max(now_ns);
+        for slot in 0..self.slots.len() {
+            self.pump(slot, events);
+        }
+    }
+
+    /// A socket of these tokens is ready.
+    pub fn on_ready(&mut self, event: &Event, now_ns: u64, events: &mut Vec<LinkEvent>) {
+        self.now_ns = self.now_ns.max(now_ns);
+        let Some(at) = event.token().0.checked_sub(self.tokens.start) else { return };
+        match at {
+            0 => self.accept(events),
+            _ => {
+                let slot = at - OWN_TOKENS;
+                let Some(connection) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
+                let was_blocked = connection.is_blocked;
+                if event.is_writable() {
+                    connection.is_blocked = false;
+                }
+                if event.is_readable() || event.is_read_closed() || event.is_error() || connection.phase == Phase::Connecting {
+                    let to_the_end = event.is_read_closed() || event.is_error();
+                    self.serve(slot, to_the_end, events);
+                }
+                let pumps = |c: &Connection| was_blocked || c.channel.wants_write();
+                if self.slots[slot].as_ref().is_some_and(|c| pumps(c)) {
+                    self.pump(slot, events);
+                }
+            }
+        }
+    }
+
+    /// The time has come, or another: calls peers, gives up those that are silent, goes on with what was left.
+    pub fn on_timer(&mut self, now_ns: u64, events: &mut Vec<LinkEvent>) {
+        self.now_ns = self.now_ns.max(now_ns);
+        self.take_addresses(events);
+        let due: Vec<ReplicaId> =
+            self.peers.iter().filter(|(_, p)| matches!(p.dial, Dial::At(at) if at <= self.now_ns)).map(|(id, _)| *id).collect();
+        for id in due {
+            self.dial(id, events);
+        }
+        self.deliver_late(events);
+        for slot in 0..self.slots.len() {
+            self.look_after(slot, events);
+        }
+    }
+
+    /// When [`Self::on_timer`] has something to do, on the clock of `now_ns`. At once where something is left to read.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> u64 {
+        let peers = self.peers.values().flat_map(|peer| {
+            let dial = match peer.dial {
+                Dial::At(at) => Some(at),
+                Dial::Resolving => Some(self.now_ns + RESOLVE_LOOK_NS),
+                Dial::Theirs | Dial::Busy => None,
+            };
+            let late = peer.forecast.as_ref().map(|f| [f.out.next_due_ns(), f.back.next_due_ns()]);
+            [dial].into_iter().chain(late.into_iter().flatten())
+        });
+        let connections = self.slots.iter().flatten().map(|c| {
+            let life_ns = match (c.phase, c.pinged_ns) {
+                _ if c.has_unread => self.now_ns,
+                (Phase::Up(_), None) => c.last_heard_ns + self.timing.ping_after_ns,
+                (Phase::Up(_), Some(at)) => at + self.timing.silence_ns_max,
+                _ => c.deadline_ns,
+            };
+            let is_starved = c.leaving.as_ref().is_some_and(|leaving| leaving.is_starved);
+            Some(if is_starved { life_ns.min(self.now_ns + STARVED_NS) } else { life_ns })
+        });
+        peers.chain(connections).flatten().min().unwrap_or(u64::MAX)
+    }
+
+    fn up_mut(&mut self, id: ReplicaId) -> Option<&mut Connection> {
+        let slot = self.peers.get(&id)?.up?;
+        self.slots[slot].as_deref_mut()
+    }
+
+    fn look_after(&mut self, slot: usize, events: &mut Vec<LinkEvent>) {
+        let (now_ns, ping_after_ns, silence_ns_max) = (self.now_ns, self.timing.ping_after_ns, self.timing.silence_ns_max);
+        let Some(connection) = self.slots[slot].as_mut() else { return };
+        let is_silent = connection.pinged_ns.is_some_and(|at| now_ns >= at + silence_ns_max);
+        if connection.has_unread || is_silent {
+            // Who polls may have been away: what has come meanwhile counts.
+            self.serve(slot, true, events);
+        }
+        let Some(connection) = self.slots[slot].as_mut() else { return };
+        let why = match connection.phase {
+            Phase::Up(_) => {
+                if let Some(leaving) = &mut connection.leaving {
+                    leaving.is_starved = false;
+                }
+                match connection.pinged_ns {
+                    Some(at) => (now_ns >= at + silence_ns_max).then_some(LinkError::Silent),
+                    None => {
+                        if now_ns >= connection.last_heard_ns + ping_after_ns {
+                            connection.pinged_ns = Some(now_ns);
+                            connection.ping_due = true;
+                        }
+                        None
+                    }
+                }
+            }
+            Phase::Closing if now_ns >= connection.deadline_ns => Some(LinkError::Closed),
+            Phase::Connecting if now_ns >= connection.deadline_ns => Some(LinkError::Unreachable("no answer".to_owned())),
+            Phase::Greeting if now_ns >= connection.deadline_ns => Some(LinkError::HandshakeTooSlow),
+            _ => None,
+        };
+        match why {
+            Some(why) => {
+                let connection = self.slots[slot].take().expect("it was there just now");
+                self.end(slot, connection, why, events);
+            }
+            None => self.pump(slot, events),
+        }
+    }
+
+    /// What bad weather has held until now.
+    fn deliver_late(&mut self, events: &mut Vec<LinkEvent>) {
+        let stormy: Vec<ReplicaId> = self.peers.iter().filter(|(_, p)| p.forecast.is_some()).map(|(id, _)| *id).collect();
+        for id in stormy {
+            loop {
+                let now_ns = self.now_ns;
+                let Some(peer) = self.peers.get_mut(&id) else { break };
+                let (Some(slot), Some(forecast)) = (peer.up, peer.forecast.as_mut()) else { break };
+                if let Some(bytes) = forecast.out.due(now_ns) {
+                    if let Some(connection) = self.slots[slot].as_mut() {
+                        connection.push(Frame::Message(bytes).into_outgoing());
+                    }
+                    continue;
+                }
+                let Some(frame) = forecast.back.due(now_ns) else { break };
+                let Some(mut connection) = self.slots[slot].take() else { break };
+                match crate::peer::deliver(&mut connection, id, frame, events) {
+                    Ok(()) => self.slots[slot] = Some(connection),
+                    Err(why) => self.end(slot, connection, why, events),
+                }
+            }
+        }
+    }
+
+    fn pump(&mut self, slot: usize, events: &mut Vec<LinkEvent>) {
+        let Some(connection) = self.slots[slot].as_mut() else { return };
+        if let Err(why) = connection.pump(&mut self.chunk, events) {
+            let mut connection = self.slots[slot].take().expect("it was there just now");
+            // Before it broke, the other side may have said why.
+            let why = match self.read(&mut connection, slot, true, events) {
+                Ok(()) | Err(LinkError::Closed | LinkError::Broken(_)) => why,
+                Err(said) => said,
+            };
+            self.end(slot, connection, why, events);
+        }
+    }
+
+    /// Reads and acts, within the limit of one turn.
+    fn serve(&mut self, slot: usize, to_the_end: bool, events: &mut Vec<LinkEvent>) {
+        let Some(mut connection) = self.slots[slot].take() else { return };
+        match self.read(&mut connection, slot, to_the_end, events) {
+            Ok(()) => self.slots[slot] = Some(connection),
+            Err(why) => self.end(slot, connection, why, events),
+        }
+    }
+
+    fn read(
+        &mut self,
+        connection: &mut Connection,
+        slot: usize,
+        to_the_end: bool,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), LinkError> {
+        if connection.phase == Phase::Connecting {
+            if !connection.is_connected()? {
+                return Ok(());
+            }
+            let _ = connection.socket.set_nodelay(true);
+            connection.phase = Phase::Greeting;
+            connection.put_first(Frame::Hello(self.hello.clone()));
+        }
+        let mut left = self.limits.read_bytes_max;
+        connection.has_unread = false;
+        loop {
+            let came = connection.read(&mut self.scratch).map_err(|e| self.explain(connection, e))?;
+            if let Came::Bytes(_) = came {
+                (connection.last_heard_ns, connection.pinged_ns) = (self.now_ns, None);
+            }
+            while connection.phase != Phase::Closing {
+                match connection.decoder.next() {
+                    Ok(None) => break,
+                    Ok(Some(frame)) => self.on_frame(connection, slot, frame, events)?,
+                    Err(_) if self.tls.is_none() && looks_like_tls(connection.decoder.pending()) => {
+                        return Err(LinkError::PeerSpeaksTls);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            match came {
+                Came::Nothing => return Ok(()),
+                Came::End => return Err(LinkError::Closed),
+                // A short read has emptied the socket, and what comes later is told again; but an end may already have been told.
+                Came::Bytes(len) if len < self.scratch.len() && !to_the_end => return Ok(()),
+                Came::Bytes(len) if len >= left => {
+                    connection.has_unread = true;
+                    return Ok(());
+                }
+                Came::Bytes(len) => left -= len,
+            }
+        }
+    }
+
+    fn explain(&self, connection: &Connection, error: ReadError) -> LinkError {
+        match (error, &self.tls) {
+            (ReadError::Broken(text), _) => LinkError::Broken(text),
+            (ReadError::Tls(error), Some(tls)) if connection.phase == Phase::Greeting => tls.explain(connection.dialled, &error),
+            (ReadError::Tls(error), _) => LinkError::Tls(error.to_string()),
+        }
+    }
+
+    fn on_frame(
+        &mut self,
+        connection: &mut Connection,
+        slot: usize,
+        frame: Frame,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), LinkError> {
+        match (connection.phase, frame) {
+            (_, Frame::Refused(why)) => Err(LinkError::RefusedByPeer(why)),
+            (Phase::Greeting, Frame::Hello(hello)) => self.admit(connection, slot, hello, events),
+            (Phase::Up(id), frame) => {
+                let forecast = self.peers.get_mut(&id).and_then(|peer| peer.forecast.as_mut());
+                let frame = match forecast {
+                    None => frame,
+                    Some(forecast) => match forecast.receive(self.now_ns, &mut self.dice, self.limits.queue_bytes_max, frame) {
+                        Fate::Now(frame) => frame,
+                        Fate::Later | Fate::Lost => return Ok(()),
+                    },
+                };
+                crate::peer::deliver(connection, id, frame, events)
+            }
+            _ => Err(crate::FrameError::Unexpected("before the greeting").into()),
+        }
+    }
+
+    /// A peer greets: is it who it should be?
+    fn admit(
+        &mut self,
+        connection: &mut Connection,
+        slot: usize,
+        hello: Hello,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), LinkError> {
+        let id = hello.from;
+        self.check_identity(connection, &hello)?;
+        if !hello.versions.go_with(&self.hello.versions) {
+            return Err(LinkError::Versions { ours: self.hello.versions.clone(), theirs: hello.versions });
+        }
+        let Some(peer) = self.peers.get_mut(&id) else { return Err(LinkError::UnknownReplica { id }) };
+        if connection.dialled.is_none() && id < self.hello.from {
+            return Err(crate::FrameError::Unexpected("the replica with the higher id calls").into());
+        }
+        if !peer.begin_life(hello.incarnation) {
+            return Err(LinkError::TwoWithOneId { id });
+        }
+        let older = peer.up.replace(slot);
+        peer.versions = Some(hello.versions.clone());
+        peer.failure_count = 0;
+        connection.holds_snapshot = peer.forecast.as_ref().is_some_and(|forecast| forecast.out.is_blocked());
+        if let Some(older_slot) = older
+            && let Some(older) = self.slots[older_slot].take()
+        {
+            // The entry already names the new connection, so its end has to be told here.
+            self.lose(id, &older, LinkError::Replaced, events);
+            self.let_go(older_slot, older, &LinkError::Replaced);
+        }
+        if connection.dialled.is_none() {
+            connection.put_first(Frame::Hello(self.hello.clone()));
+        }
+        connection.decoder.allow(self.limits.message_bytes_max + HEADER_BYTES + 16);
+        connection.phase = Phase::Up(id);
+        self.told.retain(|(told, ..)| *told != Some(id));
+        events.push(LinkEvent::Connected { id, versions: hello.versions });
+        Ok(())
+    }
+
+    fn check_identity(&self, connection: &Connection, hello: &Hello) -> Result<(), LinkError> {
+        let greeted = PeerName { cluster_id: hello.cluster_id, id: hello.from };
+        let name = match &self.tls {
+            None => greeted,
+            Some(_) => connection
+                .channel
+                .certificate()
+                .and_then(PeerName::of_certificate)
+                .ok_or_else(|| LinkError::BadCertificate("it names no replica".to_owned()))?,
+        };
+        if name.cluster_id != self.hello.cluster_id {
+            return Err(LinkError::WrongCluster { expected: self.hello.cluster_id, found: name.cluster_id });
+        }
+        if name.id == self.hello.from {
+            return Err(LinkError::OwnId { id: name.id });
+        }
+        match connection.dialled {
+            Some(expected) if expected != name.id => return Err(LinkError::WrongReplica { expected, found: name.id }),
+            _ => {}
+        }
+        if name == greeted { Ok(()) } else { Err(LinkError::GreetingDiffers) }
+    }
+
+    fn accept(&mut self, events: &mut Vec<LinkEvent>) {
+        loop {
+            let (socket, remote) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                // Out of descriptors, or gone before it was taken: nothing to tell apart, and the next event asks again.
+                Err(_) => return,
+            };
+            if self.loopback_only && !remote.ip().is_loopback() {
+                self.tell_refused(None, Some(remote), LinkError::PlainFromOutside(remote), events);
+                continue;
+            }
+            let strangers = self.slots.iter().flatten().filter(|c| c.dialled.is_none() && !matches!(c.phase, Phase::Up(_))).count();
+            if strangers >= self.limits.stranger_count_max {
+                continue;
+            }
+            let channel = match &self.tls {
+                None => Channel::plain(),
+                Some(tls) => match tls.answer() {
+                    Ok(tls) => Channel::Tls(Box::new(tls)),
+                    Err(why) => {
+                        self.tell_refused(None, Some(remote), why, events);
+                        continue;
+                    }
+                },
+            };
+            let _ = socket.set_nodelay(true);
+            let deadline_ns = self.now_ns + self.timing.handshake_ns_max;
+            let _ = self.install(Connection::new(socket, remote, channel, None, self.now_ns, deadline_ns));
+        }
+    }
+
+    /// Finds a place for a connection and has its socket polled.
+    fn install(&mut self, mut connection: Connection) -> Result<(), LinkError> {
+        let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if OWN_TOKENS + slot >= self.tokens.len() {
+            return Err(LinkError::Broken("too many connections at once".to_owned()));
+        }
+        let token = Token(self.tokens.start + OWN_TOKENS + slot);
+        self.registry
+            .register(&mut connection.socket, token, Interest::READABLE | Interest::WRITABLE)
+            .map_err(|e| LinkError::Broken(e.to_string()))?;
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(Box::new(connection));
+        Ok(())
+    }
+
+    fn dial(&mut self, id: ReplicaId, events: &mut Vec<LinkEvent>) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.dial = Dial::Busy;
+        match peer.address.clone() {
+            PeerAddress::Socket(address) => self.connect(id, address, events),
+            PeerAddress::Name { host, port } => {
+                peer.dial = Dial::Resolving;
+                self.resolver.ask(id, host, port);
+            }
+        }
+    }
+
+    fn take_addresses(&mut self, events: &mut Vec<LinkEvent>) {
+        while let Some((id, found)) = self.resolver.answered() {
+            // It may have been taken out since, and even in again.
+            match self.peers.get_mut(&id) {
+                Some(peer) if peer.dial == Dial::Resolving => peer.dial = Dial::Busy,
+                _ => continue,
+            }
+            match found {
+                Ok(address) => self.connect(id, address, events),
+                Err(text) => {
+                    self.tell_refused(Some(id), None, LinkError::Unresolved(text), events);
+                    self.call_again(id);
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, id: ReplicaId, address: SocketAddr, events: &mut Vec<LinkEvent>) {
+        if let Err(why) = self.try_connect(id, address) {
+            self.tell_refused(Some(id), Some(address), why, events);
+            self.call_again(id);
+        }
+    }
+
+    fn try_connect(&mut self, id: ReplicaId, address: SocketAddr) -> Result<(), LinkError> {
+        let channel = match &self.tls {
+            None => Channel::plain(),
+            Some(tls) => Channel::Tls(Box::new(tls.dial(id)?)),
+        };
+        let socket = TcpStream::connect(address).map_err(|e| LinkError::Unreachable(e.to_string()))?;
+        let deadline_ns = self.now_ns + self.timing.handshake_ns_max;
+        self.install(Connection::new(socket, address, channel, Some(id), self.now_ns, deadline_ns))
+    }
+
+    fn call_again(&mut self, id: ReplicaId) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        if peer.dial == Dial::Busy {
+            peer.dial = Dial::At(self.now_ns + backoff_ns(&self.timing, peer.failure_count, &mut self.dice));
+            peer.failure_count = peer.failure_count.saturating_add(1);
+        }
+    }
+
+    /// A connection ends. Its slot is empty at this time.
+    fn end(&mut self, slot: usize, connection: Box<Connection>, why: LinkError, events: &mut Vec<LinkEvent>) {
+        match connection.phase {
+            Phase::Up(id) => {
+                if let Some(peer) = self.peers.get_mut(&id)
+                    && peer.up == Some(slot)
+                {
+                    peer.up = None;
+                    self.lose(id, &connection, why.clone(), events);
+                }
+            }
+            Phase::Connecting | Phase::Greeting if why != LinkError::Removed => {
+                let certified = connection.channel.certificate().and_then(PeerName::of_certificate).map(|name| name.id);
+                self.tell_refused(connection.dialled.or(certified), Some(connection.remote), why.clone(), events);
+            }
+            Phase::Connecting | Phase::Greeting | Phase::Closing => {}
+        }
+        // One that is closing was called again when it began to.
+        if connection.phase != Phase::Closing
+            && let Some(id) = connection.dialled
+        {
+            self.call_again(id);
+        }
+        self.let_go(slot, connection, &why);
+    }
+
+    /// Tells that a peer is lost, and what was under way with it.
+    fn lose(&mut self, id: ReplicaId, connection: &Connection, why: LinkError, events: &mut Vec<LinkEvent>) {
+        if let Some(forecast) = self.peers.get_mut(&id).and_then(|peer| peer.forecast.as_mut()) {
+            forecast.out.clear();
+            forecast.back.clear();
+        }
+        if let Some(leaving) = &connection.leaving {
+            events.push(LinkEvent::SnapshotFailed { to: id, id: leaving.id, why: SnapshotFailure::LinkLost });
+        }
+        if let Some(coming) = connection.coming.as_ref().filter(|coming| !coming.has_ended) {
+            events.push(LinkEvent::SnapshotBroken { from: id, id: coming.id, why: SnapshotFailure::LinkLost });
+        }
+        events.push(LinkEvent::Lost { id, why });
+    }
+
+    /// Closes at once, or after the other side has been told why.
+    fn let_go(&mut self, slot: usize, mut connection: Box<Connection>, why: &LinkError) {
+        let says = match why {
+            _ if matches!(connection.phase, Phase::Connecting | Phase::Closing) => None,
+            // The other side is gone, or does not understand us.
+            LinkError::Closed | LinkError::Broken(_) | LinkError::Silent | LinkError::Unreachable(_) | LinkError::Unresolved(_) => {
+                None
+            }
+            // In TLS an alert is on its way.
+            LinkError::NotTls
+            | LinkError::ForeignCertificate
+            | LinkError::ExpiredCertificate
+            | LinkError::NoCertificate
+            | LinkError::OurCertificateRejected(_)
+            | LinkError::RefusedByPeer(_)
+            | LinkError::Tls(_) => Some(None),
+            // In plain text too: one who speaks TLS then knows that we do not.
+            _ => Some(Some(why)),
+        };
+        if let Some(says) = says {
+            connection.begin_closing(says, self.now_ns + self.timing.linger_ns);
+            if connection.pump(&mut self.chunk, &mut Vec::new()).is_ok() {
+                self.slots[slot] = Some(connection);
+                return;
+            }
+        }
+        let _ = self.registry.deregister(&mut connection.socket);
+    }
+
+    fn tell_refused(&mut self, id: Option<ReplicaId>, remote: Option<SocketAddr>, why: LinkError, events: &mut Vec<LinkEvent>) {
+        // Of strangers the machine tells them apart; their ports are new each time.
+        let key = (id, remote.map(|r| r.ip()).filter(|_| id.is_none()), discriminant(&why));
+        if self.told.contains(&key) {
+            return;
+        }
+        if self.told.len() >= TOLD_MAX {
+            self.told.remove(0);
+        }
+        self.told.push(key);
+        events.push(LinkEvent::Refused { id, remote, why });
+    }
+}
+
+/// A handshake or an alert of TLS; as a length it would be one that no frame has.
+fn looks_like_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x15 | 0x16, 3, ..])
+}

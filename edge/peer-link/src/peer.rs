@@ -1,0 +1,155 @@
+//! What is known of a peer across its connections, and what its frames mean.
+
+use walras_consensus::ReplicaId;
+
+use crate::config::PeerAddress;
+use crate::connection::Connection;
+use crate::dial::Dial;
+use crate::error::LinkError;
+use crate::event::LinkEvent;
+use crate::frame::{Frame, FrameError, Versions};
+use crate::snapshot::{Coming, SnapshotFailure};
+use crate::weather::{Dice, Fate, Sky};
+
+/// Former processes under one id that are remembered.
+const FORMER_MAX: usize = 16;
+
+pub(crate) struct Peer {
+    pub(crate) address: PeerAddress,
+    /// The slot of its connection, once it has greeted.
+    pub(crate) up: Option<usize>,
+    pub(crate) versions: Option<Versions>,
+    pub(crate) dial: Dial,
+    pub(crate) failure_count: u32,
+    pub(crate) forecast: Option<Box<Forecast>>,
+    incarnation: Option<u64>,
+    former: Vec<u64>,
+}
+
+impl Peer {
+    pub(crate) fn new(address: PeerAddress, dial: Dial) -> Self {
+        Self { address, up: None, versions: None, dial, failure_count: 0, forecast: None, incarnation: None, former: Vec::new() }
+    }
+
+    /// A process greets under this peer's id. `false` if a later one has taken its place: then both still run.
+    pub(crate) fn begin_life(&mut self, incarnation: u64) -> bool {
+        if self.former.contains(&incarnation) {
+            return false;
+        }
+        if let Some(former) = self.incarnation.replace(incarnation)
+            && former != incarnation
+        {
+            if self.former.len() == FORMER_MAX {
+                self.former.remove(0);
+            }
+            self.former.push(former);
+        }
+        true
+    }
+}
+
+/// Bad weather in both directions.
+pub(crate) struct Forecast {
+    pub(crate) out: Sky<bytes::Bytes>,
+    pub(crate) back: Sky<Frame>,
+}
+
+impl Forecast {
+    pub(crate) fn new() -> Self {
+        Self { out: Sky::new(), back: Sky::new() }
+    }
+
+    pub(crate) fn receive(&mut self, now_ns: u64, dice: &mut Dice, bytes_max: usize, frame: Frame) -> Fate<Frame> {
+        match &frame {
+            // The connection itself stays, as if the weather were only where the messages are.
+            Frame::Ping | Frame::Pong | Frame::Hello(_) | Frame::Refused(_) => Fate::Now(frame),
+            Frame::Message(bytes) => {
+                let len = bytes.len();
+                self.back.message(now_ns, dice, len, bytes_max, frame)
+            }
+            Frame::Begin { .. }
+            | Frame::Chunk { .. }
+            | Frame::End { .. }
+            | Frame::Aborted { .. }
+            | Frame::Credit { .. }
+            | Frame::Answer { .. } => self.back.piece(now_ns, 0, frame),
+        }
+    }
+}
+
+/// A frame of a peer that is linked.
+pub(crate) fn deliver(
+    connection: &mut Connection,
+    id: ReplicaId,
+    frame: Frame,
+    events: &mut Vec<LinkEvent>,
+) -> Result<(), LinkError> {
+    let unexpected = |what| Err(FrameError::Unexpected(what).into());
+    match frame {
+        Frame::Message(bytes) => events.push(LinkEvent::Message { from: id, bytes }),
+        Frame::Ping => connection.pong_due = true,
+        // That it came is all that counts.
+        Frame::Pong => {}
+        Frame::Begin { id: snapshot, total_bytes, meta } => {
+            if connection.coming.is_some() {
+                return unexpected("a second snapshot before the first one was answered");
+            }
+            connection.coming = Some(Coming::new(snapshot, total_bytes));
+            events.push(LinkEvent::SnapshotBegin { from: id, id: snapshot, meta, total_bytes });
+        }
+        Frame::Chunk { id: snapshot, bytes } => {
+            // Of one that was refused, some may have been on its way.
+            if let Some(coming) = connection.coming.as_mut().filter(|coming| coming.id == snapshot) {
+                let offset = coming.chunk(&bytes)?;
+                events.push(LinkEvent::SnapshotChunk { from: id, id: snapshot, offset, bytes });
+            }
+        }
+        Frame::End { id: snapshot, hash } => {
+            if let Some(coming) = connection.coming.as_mut().filter(|coming| coming.id == snapshot && !coming.has_ended) {
+                match coming.end(hash) {
+                    Ok(()) => events.push(LinkEvent::SnapshotEnd { from: id, id: snapshot, hash }),
+                    Err(why) => {
+                        connection.answer(snapshot, Some(why.to_string()));
+                        events.push(LinkEvent::SnapshotBroken { from: id, id: snapshot, why });
+                    }
+                }
+            }
+        }
+        Frame::Aborted { id: snapshot, why } => {
+            if connection.coming.as_ref().is_some_and(|coming| coming.id == snapshot && !coming.has_ended) {
+                connection.coming = None;
+                events.push(LinkEvent::SnapshotBroken { from: id, id: snapshot, why: SnapshotFailure::Source(why) });
+            }
+        }
+        Frame::Credit { id: snapshot, bytes } => {
+            if let Some(leaving) = connection.leaving.as_mut().filter(|leaving| leaving.id == snapshot) {
+                leaving.credit(bytes);
+            }
+        }
+        Frame::Answer { id: snapshot, accepted, why } => {
+            if connection.leaving.as_ref().is_some_and(|leaving| leaving.id == snapshot) {
+                connection.leaving = None;
+                events.push(if accepted {
+                    LinkEvent::SnapshotDelivered { to: id, id: snapshot }
+                } else {
+                    LinkEvent::SnapshotFailed { to: id, id: snapshot, why: SnapshotFailure::Refused(why) }
+                });
+            }
+        }
+        Frame::Hello(_) => return unexpected("a second greeting"),
+        Frame::Refused(why) => return Err(LinkError::RefusedByPeer(why)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_replaced_does_not_come_back() {
+        let mut peer = Peer::new(PeerAddress::Name { host: String::new(), port: 1 }, Dial::Theirs);
+        assert!(peer.begin_life(1) && peer.begin_life(1), "the same process connects again");
+        assert!(peer.begin_life(2) && !peer.begin_life(1) && peer.begin_life(2));
+    }
+}
