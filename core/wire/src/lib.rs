@@ -16,6 +16,7 @@ mod command;
 mod command_codec;
 mod event;
 mod event_codec;
+pub mod order_entry;
 
 pub use codec::DecodeError;
 pub use command::*;
