@@ -374,8 +374,11 @@ pub fn decode_report_event(bytes: &[u8]) -> Result<ReportEvent, DecodeError> {
     }
 }
 
-/// The first frame of a stream, without its length, and what follows it; `None` when its end has not come yet.
-pub fn split_frame(bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, DecodeError> {
+/// A frame without its length, and the bytes that follow it.
+pub type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
+
+/// The first frame of a stream; `None` when its end has not come yet.
+pub fn split_frame(bytes: &[u8]) -> Result<Option<FrameAndRest<'_>>, DecodeError> {
     let Some((len, rest)) = bytes.split_first_chunk::<FRAME_HEADER_BYTES>() else { return Ok(None) };
     let len = frame_len(*len)?;
     Ok(rest.split_at_checked(len))
@@ -536,7 +539,8 @@ const SHORT_TEXT_MAX: usize = 255;
 
 /// The longest beginning of a text that has at most so many bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
+    let end = (0..=bytes_max.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 fn put_short_text(w: &mut Writer<'_>, text: &str) {

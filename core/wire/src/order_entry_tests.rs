@@ -78,7 +78,7 @@ proptest! {
         check_venue(&VenueMessage::LoggedOn(on));
         check_venue(&VenueMessage::Answer(Answer { session_seq, log_index, time, rejected }));
         check_venue(&VenueMessage::Report(Report { report_seq: seq, log_index, time, event: &event }));
-        check_venue(&VenueMessage::NotLeader { leader: &text[..text.floor_char_boundary(255)] });
+        check_venue(&VenueMessage::NotLeader { leader: cut(&text, 255) });
         check_venue(&VenueMessage::Refused(Refused { session_seq, reason, retry_after_ns: wait }));
         check_venue(&VenueMessage::Pong(a));
         check_venue(&VenueMessage::Bye { reason: bye, text: &text });
