@@ -133,8 +133,8 @@ pub struct Answer {
     pub session_seq: SessionSeq,
     /// Where in the log.
     pub log_index: LogIndex,
-    /// The log's time there.
-    pub time: TimeNs,
+    /// The log's time there; `None` when the command was sent again and is answered from memory.
+    pub time: Option<TimeNs>,
     /// Why it changed nothing; `None` when it was carried out.
     pub rejected: Option<RejectReason>,
 }
@@ -489,7 +489,7 @@ pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
             w.u8(130);
             w.u64(m.session_seq.0);
             w.u64(m.log_index.0);
-            w.u64(m.time.0);
+            m.time.put(w);
             w.u16(m.rejected.map_or(0, RejectReason::number));
         }
         VenueMessage::Report(m) => {

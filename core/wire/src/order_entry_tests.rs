@@ -76,7 +76,7 @@ proptest! {
         let session = SessionId(b);
         let on = LoggedOn { session, next: session_seq, report_seq: a, reports_from: b, window, idle_timeout_ns: a ^ b };
         check_venue(&VenueMessage::LoggedOn(on));
-        check_venue(&VenueMessage::Answer(Answer { session_seq, log_index, time, rejected }));
+        check_venue(&VenueMessage::Answer(Answer { session_seq, log_index, time: wait.map(TimeNs), rejected }));
         check_venue(&VenueMessage::Report(Report { report_seq: seq, log_index, time, event: &event }));
         check_venue(&VenueMessage::NotLeader { leader: cut(&text, 255) });
         check_venue(&VenueMessage::Refused(Refused { session_seq, reason, retry_after_ns: wait }));

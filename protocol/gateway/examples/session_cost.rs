@@ -145,7 +145,8 @@ fn measure(is_charging: bool) -> [f64; 4] {
         spent[0].push(start.elapsed().as_nanos());
         let start = Instant::now();
         for ordinal in venue.ordinals.drain(..) {
-            server.answer(ordinal, LogIndex(ordinal.session_seq.0 + 1), TimeNs(NOW), None);
+            let answer = walras_types::Answer { log_index: LogIndex(ordinal.session_seq.0 + 1), rejected: None };
+            server.answer(ordinal, answer, Some(TimeNs(NOW)));
         }
         spent[1].push(start.elapsed().as_nanos());
         let start = Instant::now();

@@ -71,8 +71,8 @@ pub enum ClientEvent {
         session_seq: SessionSeq,
         /// Where in the log.
         log_index: LogIndex,
-        /// The log's time there.
-        time: TimeNs,
+        /// The log's time there; `None` when the venue answered from memory.
+        time: Option<TimeNs>,
         /// Why it changed nothing; `None` when it was carried out.
         rejected: Option<RejectReason>,
     },

@@ -15,6 +15,8 @@
 //!
 //! *Start reading* at [`SessionServer::on_bytes`]; the protocol is in `docs/order-entry.md`.
 
+use walras_types::limits::SESSION_WINDOW;
+
 mod chunks;
 mod client;
 mod client_settings;
@@ -30,4 +32,4 @@ pub use reports_snapshot::ReportsError;
 pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};
 
 /// Most commands that may be unanswered at a time: as many answers as the log's state remembers of a session.
-pub const UNANSWERED_MAX: u32 = 1_024;
+pub const UNANSWERED_MAX: u32 = SESSION_WINDOW as u32;

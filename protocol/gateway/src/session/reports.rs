@@ -129,7 +129,13 @@ impl Reports {
             Event::Deposited(e) | Event::Withdrawn(e) => Some(e.account),
             Event::FeesCollected(e) => Some(e.account),
             Event::RiskLimitsChanged(e) => Some(e.account),
-            Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => None,
+            Event::SessionClosed(e) => e.account,
+            // Every new connection opens its session again: that is no news to the account.
+            Event::SessionOpened(_)
+            | Event::PhaseChanged(_)
+            | Event::Uncrossed(_)
+            | Event::AssetCreated(_)
+            | Event::InstrumentCreated(_) => None,
         };
         if let Some(account) = concerned {
             self.report(at, account, |bytes| encode_event(event, bytes), &mut tell);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report,
     ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
@@ -328,15 +328,16 @@ impl SessionServer {
         }));
     }
 
-    /// What came of a command. One that this connection does not wait for is no harm.
-    pub fn answer(&mut self, ordinal: Ordinal, log_index: LogIndex, time: TimeNs, rejected: Option<RejectReason>) {
+    /// What came of a command, with the log's time there where it is known. One that this connection does not wait for is no harm: whoever
+    /// serves the session may be given all of its answers.
+    pub fn answer(&mut self, ordinal: Ordinal, answer: walras_types::Answer, time: Option<TimeNs>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
         let session_seq = ordinal.session_seq;
         if session_seq < asked.unanswered || session_seq >= asked.expected {
             return;
         }
-        let mut answer = Answer { session_seq, log_index, time, rejected };
+        let mut answer = Answer { session_seq, log_index: answer.log_index, time, rejected: answer.rejected };
         if session_seq > asked.unanswered {
             // A retry on this connection and the same command of the one before it may pass each other.
             let place = usize::try_from(session_seq.0 - asked.unanswered.0).expect("within the window");
@@ -358,7 +359,8 @@ impl SessionServer {
         self.check_output();
     }
 
-    /// A command did not get into the log. Where sending it again can help, the client is told to; else the connection ends.
+    /// A command did not get into the log. Where sending it again can help, the client is told to; else the connection ends. For one that
+    /// the sequencer has lost while it still leads, say [`RejectReason::VenueNotReady`].
     pub fn refused(&mut self, ordinal: Ordinal, reason: RejectReason, retry_after_ns: Option<u64>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
@@ -371,6 +373,8 @@ impl SessionServer {
             RejectReason::Throttled | RejectReason::Overloaded | RejectReason::VenueNotReady | RejectReason::StorageFull => {
                 self.set_back(session_seq, reason, retry_after_ns);
             }
+            // One before it was refused and comes again: either this one too, or it has come again already and is on its way behind that.
+            RejectReason::SessionSeqGap => {}
             _ => self.bye(ByeReason::Rejected(reason), &format!("Command {session_seq}.")),
         }
     }
@@ -527,24 +531,23 @@ impl SessionServer {
     }
 }
 
-/// What a session may put into the log. The sequencer's own commands come from nobody.
+/// What a session may put into the log. The venue's own commands come from nobody.
 fn may_submit(command: &Command, role: Role) -> bool {
-    let is_trade =
-        matches!(command, Command::NewOrder(_) | Command::CancelOrder(_) | Command::AmendOrder(_) | Command::MassCancel(_));
-    let is_operators = matches!(
-        command,
+    match command {
+        Command::NewOrder(_)
+        | Command::CancelOrder(_)
+        | Command::AmendOrder(_)
+        | Command::MassCancel(_)
+        | Command::CloseSession(_) => true,
         Command::CreateAsset(_)
-            | Command::CreateInstrument(_)
-            | Command::CreateAccount(_)
-            | Command::SetAccountStatus(_)
-            | Command::Deposit(_)
-            | Command::Withdraw(_)
-            | Command::CollectFees(_)
-            | Command::SetRiskLimits(_)
-            | Command::SetTradingPhase(_)
-    );
-    match role {
-        Role::Account => is_trade,
-        Role::Operator => is_trade || is_operators,
+        | Command::CreateInstrument(_)
+        | Command::CreateAccount(_)
+        | Command::SetAccountStatus(_)
+        | Command::Deposit(_)
+        | Command::Withdraw(_)
+        | Command::CollectFees(_)
+        | Command::SetRiskLimits(_)
+        | Command::SetTradingPhase(_) => role == Role::Operator,
+        Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,
     }
 }

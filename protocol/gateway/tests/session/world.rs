@@ -365,7 +365,9 @@ impl World {
         let place = ordinal.session_seq.0 as usize - 1;
         let (account, known) = (session.account, session.answers.get(place).copied());
         if place > session.answers.len() {
-            // One before it was refused, and both will come again; the server is not told.
+            if let Some(server) = self.server_of(ordinal.session) {
+                server.refused(ordinal, RejectReason::SessionSeqGap, None);
+            }
             return Ok(());
         }
         let known = known.filter(|_| self.bug != Bug::DedupeForgotten);
@@ -373,8 +375,9 @@ impl World {
             Some(known) => known,
             None => self.apply_once(ordinal, account, command)?,
         };
+        let time = known.is_none().then_some(time);
         if let Some(server) = self.server_of(ordinal.session) {
-            server.answer(ordinal, log_index, time, rejected);
+            server.answer(ordinal, walras_types::Answer { log_index, rejected }, time);
         }
         Ok(())
     }
