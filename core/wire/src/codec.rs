@@ -92,6 +92,21 @@ impl<'a> Reader<'a> {
         value.ok_or_else(|| self.expected(expected))
     }
 
+    /// Takes the next `len` bytes as they are.
+    pub fn slice(&mut self, len: usize, expected: &'static str) -> Result<&'a [u8], DecodeError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let taken = self.checked(rest.get(..len), expected)?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    /// Takes all that is left, as it is.
+    pub fn rest(&mut self) -> &'a [u8] {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at = self.bytes.len();
+        rest
+    }
+
     /// Checks that nothing is left.
     pub fn finish(self) -> Result<(), DecodeError> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(self.expected("the end of the message")) }

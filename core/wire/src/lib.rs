@@ -1,14 +1,13 @@
 //! What crosses a boundary: commands into the log, events out of it, and their byte codecs.
 //!
-//! *Deliberately absent*: JSON (it stops at `edge/`), order-entry and market-data framing (they come with their protocols), meaning
-//! (that is `engine`'s).
+//! *Deliberately absent*: JSON (it stops at `edge/`), market-data framing (it comes with its protocol), meaning (that is `engine`'s).
 //!
 //! *Invariants*
 //! - `decode(encode(x)) == x`, and `encode` of what `decode` accepted gives the same bytes: one encoding per value.
 //! - `decode` never panics, whatever the bytes; it says at which byte and why it stopped.
 //! - No message is longer than [`walras_types::limits::MESSAGE_BYTES_MAX`].
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`codec`].
+//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; order entry's frames are in [`order_entry`].
 #![deny(clippy::float_arithmetic)]
 
 pub mod codec;
@@ -16,6 +15,7 @@ mod command;
 mod command_codec;
 mod event;
 mod event_codec;
+pub mod order_entry;
 
 pub use codec::DecodeError;
 pub use command::*;

@@ -6,7 +6,7 @@
 //! request may be sent again.
 //!
 //! *Deliberately absent*: HTTP, WebSocket, JSON and key files (they are `edge/`'s: here are plain structs), clocks and randomness (time
-//! and entropy are arguments), sessions with sequence numbers (they come with the binary protocol).
+//! and entropy are arguments).
 //!
 //! *Invariants*
 //! - A request is taken at most once: a (key, nonce) is remembered for as long as its stamp is acceptable, and where there is no room
@@ -17,7 +17,7 @@
 //! - Every table is bounded by [`limits`] or by the configuration.
 //! - A decimal converts to ticks, lots or units exactly or not at all; what is printed parses back to the same number. No floats.
 //!
-//! *Start reading* at [`Gateway::authorize`], then [`InstrumentScale`].
+//! *Start reading* at [`Gateway::authorize`], then [`InstrumentScale`]; order entry is in [`session`].
 //!
 //! *Sources*: RFC 8032 (Ed25519), RFC 2104 and RFC 4231 (HMAC-SHA256 and its test vectors), RFC 4648 section 5 (base64url).
 #![deny(clippy::float_arithmetic)]
@@ -29,6 +29,7 @@ mod key_id;
 pub mod limits;
 mod nonce;
 mod scale;
+pub mod session;
 mod signing;
 mod throttle;
 

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use walras_engine::Engine;
+use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::SnapshotStore;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
 use walras_market_data::MarketData;
@@ -12,7 +13,8 @@ use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter}
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Random};
-use walras_types::{LogIndex, Side, TimeNs};
+use walras_types::{AccountId, LogIndex, RejectReason, SessionSeq, Side, TimeNs};
+use walras_wire::order_entry::{Answer, ByeReason, ClientMessage, Refused, Report, VenueMessage, encode_client, encode_venue};
 use walras_wire::{Event, encode_command, encode_event};
 
 const HASH_BYTES: usize = 32;
@@ -188,6 +190,46 @@ fn requests() {
     }
 }
 
+fn order_entry() {
+    let (mut body, mut stream) = (Vec::new(), vec![5]);
+    encode_command(&commands::command(&mut Choices::of_seed(4), Range::Near, TimeNs(9)), &mut body);
+    for number in 1..=4 {
+        encode_client(&ClientMessage::Submit { session_seq: SessionSeq(number), command: &body }, &mut stream);
+    }
+    encode_client(&ClientMessage::Ping(7), &mut stream);
+    encode_client(&ClientMessage::Logout, &mut stream);
+    put("order_entry", "client", &stream);
+    let mut stream = vec![9];
+    let (session_seq, log_index) = (SessionSeq(1), LogIndex(4));
+    body.clear();
+    encode_event(&Event::AccountCreated(AccountId(3)), &mut body);
+    for message in [
+        VenueMessage::Refused(Refused { session_seq, reason: RejectReason::Overloaded, retry_after_ns: Some(9) }),
+        VenueMessage::Answer(Answer { session_seq, log_index, time: Some(TimeNs(9)), rejected: None }),
+        VenueMessage::Report(Report { report_seq: 1, log_index, time: TimeNs(9), event: &body }),
+        VenueMessage::Pong(7),
+        VenueMessage::NotLeader { leader: "b:1" },
+        VenueMessage::Bye { reason: ByeReason::Idle, text: "too long" },
+    ] {
+        encode_venue(&message, &mut stream);
+    }
+    put("order_entry", "venue", &stream);
+    for (seed, len) in [(11, 200), (12, 700), (13, 2_000)] {
+        let mut bytes = vec![0; len];
+        Random::new(seed).fill(&mut bytes);
+        put("reports", &format!("random-{len}"), &bytes);
+    }
+    let mut reports = Reports::new(ReportSettings::default());
+    let mut time = 0;
+    let _ = play(5, Range::Near, 60, |_, events| {
+        time += 1;
+        events.iter().for_each(|event| reports.on_event(LogIndex(time), TimeNs(time), event, |_, _| ()));
+    });
+    let mut bytes = Vec::new();
+    reports.snapshot(&mut bytes);
+    put("reports_restore", "after-60", &bytes);
+}
+
 fn main() {
     wire();
     states();
@@ -195,4 +237,5 @@ fn main() {
     histories();
     files();
     requests();
+    order_entry();
 }

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod gateway;
 pub mod history;
 pub mod log;
+pub mod order_entry;
 pub mod wire;
 
 /// A fuzz target: its name in `tools/fuzz`, and what it does with bytes.
@@ -33,4 +34,7 @@ pub const TARGETS: &[Target] = &[
     ("snapshot_store", log::snapshot_store),
     ("gateway_request", gateway::request),
     ("gateway_decimal", gateway::decimal),
+    ("order_entry", order_entry::stream),
+    ("reports", order_entry::reports),
+    ("reports_restore", order_entry::reports_restore),
 ];

@@ -1,0 +1,169 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+fn logon_terms() -> impl Strategy<Value = LogonTerms> {
+    let reports = prop_oneof![Just(ReportsWanted::None), Just(ReportsWanted::New), any::<u64>().prop_map(ReportsWanted::After)];
+    (any::<bool>(), any::<bool>(), any::<u64>(), reports).prop_map(|(cancel, operator, token, reports)| LogonTerms {
+        on_disconnect: if cancel { OnDisconnect::Cancel } else { OnDisconnect::Keep },
+        role: if operator { Role::Operator } else { Role::Account },
+        token,
+        reports,
+    })
+}
+
+fn reasons() -> impl Strategy<Value = RejectReason> {
+    select(RejectReason::ALL)
+}
+
+fn byes() -> impl Strategy<Value = ByeReason> {
+    prop_oneof![select(ByeReason::ALL), reasons().prop_map(ByeReason::Rejected)]
+}
+
+/// Checks that a frame is read as what was written, and that its bytes are its only encoding.
+fn check<T: PartialEq + std::fmt::Debug>(bytes: &[u8], message: &T, read: Option<T>, again: impl Fn(&T) -> Vec<u8>) {
+    let read = read.expect("what was written is read");
+    assert_eq!(&read, message);
+    assert_eq!(again(&read), bytes);
+}
+
+fn check_client(message: &ClientMessage<'_>) {
+    let again = |m: &ClientMessage<'_>| {
+        let mut bytes = Vec::new();
+        encode_client(m, &mut bytes);
+        bytes
+    };
+    let bytes = again(message);
+    let (frame, rest) = split_frame(&bytes).unwrap().unwrap();
+    assert!(rest.is_empty() && split_frame(&bytes[..bytes.len() - 1]).unwrap().is_none());
+    check(&bytes, message, decode_client(frame).ok(), again);
+}
+
+fn check_venue(message: &VenueMessage<'_>) {
+    let again = |m: &VenueMessage<'_>| {
+        let mut bytes = Vec::new();
+        encode_venue(m, &mut bytes);
+        bytes
+    };
+    let bytes = again(message);
+    let (frame, rest) = split_frame(&bytes).unwrap().unwrap();
+    assert!(rest.is_empty());
+    check(&bytes, message, decode_venue(frame).ok(), again);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_client_says_is_read_as_written(
+        terms in logon_terms(), key_id in "[ -~]{0,40}", stamp_ns: u64, nonce in "\\PC{0,40}", signature in "[a-z]{0,90}",
+        seq in 1u64.., command in vec(any::<u8>(), 1..=256), number: u64,
+    ) {
+        check_client(&ClientMessage::Logon(Logon { terms, key_id: &key_id, stamp_ns, nonce: &nonce, signature: &signature }));
+        check_client(&ClientMessage::Submit { session_seq: SessionSeq(seq), command: &command });
+        check_client(&ClientMessage::Ping(number));
+        check_client(&ClientMessage::Logout);
+    }
+
+    #[test]
+    fn what_the_venue_says_is_read_as_written(
+        seq in 1u64.., a: u64, b: u64, window: u32, rejected in proptest::option::of(reasons()), reason in reasons(),
+        wait in proptest::option::of(any::<u64>()), bye in byes(), text in "\\PC{0,80}", event in vec(any::<u8>(), 1..=256),
+    ) {
+        let (session_seq, log_index, time) = (SessionSeq(seq), LogIndex(a), TimeNs(b));
+        let session = SessionId(b);
+        let on = LoggedOn { session, next: session_seq, report_seq: a, reports_from: b, window, idle_timeout_ns: a ^ b };
+        check_venue(&VenueMessage::LoggedOn(on));
+        check_venue(&VenueMessage::Answer(Answer { session_seq, log_index, time: wait.map(TimeNs), rejected }));
+        check_venue(&VenueMessage::Report(Report { report_seq: seq, log_index, time, event: &event }));
+        check_venue(&VenueMessage::NotLeader { leader: cut(&text, 255) });
+        check_venue(&VenueMessage::Refused(Refused { session_seq, reason, retry_after_ns: wait }));
+        check_venue(&VenueMessage::Pong(a));
+        check_venue(&VenueMessage::Bye { reason: bye, text: &text });
+    }
+
+    #[test]
+    fn bytes_that_are_read_are_written_the_same_and_the_others_say_where(kind in select(&[1u8, 2, 3, 4, 129, 130, 131, 132, 133, 134, 135, 9]), body in vec(prop_oneof![0u8..4, any::<u8>()], 0..120)) {
+        let frame: Vec<u8> = std::iter::once(kind).chain(body).collect();
+        let mut again = Vec::new();
+        match decode_client(&frame) {
+            Ok(message) => {
+                encode_client(&message, &mut again);
+                prop_assert_eq!(&again[4..], &frame[..]);
+            }
+            Err(error) => prop_assert!(error.at_byte <= frame.len()),
+        }
+        again.clear();
+        match decode_venue(&frame) {
+            Ok(message) => {
+                encode_venue(&message, &mut again);
+                prop_assert_eq!(&again[4..], &frame[..]);
+            }
+            Err(error) => prop_assert!(error.at_byte <= frame.len()),
+        }
+    }
+}
+
+#[test]
+fn texts_are_cut_where_a_character_ends_and_addresses_are_left_out() {
+    let long = "é".repeat(400);
+    let mut bytes = Vec::new();
+    encode_venue(&VenueMessage::Bye { reason: ByeReason::Idle, text: &long }, &mut bytes);
+    let (frame, _) = split_frame(&bytes).unwrap().unwrap();
+    assert_eq!(decode_venue(frame), Ok(VenueMessage::Bye { reason: ByeReason::Idle, text: &long[..512] }));
+    bytes.clear();
+    encode_venue(&VenueMessage::NotLeader { leader: &long }, &mut bytes);
+    assert_eq!(decode_venue(split_frame(&bytes).unwrap().unwrap().0), Ok(VenueMessage::NotLeader { leader: "" }));
+}
+
+#[test]
+fn lengths_out_of_bounds_and_other_versions_are_refused_with_what_was_expected() {
+    for len in [0u32, 1_025, u32::MAX] {
+        assert!(split_frame(&len.to_le_bytes()).is_err(), "{len}");
+    }
+    let mut bytes = Vec::new();
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role: Role::Account, token: 1, reports: ReportsWanted::New };
+    encode_client(&ClientMessage::Logon(Logon { terms, key_id: "k", stamp_ns: 1, nonce: "n", signature: "s" }), &mut bytes);
+    bytes[5] = 2;
+    let error = decode_client(&bytes[4..]).unwrap_err();
+    assert_eq!((error.at_byte, error.expected), (1, "order entry version 1"));
+}
+
+#[test]
+fn reasons_to_end_a_connection_have_numbers_of_their_own() {
+    for pair in ByeReason::ALL.windows(2) {
+        assert!(pair[0].number() < pair[1].number());
+    }
+    for &reason in ByeReason::ALL {
+        assert!(reason.number() >= 1_000 && ByeReason::from_number(reason.number()) == Some(reason));
+    }
+    assert!(RejectReason::ALL.iter().all(|reason| reason.number() < 1_000));
+}
+
+#[test]
+fn a_report_never_names_the_other_party() {
+    use walras_types::AccountId;
+
+    use crate::event::{TradeParty, Traded};
+    let party = TradeParty {
+        account: AccountId(1),
+        client_order_id: ClientOrderId(2),
+        order_id: OrderId(3),
+        open: SizeLots::new(4),
+        fee: 5,
+    };
+    let traded = Traded {
+        instrument: InstrumentId(0),
+        trade_id: TradeId(1),
+        price: PriceTicks::saturating(7),
+        size: SizeLots::new(1),
+        taker_side: Side::Buy,
+        maker: party,
+        taker: party,
+    };
+    let mut bytes = Vec::new();
+    encode_event(&Event::Traded(traded), &mut bytes);
+    assert!(decode_report_event(&bytes).is_err());
+}

@@ -1,0 +1,189 @@
+//! What an order costs the venue's end of a connection: frames in, answers and reports out, each on its own and together.
+//! `cargo run --release -p walras-gateway --example session_cost`. One thread, everything in memory: no sockets, no log, no engine.
+//! The median batch counts, so that what else the machine does shows little; what is rare (a piece of memory touched first) does neither.
+#![allow(clippy::unwrap_used, reason = "a measurement stops where something is wrong")]
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
+
+use std::time::Instant;
+
+use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, ServerSettings, SessionServer, SessionStart};
+use walras_gateway::{
+    Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, Request, SourceId,
+    generate_nonce,
+};
+use walras_types::{
+    AccountId, ClientOrderId, Display, InstrumentId, LogIndex, OrderId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks,
+    SelfTrade, SessionId, SessionSeq, Side, SizeLots, TimeInForce, TimeNs, TradeId,
+};
+use walras_wire::order_entry::{
+    ClientMessage, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
+};
+use walras_wire::{Command, Event, NewOrder, OrderAccepted, Resting, TradeParty, Traded, encode_command};
+
+const NOW: u64 = 1_700_000_000_000_000_000;
+const BATCH: u64 = 64;
+const ORDERS: u64 = 4_000_000;
+
+struct Venue {
+    gateway: Gateway,
+    logon: Option<LogonRequest>,
+    ordinals: Vec<Ordinal>,
+    is_charging: bool,
+}
+
+impl Host for Venue {
+    fn authenticate(&mut self, logon: LogonRequest) {
+        self.logon = Some(logon);
+    }
+    fn open(&mut self, _account: Option<AccountId>, _token: u64, _reports: ReportsWanted) {}
+    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
+        if self.is_charging { self.gateway.charge(now_ns, principal, permission, 1) } else { Ok(()) }
+    }
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {
+        assert!(matches!(command, Command::NewOrder(_)));
+        self.ordinals.push(ordinal);
+    }
+}
+
+fn order(name: u64) -> Command {
+    let terms = OrderTerms {
+        side: Side::Buy,
+        size: SizeLots::new(5),
+        order_type: OrderType::Limit { price: PriceTicks::saturating(100), post_only: PostOnly::Off },
+        time_in_force: TimeInForce::GoodTillCancel,
+        display: Display::Full,
+        min_size: None,
+        self_trade: SelfTrade::CancelNewest,
+    };
+    let client_order_id = ClientOrderId(name);
+    Command::NewOrder(NewOrder { account: AccountId(0), instrument: InstrumentId(0), client_order_id, terms })
+}
+
+fn accepted(log_index: u64) -> Event {
+    Event::OrderAccepted(OrderAccepted {
+        instrument: InstrumentId(0),
+        account: AccountId(0),
+        client_order_id: ClientOrderId(log_index),
+        order_id: OrderId(log_index),
+        side: Side::Buy,
+        size: SizeLots::new(5),
+        price: Some(PriceTicks::saturating(100)),
+        resting: Resting { open: SizeLots::new(5), shown: SizeLots::new(5) },
+    })
+}
+
+fn traded(log_index: u64) -> Event {
+    let party = |account, order_id| TradeParty {
+        account: AccountId(account),
+        client_order_id: ClientOrderId(order_id),
+        order_id: OrderId(order_id),
+        open: SizeLots::new(0),
+        fee: 3,
+    };
+    Event::Traded(Traded {
+        instrument: InstrumentId(0),
+        trade_id: TradeId(log_index),
+        price: PriceTicks::saturating(100),
+        size: SizeLots::new(5),
+        taker_side: Side::Buy,
+        maker: party((log_index % 1_000) as u32, log_index / 2),
+        taker: party(0, log_index),
+    })
+}
+
+fn logged_on(venue: &mut Venue) -> SessionServer {
+    let key = ClientKey::generate(Algorithm::HmacSha256, &[1; ClientKey::ENTROPY_LEN]);
+    let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
+    venue.gateway.add_key(key.record(Some(AccountId(0)), permissions).unwrap()).unwrap();
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role: Role::Account, token: 1, reports: ReportsWanted::New };
+    let (mut body, mut bytes) = (Vec::new(), Vec::new());
+    terms.encode(&mut body);
+    let nonce = generate_nonce(&[1; 16]);
+    let fields = key.sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, NOW, &nonce);
+    let logon = Logon { terms, key_id: &fields.key, stamp_ns: NOW, nonce: &nonce, signature: &fields.signature };
+    encode_client(&ClientMessage::Logon(logon), &mut bytes);
+    let mut server = SessionServer::new(ServerSettings::default(), NOW);
+    server.on_bytes(NOW, &bytes, venue);
+    let source = SourceId::of("10.0.0.1".parse().unwrap());
+    let verdict = venue.logon.take().unwrap().authorize(&mut venue.gateway, NOW, source);
+    server.authenticated(verdict, venue);
+    server.opened(NOW, SessionStart { session: SessionId(1), next: SessionSeq(1), report_seq: 0, reports_from: 2 });
+    server.consume(server.output().len());
+    server
+}
+
+/// Nanoseconds per order of: input, answers, reports made, reports sent.
+fn measure(is_charging: bool) -> [f64; 4] {
+    let rate = Rate::new(u32::MAX, u32::MAX).unwrap();
+    let config = GatewayConfig { key_rate: rate, source_rate: rate, ..GatewayConfig::new(NOW) };
+    let mut venue = Venue { gateway: Gateway::new(config), logon: None, ordinals: Vec::new(), is_charging };
+    let mut server = logged_on(&mut venue);
+    let mut reports = Reports::new(ReportSettings::default());
+    (0..1_000).for_each(|account| {
+        reports.on_event(LogIndex(1), TimeNs(NOW), &Event::AccountCreated(AccountId(account)), |_, _| ());
+    });
+    let (mut body, mut input, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut spent, mut report_count) = ([const { Vec::new() }; 4], 0_u64);
+    // Told reports of account 0, to be sent: encoded events end to end with their heads.
+    let mut told: Vec<(u64, LogIndex, usize)> = Vec::new();
+    let mut told_bytes: Vec<u8> = Vec::new();
+    for batch in 0..ORDERS / BATCH {
+        input.clear();
+        events.clear();
+        for number in batch * BATCH + 1..=(batch + 1) * BATCH {
+            body.clear();
+            encode_command(&order(number), &mut body);
+            encode_client(&ClientMessage::Submit { session_seq: SessionSeq(number), command: &body }, &mut input);
+            events.push((LogIndex(number + 1), accepted(number + 1)));
+            // Every second order trades, so that an order has two reports in all: 1 and, of the half, 2 more.
+            if number % 2 == 0 {
+                events.push((LogIndex(number + 1), traded(number + 1)));
+            }
+        }
+        let start = Instant::now();
+        server.on_bytes(NOW + batch, &input, &mut venue);
+        spent[0].push(start.elapsed().as_nanos());
+        let start = Instant::now();
+        for ordinal in venue.ordinals.drain(..) {
+            let answer = walras_types::Answer { log_index: LogIndex(ordinal.session_seq.0 + 1), rejected: None };
+            server.answer(ordinal, answer, Some(TimeNs(NOW)));
+        }
+        spent[1].push(start.elapsed().as_nanos());
+        let start = Instant::now();
+        for (log_index, event) in &events {
+            reports.on_event(*log_index, TimeNs(NOW), event, |account, report| {
+                report_count += 1;
+                if account == AccountId(0) {
+                    told_bytes.extend_from_slice(report.event);
+                    told.push((report.report_seq, report.log_index, report.event.len()));
+                }
+            });
+        }
+        spent[2].push(start.elapsed().as_nanos());
+        let start = Instant::now();
+        let mut rest = &told_bytes[..];
+        for (report_seq, log_index, len) in told.drain(..) {
+            let (event, after) = rest.split_at(len);
+            rest = after;
+            let report = walras_wire::order_entry::Report { report_seq, log_index, time: TimeNs(NOW), event };
+            server.report(&report).unwrap();
+        }
+        spent[3].push(start.elapsed().as_nanos());
+        told_bytes.clear();
+        server.consume(server.output().len());
+    }
+    assert!(!server.is_over() && server.unanswered_count() == 0, "every order was answered");
+    assert_eq!(report_count, 2 * ORDERS, "two reports for each order");
+    spent.map(|mut batches| {
+        batches.sort_unstable();
+        batches[batches.len() / 2] as f64 / BATCH as f64
+    })
+}
+
+fn main() {
+    println!("| ns per order, batches of {BATCH} | decode and check | answer | make 2 reports | send 1.5 reports | all |");
+    for (name, is_charging) in [("without the key's throttle", false), ("with it", true)] {
+        let [input, answer, make, send] = measure(is_charging);
+        println!("| {name} | {input:.0} | {answer:.0} | {make:.0} | {send:.0} | {:.0} |", input + answer + make + send);
+    }
+}

@@ -1,0 +1,170 @@
+//! Reports as bytes, in pieces of a few thousand. A piece belongs to one account and is dropped whole; pieces know the next one of their
+//! account and their neighbours in the order in which they were begun.
+
+use walras_types::{AccountId, LogIndex, TimeNs};
+
+/// A piece begins anew when it has at least so many bytes.
+pub(super) const PIECE_BYTES: usize = 4_096;
+/// Before each event: its length, the log index and the time.
+pub(super) const HEADER_BYTES: usize = 18;
+
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) account: AccountId,
+    pub(super) count: u32,
+    pub(super) bytes: Vec<u8>,
+    next_of_account: Option<u32>,
+    begun_before: Option<u32>,
+    begun_after: Option<u32>,
+}
+
+/// A report as it is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    pub(super) log_index: LogIndex,
+    pub(super) time: TimeNs,
+    pub(super) event: &'a [u8],
+}
+
+/// What was dropped.
+pub(super) struct Dropped {
+    pub(super) account: AccountId,
+    pub(super) count: u32,
+    pub(super) next: Option<u32>,
+}
+
+/// The pieces of all accounts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunks {
+    slab: Vec<Piece>,
+    free: Vec<u32>,
+    oldest: Option<u32>,
+    newest: Option<u32>,
+    bytes: u64,
+}
+
+impl Chunks {
+    /// Bytes of all pieces.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The piece that was begun first.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.oldest
+    }
+
+    /// Appends a report to an account's newest piece, or to a new one; says which.
+    pub(super) fn append(
+        &mut self,
+        newest: Option<u32>,
+        account: AccountId,
+        log_index: LogIndex,
+        time: TimeNs,
+        event: &[u8],
+    ) -> u32 {
+        let with_room = newest.filter(|&piece| self.piece(piece).bytes.len() < PIECE_BYTES);
+        let at = with_room.unwrap_or_else(|| self.begin(newest, account));
+        let piece = &mut self.slab[at as usize];
+        let len = u16::try_from(event.len()).expect("an event has at most 256 bytes");
+        let mut header = [0; HEADER_BYTES];
+        header[..2].copy_from_slice(&len.to_le_bytes());
+        header[2..10].copy_from_slice(&log_index.0.to_le_bytes());
+        header[10..].copy_from_slice(&time.0.to_le_bytes());
+        piece.bytes.extend_from_slice(&header);
+        piece.bytes.extend_from_slice(event);
+        piece.count += 1;
+        self.bytes += (HEADER_BYTES + event.len()) as u64;
+        at
+    }
+
+    fn begin(&mut self, newest_of_account: Option<u32>, account: AccountId) -> u32 {
+        let at = self.take_slot(account);
+        self.slab[at as usize].begun_before = self.newest;
+        match self.newest {
+            Some(newest) => self.slab[newest as usize].begun_after = Some(at),
+            None => self.oldest = Some(at),
+        }
+        self.newest = Some(at);
+        if let Some(before) = newest_of_account {
+            self.slab[before as usize].next_of_account = Some(at);
+        }
+        at
+    }
+
+    fn take_slot(&mut self, account: AccountId) -> u32 {
+        if let Some(at) = self.free.pop() {
+            let piece = &mut self.slab[at as usize];
+            // Its bytes keep their memory: nothing is allocated once as many pieces are kept as ever will be.
+            piece.bytes.clear();
+            *piece = Piece { bytes: std::mem::take(&mut piece.bytes), ..Piece::empty(account) };
+            return at;
+        }
+        self.slab.push(Piece::empty(account));
+        u32::try_from(self.slab.len() - 1).expect("pieces of at least 18 bytes each fit far below 2^32 into memory")
+    }
+
+    /// Drops a piece.
+    pub(super) fn drop(&mut self, at: u32) -> Dropped {
+        let piece = self.piece(at);
+        let (before, after) = (piece.begun_before, piece.begun_after);
+        let dropped = Dropped { account: piece.account, count: piece.count, next: piece.next_of_account };
+        self.bytes -= piece.bytes.len() as u64;
+        match before {
+            Some(before) => self.slab[before as usize].begun_after = after,
+            None => self.oldest = after,
+        }
+        match after {
+            Some(after) => self.slab[after as usize].begun_before = before,
+            None => self.newest = before,
+        }
+        self.free.push(at);
+        dropped
+    }
+
+    /// The reports of a piece and of those that follow it in its account.
+    pub(super) fn records_from(&self, piece: Option<u32>) -> impl Iterator<Item = Record<'_>> {
+        let pieces = std::iter::successors(piece, |&at| self.piece(at).next_of_account);
+        pieces.flat_map(|at| Records(&self.piece(at).bytes))
+    }
+
+    /// All pieces in the order in which they were begun.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        std::iter::successors(self.oldest, |&at| self.piece(at).begun_after).map(|at| self.piece(at))
+    }
+
+    /// Puts a whole piece behind the others.
+    pub(super) fn restore(&mut self, newest_of_account: Option<u32>, account: AccountId, count: u32, bytes: &[u8]) -> u32 {
+        let at = self.begin(newest_of_account, account);
+        let piece = &mut self.slab[at as usize];
+        piece.count = count;
+        piece.bytes.extend_from_slice(bytes);
+        self.bytes += bytes.len() as u64;
+        at
+    }
+
+    fn piece(&self, at: u32) -> &Piece {
+        &self.slab[at as usize]
+    }
+}
+
+impl Piece {
+    const fn empty(account: AccountId) -> Self {
+        Self { account, count: 0, bytes: Vec::new(), next_of_account: None, begun_before: None, begun_after: None }
+    }
+}
+
+/// The reports of one piece; ends where the bytes are none.
+pub(super) struct Records<'a>(pub(super) &'a [u8]);
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let (header, rest) = self.0.split_first_chunk::<HEADER_BYTES>()?;
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+        let (event, rest) = rest.split_at_checked(usize::try_from(number(&header[..2])).ok()?)?;
+        self.0 = rest;
+        Some(Record { log_index: LogIndex(number(&header[2..10])), time: TimeNs(number(&header[10..])), event })
+    }
+}

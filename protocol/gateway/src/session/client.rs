@@ -1,0 +1,474 @@
+//! A program's end of its session, over many connections to many replicas.
+
+use std::collections::VecDeque;
+
+use walras_types::{RejectReason, SessionId, SessionSeq};
+use walras_wire::order_entry::{
+    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, Refused, Report, ReportsWanted, Role,
+    VenueMessage, decode_report_event, decode_venue, encode_client,
+};
+use walras_wire::{Command, DecodeError, encode_command};
+
+use super::UNANSWERED_MAX;
+use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
+use super::stream::{Output, Partial};
+use crate::{ClientKey, Request};
+
+/// A program's end of its session. Its host connects where it wishes, carries bytes, and calls [`SessionClient::on_timer`] in time.
+#[derive(Debug)]
+pub struct SessionClient {
+    settings: ClientSettings,
+    key: ClientKey,
+    link: Link,
+    partial: Partial,
+    joined: Vec<u8>,
+    output: Output,
+    /// Reused to encode a command.
+    scratch: Vec<u8>,
+    /// Which replica to try; whom one named instead, and whether that one is to be tried next.
+    replica: usize,
+    hint: Option<String>,
+    is_named: bool,
+    session: Option<Numbers>,
+    /// The latest report that was told; `None` before it is known from where on they are wanted.
+    told: Option<u64>,
+    /// When something came last, was sent last, and when the first unanswered command became that or was sent again.
+    heard_ns: u64,
+    sent_ns: u64,
+    progress_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Down {
+        retry_ns: u64,
+    },
+    Connecting,
+    LoggingOn {
+        since_ns: u64,
+    },
+    Up {
+        idle_timeout_ns: u64,
+    },
+    /// To be closed; another one follows.
+    Broken,
+    /// To be closed if it is not yet, and none follows.
+    Ended {
+        is_connected: bool,
+    },
+}
+
+/// The numbers of a session, which outlive its connections.
+#[derive(Debug)]
+struct Numbers {
+    session: SessionId,
+    /// Commands from `first` on, each as it was numbered.
+    unanswered: VecDeque<Command>,
+    first: SessionSeq,
+    /// How many of them were sent on this connection.
+    sent: usize,
+    /// The venue's window.
+    window: u32,
+    /// Nothing is sent before.
+    hold_until_ns: u64,
+}
+
+impl Numbers {
+    fn next(&self) -> SessionSeq {
+        SessionSeq(self.first.0 + self.unanswered.len() as u64)
+    }
+
+    /// How many of the unanswered the venue's window lets be sent.
+    fn sendable(&self) -> usize {
+        self.unanswered.len().min(self.window as usize)
+    }
+}
+
+impl SessionClient {
+    /// A session that is not connected yet. `None` when there is no replica's address.
+    #[must_use]
+    pub fn new(settings: ClientSettings, key: ClientKey, now_ns: u64) -> Option<Self> {
+        let told = match settings.reports {
+            ReportsWanted::After(after) => Some(after),
+            ReportsWanted::None | ReportsWanted::New => None,
+        };
+        let settings = ClientSettings { window: settings.window.clamp(1, UNANSWERED_MAX), ..settings };
+        (!settings.replicas.is_empty()).then(|| Self {
+            settings,
+            key,
+            link: Link::Down { retry_ns: now_ns },
+            partial: Partial::default(),
+            joined: Vec::new(),
+            output: Output::default(),
+            scratch: Vec::new(),
+            replica: 0,
+            hint: None,
+            is_named: false,
+            session: None,
+            told,
+            heard_ns: now_ns,
+            sent_ns: now_ns,
+            progress_ns: now_ns,
+        })
+    }
+
+    /// Takes a command, numbers it, and sends it now or as soon as that is possible, as often as needed.
+    pub fn submit(&mut self, now_ns: u64, command: &Command) -> Result<SessionSeq, SubmitError> {
+        if matches!(self.link, Link::Ended { .. }) {
+            return Err(SubmitError::Ended);
+        }
+        let numbers = self.session.as_mut().ok_or(SubmitError::NotLoggedOnYet)?;
+        let window = self.settings.window.min(numbers.window);
+        if numbers.unanswered.len() >= window as usize {
+            return Err(SubmitError::WindowFull(window));
+        }
+        let session_seq = numbers.next();
+        if numbers.unanswered.is_empty() {
+            self.progress_ns = now_ns;
+        }
+        numbers.unanswered.push_back(*command);
+        self.send_unsent(now_ns);
+        Ok(session_seq)
+    }
+
+    /// What the host is to do.
+    #[must_use]
+    pub fn wish(&self, now_ns: u64) -> Wish<'_> {
+        match self.link {
+            Link::Down { retry_ns } if now_ns >= retry_ns => Wish::Connect(self.target()),
+            Link::Broken | Link::Ended { is_connected: true } => Wish::Close,
+            Link::Down { .. } | Link::Connecting | Link::LoggingOn { .. } | Link::Up { .. } | Link::Ended { .. } => Wish::Wait,
+        }
+    }
+
+    fn target(&self) -> &str {
+        self.hint.as_deref().unwrap_or(&self.settings.replicas[self.replica])
+    }
+
+    /// The host begins to connect as wished.
+    pub fn on_connecting(&mut self) {
+        if matches!(self.link, Link::Down { .. }) {
+            self.link = Link::Connecting;
+        }
+    }
+
+    /// The connection is there: logs on. `now_ns` is the time since the Unix epoch, `nonce` new for each logon ([`crate::generate_nonce`]).
+    pub fn on_connected(&mut self, now_ns: u64, nonce: &str) {
+        if !matches!(self.link, Link::Down { .. } | Link::Connecting) {
+            return;
+        }
+        let reports = match (self.settings.reports, self.told) {
+            (ReportsWanted::None, _) => ReportsWanted::None,
+            (_, Some(told)) => ReportsWanted::After(told),
+            (wanted, None) => wanted,
+        };
+        let ClientSettings { on_disconnect, role, token, .. } = self.settings;
+        let terms = LogonTerms { on_disconnect, role, token, reports };
+        let mut body = Vec::new();
+        terms.encode(&mut body);
+        let fields = self.key.sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, now_ns, nonce);
+        self.partial.clear();
+        self.output.clear();
+        self.link = Link::LoggingOn { since_ns: now_ns };
+        (self.heard_ns, self.sent_ns, self.progress_ns) = (now_ns, now_ns, now_ns);
+        let logon = Logon { terms, key_id: &fields.key, stamp_ns: now_ns, nonce, signature: &fields.signature };
+        encode_client(&ClientMessage::Logon(logon), self.output.end());
+    }
+
+    /// The connection is lost or closed, or could not be made.
+    pub fn on_disconnected(&mut self, now_ns: u64) {
+        self.partial.clear();
+        self.output.clear();
+        if let Some(numbers) = &mut self.session {
+            numbers.sent = 0;
+            numbers.hold_until_ns = 0;
+        }
+        match self.link {
+            Link::Ended { .. } => self.link = Link::Ended { is_connected: false },
+            Link::Down { .. } | Link::Connecting | Link::LoggingOn { .. } | Link::Up { .. } | Link::Broken => {
+                self.try_another(now_ns);
+            }
+        }
+    }
+
+    /// The replica that was named just now, at once; else the next one, after a while.
+    fn try_another(&mut self, now_ns: u64) {
+        let was_named = std::mem::take(&mut self.is_named);
+        if !was_named {
+            self.hint = None;
+            self.replica = (self.replica + 1) % self.settings.replicas.len();
+        }
+        let delay_ns = if was_named { 0 } else { self.settings.retry_delay_ns };
+        self.link = Link::Down { retry_ns: now_ns.saturating_add(delay_ns) };
+    }
+
+    /// Bytes came, cut anywhere. `tell` gets what they mean, at once and in order.
+    pub fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], tell: &mut impl FnMut(ClientEvent)) {
+        self.heard_ns = self.heard_ns.max(now_ns);
+        let mut joined = std::mem::take(&mut self.joined);
+        let mut rest = bytes;
+        while matches!(self.link, Link::LoggingOn { .. } | Link::Up { .. }) {
+            let done = match self.partial.next_frame(rest, &mut joined) {
+                Ok((Some(frame), after)) => {
+                    rest = after;
+                    decode_venue(frame).and_then(|message| self.on_message(now_ns, &message, tell))
+                }
+                Ok((None, _)) => break,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                self.end(ClientError::Malformed(error), tell);
+            }
+        }
+        self.joined = joined;
+    }
+
+    fn on_message(
+        &mut self,
+        now_ns: u64,
+        message: &VenueMessage<'_>,
+        tell: &mut impl FnMut(ClientEvent),
+    ) -> Result<(), DecodeError> {
+        match message {
+            VenueMessage::LoggedOn(m) => self.on_logged_on(now_ns, m, tell),
+            VenueMessage::Answer(m) => self.on_answer(now_ns, m, tell),
+            VenueMessage::Report(m) => self.on_report(m, tell)?,
+            VenueMessage::NotLeader { leader } => {
+                let is_news = !leader.is_empty() && *leader != self.target();
+                // A replica that was named and does not lead either must not name another one for ever without a pause.
+                self.hint = (is_news && self.hint.is_none()).then(|| (*leader).to_owned());
+                self.is_named = self.hint.is_some();
+                self.break_off(None, tell);
+            }
+            VenueMessage::Refused(m) => self.on_refused(now_ns, m),
+            VenueMessage::Pong(_) => {}
+            VenueMessage::Bye { reason, .. } => self.on_bye(*reason, tell),
+        }
+        Ok(())
+    }
+
+    fn on_logged_on(&mut self, now_ns: u64, m: &LoggedOn, tell: &mut impl FnMut(ClientEvent)) {
+        if !matches!(self.link, Link::LoggingOn { .. }) {
+            return self.break_off(None, tell);
+        }
+        match &mut self.session {
+            None => {
+                self.session = Some(Numbers {
+                    session: m.session,
+                    unanswered: VecDeque::new(),
+                    first: m.next,
+                    sent: 0,
+                    window: m.window.max(1),
+                    hold_until_ns: 0,
+                });
+            }
+            Some(numbers) if numbers.session != m.session => {
+                let error = ClientError::SessionLost { was: numbers.session, unanswered_from: numbers.first };
+                return self.end(error, tell);
+            }
+            Some(numbers) if m.next < numbers.first || m.next > numbers.next() => {
+                let (from, next) = (numbers.first, numbers.next());
+                return self.end(ClientError::OtherNumbers { expected: m.next, from, next }, tell);
+            }
+            Some(numbers) => {
+                numbers.window = m.window.max(1);
+                (numbers.sent, numbers.hold_until_ns) = (0, 0);
+            }
+        }
+        self.link = Link::Up { idle_timeout_ns: m.idle_timeout_ns };
+        self.hint = None;
+        self.progress_ns = now_ns;
+        tell(ClientEvent::LoggedOn { session: m.session });
+        if self.settings.reports != ReportsWanted::None && self.settings.role == Role::Account {
+            self.begin_reports(m, tell);
+        }
+        self.send_unsent(now_ns);
+    }
+
+    fn begin_reports(&mut self, m: &LoggedOn, tell: &mut impl FnMut(ClientEvent)) {
+        let next = m.reports_from.max(1);
+        match self.told {
+            None => self.told = Some(next - 1),
+            Some(told) if m.report_seq < told => self.end(ClientError::ReportsWentBack { known: m.report_seq, told }, tell),
+            Some(told) => self.skip_reports(told, next, tell),
+        }
+    }
+
+    fn skip_reports(&mut self, told: u64, next: u64, tell: &mut impl FnMut(ClientEvent)) {
+        if next > told.saturating_add(1) {
+            self.told = Some(next - 1);
+            tell(ClientEvent::ReportsMissing { from: told + 1, next });
+        }
+    }
+
+    fn on_answer(&mut self, now_ns: u64, m: &Answer, tell: &mut impl FnMut(ClientEvent)) {
+        let Some(numbers) = &mut self.session else { return self.break_off(None, tell) };
+        if m.session_seq < numbers.first {
+            return;
+        }
+        if m.session_seq > numbers.first || numbers.unanswered.is_empty() {
+            // Answers come in order: one is lost, or was never asked for. A new connection brings them again.
+            return self.break_off(None, tell);
+        }
+        numbers.unanswered.pop_front();
+        numbers.first = numbers.first.next();
+        numbers.sent = numbers.sent.saturating_sub(1);
+        self.progress_ns = now_ns;
+        let Answer { session_seq, log_index, time, rejected } = *m;
+        tell(ClientEvent::Answer { session_seq, log_index, time, rejected });
+        self.send_unsent(now_ns);
+    }
+
+    fn on_report(&mut self, m: &Report<'_>, tell: &mut impl FnMut(ClientEvent)) -> Result<(), DecodeError> {
+        let told = self.told.unwrap_or(m.report_seq.saturating_sub(1));
+        if m.report_seq <= told {
+            return Ok(());
+        }
+        let event = decode_report_event(m.event)?;
+        self.skip_reports(told, m.report_seq, tell);
+        self.told = Some(m.report_seq);
+        let (report_seq, log_index, time) = (m.report_seq, m.log_index, m.time);
+        tell(ClientEvent::Report { report_seq, log_index, time, event });
+        Ok(())
+    }
+
+    fn on_refused(&mut self, now_ns: u64, m: &Refused) {
+        let Some(numbers) = &mut self.session else { return };
+        let place = m.session_seq.0.checked_sub(numbers.first.0).and_then(|place| usize::try_from(place).ok());
+        if let Some(place) = place.filter(|&place| place < numbers.sent) {
+            numbers.sent = place;
+            let wait_ns = m.retry_after_ns.unwrap_or(self.settings.retry_delay_ns);
+            numbers.hold_until_ns = now_ns.saturating_add(wait_ns);
+            self.progress_ns = self.progress_ns.max(numbers.hold_until_ns);
+        }
+    }
+
+    fn on_bye(&mut self, reason: ByeReason, tell: &mut impl FnMut(ClientEvent)) {
+        match reason {
+            ByeReason::Idle | ByeReason::SlowReader | ByeReason::VenueFault | ByeReason::ShuttingDown => {
+                self.break_off(Some(reason), tell);
+            }
+            ByeReason::Rejected(
+                RejectReason::TimestampStale
+                | RejectReason::NonceReused
+                | RejectReason::Throttled
+                | RejectReason::VenueNotReady
+                | RejectReason::StorageFull
+                | RejectReason::Overloaded,
+            ) => self.break_off(Some(reason), tell),
+            ByeReason::LoggedOut => self.end(ClientError::LoggedOut, tell),
+            ByeReason::Replaced
+            | ByeReason::LogonExpected
+            | ByeReason::SessionSeqGap
+            | ByeReason::WindowExceeded
+            | ByeReason::Malformed
+            | ByeReason::Rejected(_) => self.end(ClientError::Bye(reason), tell),
+        }
+    }
+
+    fn break_off(&mut self, reason: Option<ByeReason>, tell: &mut impl FnMut(ClientEvent)) {
+        self.link = Link::Broken;
+        tell(ClientEvent::Disconnected { reason });
+    }
+
+    fn end(&mut self, error: ClientError, tell: &mut impl FnMut(ClientEvent)) {
+        self.link = Link::Ended { is_connected: true };
+        tell(ClientEvent::Ended(error));
+    }
+
+    /// Sends what was not sent on this connection, as far as the venue's window goes.
+    fn send_unsent(&mut self, now_ns: u64) {
+        let (Link::Up { .. }, Some(numbers)) = (self.link, &mut self.session) else { return };
+        if now_ns < numbers.hold_until_ns {
+            return;
+        }
+        while numbers.sent < numbers.sendable() {
+            self.scratch.clear();
+            encode_command(&numbers.unanswered[numbers.sent], &mut self.scratch);
+            let session_seq = SessionSeq(numbers.first.0 + numbers.sent as u64);
+            encode_client(&ClientMessage::Submit { session_seq, command: &self.scratch }, self.output.end());
+            numbers.sent += 1;
+            self.sent_ns = now_ns;
+        }
+    }
+
+    /// Says that nothing more is wanted. The session stays at the venue; what is unanswered may still be carried out.
+    pub fn log_out(&mut self, tell: &mut impl FnMut(ClientEvent)) {
+        match self.link {
+            Link::Up { .. } => encode_client(&ClientMessage::Logout, self.output.end()),
+            Link::Ended { .. } => {}
+            Link::LoggingOn { .. } | Link::Broken => self.end(ClientError::LoggedOut, tell),
+            Link::Down { .. } | Link::Connecting => {
+                let is_connected = self.link == Link::Connecting;
+                self.end(ClientError::LoggedOut, tell);
+                self.link = Link::Ended { is_connected };
+            }
+        }
+    }
+
+    /// Time passed: see [`SessionClient::deadline_ns`].
+    pub fn on_timer(&mut self, now_ns: u64, tell: &mut impl FnMut(ClientEvent)) {
+        match self.link {
+            Link::LoggingOn { since_ns } if now_ns >= since_ns.saturating_add(self.settings.logon_timeout_ns) => {
+                self.break_off(None, tell);
+            }
+            Link::Up { idle_timeout_ns } => {
+                let is_silent = now_ns >= self.heard_ns.saturating_add(idle_timeout_ns);
+                if is_silent || self.answer_deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
+                    return self.break_off(None, tell);
+                }
+                self.send_unsent(now_ns);
+                if now_ns >= self.sent_ns.saturating_add(idle_timeout_ns / 3) {
+                    self.sent_ns = now_ns;
+                    encode_client(&ClientMessage::Ping(now_ns), self.output.end());
+                }
+            }
+            Link::LoggingOn { .. } | Link::Down { .. } | Link::Connecting | Link::Broken | Link::Ended { .. } => {}
+        }
+    }
+
+    fn answer_deadline_ns(&self) -> Option<u64> {
+        let waits = self.session.as_ref().is_some_and(|numbers| !numbers.unanswered.is_empty());
+        waits.then(|| self.progress_ns.saturating_add(self.settings.answer_timeout_ns))
+    }
+
+    /// When [`SessionClient::on_timer`] or [`SessionClient::wish`] has something new; `None` when only the host can bring it.
+    #[must_use]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match self.link {
+            Link::Down { retry_ns } => Some(retry_ns),
+            Link::LoggingOn { since_ns } => Some(since_ns.saturating_add(self.settings.logon_timeout_ns)),
+            Link::Up { idle_timeout_ns } => {
+                let silent_ns = self.heard_ns.saturating_add(idle_timeout_ns);
+                let ping_ns = self.sent_ns.saturating_add(idle_timeout_ns / 3);
+                let held_ns = self.session.as_ref().filter(|n| n.sent < n.sendable()).map(|n| n.hold_until_ns);
+                let later_ns = |at_ns: Option<u64>| at_ns.unwrap_or(u64::MAX);
+                Some(silent_ns.min(ping_ns).min(later_ns(held_ns)).min(later_ns(self.answer_deadline_ns())))
+            }
+            Link::Connecting | Link::Broken | Link::Ended { .. } => None,
+        }
+    }
+
+    /// Whether the session is there now.
+    #[must_use]
+    pub const fn is_logged_on(&self) -> bool {
+        matches!(self.link, Link::Up { .. })
+    }
+
+    /// Commands that are not answered.
+    #[must_use]
+    pub fn unanswered_count(&self) -> usize {
+        self.session.as_ref().map_or(0, |numbers| numbers.unanswered.len())
+    }
+
+    /// Bytes to write.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        self.output.unwritten()
+    }
+
+    /// So many of them were written.
+    pub fn consume(&mut self, len: usize) {
+        self.output.consume(len);
+    }
+}

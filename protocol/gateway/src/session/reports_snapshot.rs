@@ -1,0 +1,114 @@
+//! The reports of all accounts to bytes and back: numbers, then pieces in the order in which they were begun, then icebergs.
+
+use walras_types::{AccountId, LogIndex, OrderId};
+use walras_wire::DecodeError;
+use walras_wire::codec::{Reader, Writer};
+use walras_wire::order_entry::decode_report_event;
+
+use super::chunks::{PIECE_BYTES, Record, Records};
+use super::reports::{ReportSettings, Reports, Told};
+
+/// Version of these bytes.
+const REPORTS_VERSION: u16 = 1;
+
+/// Why bytes are no reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReportsError {
+    /// They do not parse.
+    #[error(
+        "the reports of a snapshot are damaged or of another version: {0}; use another snapshot, or build them anew from the log"
+    )]
+    Decode(#[from] DecodeError),
+    /// They parse and contradict themselves.
+    #[error("the reports of a snapshot contradict themselves ({0}): use another snapshot, or build them anew from the log")]
+    Contradiction(&'static str),
+}
+
+impl Reports {
+    /// Appends the state between two log entries: the same bytes on every replica.
+    pub fn snapshot(&self, buffer: &mut Vec<u8>) {
+        let w = &mut Writer(buffer);
+        w.u16(REPORTS_VERSION);
+        w.u32(count(self.told.len()));
+        for told in &self.told {
+            w.u64(told.report_seq);
+        }
+        w.u32(count(self.chunks.pieces().count()));
+        for piece in self.chunks.pieces() {
+            w.u32(piece.account.0);
+            w.u32(piece.count);
+            w.u32(count(piece.bytes.len()));
+            w.0.extend_from_slice(&piece.bytes);
+        }
+        w.u32(count(self.icebergs.len()));
+        for (order_id, account) in &self.icebergs {
+            w.u64(order_id.0);
+            w.u32(account.0);
+        }
+    }
+
+    /// The state of [`Reports::snapshot`]. Where `settings` keep less than before, the rest goes with the reports to come.
+    pub fn restore(bytes: &[u8], settings: ReportSettings) -> Result<Self, ReportsError> {
+        let r = &mut Reader::new(bytes);
+        let mut reports = Self::new(settings);
+        let version = r.u16()?;
+        r.checked((version == REPORTS_VERSION).then_some(()), "reports version 1")?;
+        for _ in 0..r.u32()? {
+            reports.told.push(Told { report_seq: r.u64()?, ..Told::default() });
+        }
+        for _ in 0..r.u32()? {
+            let (account, count, len) = (AccountId(r.u32()?), r.u32()?, r.u32()?);
+            let bytes = r.slice(usize::try_from(len).unwrap_or(usize::MAX), "as many bytes of reports as announced")?;
+            reports.restore_piece(account, count, bytes)?;
+        }
+        for _ in 0..r.u32()? {
+            let (order_id, account) = (OrderId(r.u64()?), AccountId(r.u32()?));
+            let is_next = reports.icebergs.last_key_value().is_none_or(|(&last, _)| last < order_id);
+            check(is_next && reports.index(account).is_some(), "icebergs out of order, or of nobody")?;
+            reports.icebergs.insert(order_id, account);
+        }
+        r.clone().finish()?;
+        Ok(reports)
+    }
+
+    fn index(&self, account: AccountId) -> Option<usize> {
+        usize::try_from(account.0).ok().filter(|&index| index < self.told.len())
+    }
+
+    fn restore_piece(&mut self, account: AccountId, count: u32, bytes: &[u8]) -> Result<(), ReportsError> {
+        let index = self.index(account).ok_or(ReportsError::Contradiction("reports of an account that does not exist"))?;
+        let told = &mut self.told[index];
+        let newest = told.pieces.map(|(_, newest)| newest);
+        // All but the newest piece of an account are full, and were not before their last report.
+        let is_before_full =
+            newest.is_none_or(|at| self.chunks.records_from(Some(at)).map(record_len).sum::<usize>() >= PIECE_BYTES);
+        check(is_before_full, "a piece was begun before the one before it was full")?;
+        let mut last =
+            newest.and_then(|at| self.chunks.records_from(Some(at)).last()).map_or(LogIndex(0), |record| record.log_index);
+        let (mut found, mut len) = (0, 0);
+        for record in Records(bytes) {
+            check(len < PIECE_BYTES && record.log_index >= last, "a piece too long, or reports out of the log's order")?;
+            decode_report_event(record.event)?;
+            (found, len, last) = (found + 1, len + record_len(record), record.log_index);
+        }
+        check(found == count && count > 0 && len == bytes.len(), "a piece with another number of reports than announced")?;
+        told.kept = told.kept.checked_add(count).ok_or(ReportsError::Contradiction("too many reports"))?;
+        check(u64::from(told.kept) <= told.report_seq, "more reports kept than ever told")?;
+        let newest = self.chunks.restore(newest, account, count, bytes);
+        let oldest = told.pieces.map_or(newest, |(oldest, _)| oldest);
+        told.pieces = Some((oldest, newest));
+        Ok(())
+    }
+}
+
+fn record_len(record: Record<'_>) -> usize {
+    super::chunks::HEADER_BYTES + record.event.len()
+}
+
+fn check(is_so: bool, otherwise: &'static str) -> Result<(), ReportsError> {
+    if is_so { Ok(()) } else { Err(ReportsError::Contradiction(otherwise)) }
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).expect("accounts, pieces and icebergs are each far below 2^32, or memory were full")
+}

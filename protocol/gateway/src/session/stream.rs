@@ -1,0 +1,84 @@
+//! Bytes of a connection on their way in and out, in buffers that are used again.
+
+use walras_wire::DecodeError;
+use walras_wire::order_entry::{FRAME_HEADER_BYTES, frame_len, split_frame};
+
+/// The beginning of a frame whose end has not come yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Partial(Vec<u8>);
+
+impl Partial {
+    /// The next whole frame of what waits and `bytes`, without its length, and what is left of `bytes`. What is no whole frame waits in
+    /// here. A frame that lies whole in `bytes` is not copied; one that had to be put together is in `joined`.
+    pub(super) fn next_frame<'f, 'a: 'f>(
+        &mut self,
+        bytes: &'a [u8],
+        joined: &'f mut Vec<u8>,
+    ) -> Result<(Option<&'f [u8]>, &'a [u8]), DecodeError> {
+        if self.0.is_empty() {
+            if let Some((frame, rest)) = split_frame(bytes)? {
+                return Ok((Some(frame), rest));
+            }
+            self.0.extend_from_slice(bytes);
+            return Ok((None, &[]));
+        }
+        let rest = self.fill(FRAME_HEADER_BYTES, bytes);
+        let Some(header) = self.0.first_chunk::<FRAME_HEADER_BYTES>() else { return Ok((None, rest)) };
+        let whole = FRAME_HEADER_BYTES + frame_len(*header)?;
+        let rest = self.fill(whole, rest);
+        if self.0.len() < whole {
+            return Ok((None, rest));
+        }
+        joined.clear();
+        std::mem::swap(joined, &mut self.0);
+        Ok((Some(&joined[FRAME_HEADER_BYTES..]), rest))
+    }
+
+    /// Takes bytes until there are so many; gives back the others.
+    fn fill<'a>(&mut self, len: usize, bytes: &'a [u8]) -> &'a [u8] {
+        let missing = len.saturating_sub(self.0.len()).min(bytes.len());
+        let (taken, rest) = bytes.split_at(missing);
+        self.0.extend_from_slice(taken);
+        rest
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// What waits to be written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Output {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Output {
+    pub(super) fn unwritten(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    /// Where encoders append.
+    pub(super) fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Forgets what was written. Bytes move at most once for each time that as many were written.
+    pub(super) fn consume(&mut self, len: usize) {
+        self.written += len;
+        assert!(self.written <= self.bytes.len(), "more was said to be written than there was");
+        if self.written == self.bytes.len() {
+            self.clear();
+        } else if self.written > self.bytes.len() / 2 {
+            self.bytes.copy_within(self.written.., 0);
+            self.bytes.truncate(self.bytes.len() - self.written);
+            self.written = 0;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.written = 0;
+    }
+}

@@ -1,0 +1,9 @@
+//! Order-entry sessions: both ends over a stream that breaks, a venue that applies each command once, and bugs planted to be found.
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+mod document;
+mod model;
+mod one_connection;
+mod reports;
+mod setup;
+mod world;

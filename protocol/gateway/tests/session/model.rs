@@ -1,0 +1,48 @@
+//! Whatever breaks: each command applied once, each answer told once and in order, no report missing; and planted bugs are found.
+
+use walras_gateway::session::ReportSettings;
+
+use crate::world::{Bug, World, small_ring};
+
+const SEEDS: u64 = 60;
+const STEPS: u64 = 6_000;
+
+#[test]
+fn every_command_is_applied_once_and_answered_in_order_whatever_breaks() {
+    let (mut applied, mut faults) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, Bug::None, ReportSettings::default());
+        world.run(STEPS).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+        applied += world.applied_count();
+        faults += world.faults;
+    }
+    assert!(applied > 5_000 && faults > 2_000, "{applied} commands and {faults} faults show too little");
+}
+
+#[test]
+fn reports_that_are_not_kept_are_announced_as_missing_and_no_other() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, Bug::None, small_ring());
+        world.run(STEPS).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+    }
+}
+
+/// What the checks say of a bug, over some seeds.
+fn found(bug: Bug) -> Vec<String> {
+    (0..12).filter_map(|seed| World::new(seed, bug, ReportSettings::default()).run(STEPS).err()).collect()
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    for (bug, violation) in [
+        (Bug::ClientRenumbers, "applied twice"),
+        (Bug::WindowForgotten, "than the window allows"),
+        (Bug::ReportSkipped, "a report is missing"),
+        (Bug::AnswerMixedUp, "another command's"),
+        (Bug::DedupeForgotten, "applied twice"),
+        (Bug::ReportsForgotten, "knows"),
+    ] {
+        let found = found(bug);
+        assert!(found.iter().any(|text| text.contains(violation)), "{bug:?} was found as {found:?}");
+    }
+}

@@ -1,0 +1,490 @@
+//! Each way in which a connection goes, by hand.
+
+use walras_gateway::session::{
+    ClientError, ClientEvent, ClientSettings, Ended, ServerSettings, SessionClient, SessionServer, SessionStart, SubmitError, Wish,
+};
+use walras_gateway::{Gateway, Request};
+use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::order_entry::{
+    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report,
+    ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
+};
+use walras_wire::{Command, Event, encode_command, encode_event};
+
+use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
+
+const TERMS: LogonTerms =
+    LogonTerms { on_disconnect: OnDisconnect::Cancel, role: Role::Account, token: 7, reports: ReportsWanted::New };
+const SESSION: SessionId = SessionId(40);
+
+struct Line {
+    gateway: Gateway,
+    server: SessionServer,
+    asked: Vec<Asked>,
+    throttled: bool,
+    now_ns: u64,
+}
+
+impl Line {
+    fn new(settings: ServerSettings) -> Self {
+        Self { gateway: gate(1), server: SessionServer::new(settings, START), asked: Vec::new(), throttled: false, now_ns: START }
+    }
+
+    fn open(settings: ServerSettings, next: u64) -> Self {
+        let mut line = Self::new(settings);
+        line.send(&logon_bytes(&TERMS));
+        line.authenticate();
+        assert!(matches!(line.asked.pop(), Some(Asked::Open(Some(AccountId(0)), 7, ReportsWanted::New))));
+        let start = SessionStart { session: SESSION, next: SessionSeq(next), report_seq: 3, reports_from: 4 };
+        line.server.opened(START, start);
+        assert_eq!(line.hear(), ["LoggedOn"]);
+        line
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        let mut host = Notes { gateway: &mut self.gateway, throttled: self.throttled, asked: Vec::new() };
+        self.server.on_bytes(self.now_ns, bytes, &mut host);
+        self.asked.append(&mut host.asked);
+    }
+
+    fn authenticate(&mut self) {
+        let Some(Asked::Authenticate(logon)) = self.asked.pop() else { panic!("nothing to authenticate") };
+        let verdict = logon.authorize(&mut self.gateway, self.now_ns, source());
+        let mut host = Notes { gateway: &mut self.gateway, throttled: false, asked: Vec::new() };
+        self.server.authenticated(verdict, &mut host);
+        self.asked.append(&mut host.asked);
+    }
+
+    fn submit(&mut self, session_seq: u64) {
+        self.send(&submit_bytes(session_seq, &order(AccountId(0), session_seq)));
+    }
+
+    fn answer(&mut self, session_seq: u64) {
+        let ordinal = Ordinal { session: SESSION, session_seq: SessionSeq(session_seq) };
+        let answer = walras_types::Answer { log_index: LogIndex(100 + session_seq), rejected: None };
+        self.server.answer(ordinal, answer, Some(TimeNs(START)));
+    }
+
+    /// What the client is told, in short.
+    fn hear(&mut self) -> Vec<String> {
+        let bytes = self.server.output().to_vec();
+        self.server.consume(bytes.len());
+        let (mut rest, mut heard) = (&bytes[..], Vec::new());
+        while let Some((frame, after)) = split_frame(rest).unwrap() {
+            rest = after;
+            heard.push(match decode_venue(frame).unwrap() {
+                VenueMessage::LoggedOn(_) => "LoggedOn".to_owned(),
+                VenueMessage::Answer(m) => format!("Answer {}", m.session_seq),
+                VenueMessage::Report(m) => format!("Report {}", m.report_seq),
+                VenueMessage::NotLeader { leader } => format!("NotLeader {leader}"),
+                VenueMessage::Refused(m) => format!("Refused {} {:?}", m.session_seq, m.reason),
+                VenueMessage::Pong(number) => format!("Pong {number}"),
+                VenueMessage::Bye { reason, .. } => format!("Bye {reason:?}"),
+            });
+        }
+        heard
+    }
+
+    fn submitted(&mut self) -> Vec<u64> {
+        let seq = |asked: Asked| match asked {
+            Asked::Submit(ordinal, _) => ordinal.session_seq.0,
+            other => panic!("{other:?} is no command"),
+        };
+        self.asked.drain(..).map(seq).collect()
+    }
+
+    fn cancels(&mut self) -> Option<AccountId> {
+        let ended: Ended = self.server.take_ended().expect("the connection is over");
+        assert_eq!(self.server.take_ended(), None);
+        ended.cancel
+    }
+}
+
+fn logon_bytes(terms: &LogonTerms) -> Vec<u8> {
+    let (mut body, mut bytes) = (Vec::new(), Vec::new());
+    terms.encode(&mut body);
+    let request = Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body };
+    let fields = key(0).sign(&request, START, &nonce(1));
+    let logon = Logon { terms: *terms, key_id: &fields.key, stamp_ns: START, nonce: &nonce(1), signature: &fields.signature };
+    encode_client(&ClientMessage::Logon(logon), &mut bytes);
+    bytes
+}
+
+fn submit_bytes(session_seq: u64, command: &Command) -> Vec<u8> {
+    let (mut body, mut bytes) = (Vec::new(), Vec::new());
+    encode_command(command, &mut body);
+    encode_client(&ClientMessage::Submit { session_seq: SessionSeq(session_seq), command: &body }, &mut bytes);
+    bytes
+}
+
+fn client_bytes(message: &ClientMessage<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_client(message, &mut bytes);
+    bytes
+}
+
+fn event_bytes() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_event(&Event::AccountCreated(AccountId(0)), &mut bytes);
+    bytes
+}
+
+fn report(report_seq: u64, event: &[u8]) -> Report<'_> {
+    Report { report_seq, log_index: LogIndex(report_seq), time: TimeNs(START), event }
+}
+
+#[test]
+fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
+    let mut line = Line::new(ServerSettings::default());
+    line.submit(1);
+    assert_eq!(line.hear(), ["Bye LogonExpected"]);
+    // Nothing but the answer follows a logon.
+    let mut line = Line::new(ServerSettings::default());
+    line.send(&logon_bytes(&TERMS));
+    line.submit(1);
+    assert_eq!(line.hear(), ["Bye LogonExpected"]);
+    // Each part of the terms is signed.
+    for changed in [
+        LogonTerms { token: 8, ..TERMS },
+        LogonTerms { on_disconnect: OnDisconnect::Keep, ..TERMS },
+        LogonTerms { reports: ReportsWanted::After(0), ..TERMS },
+    ] {
+        let mut line = Line::new(ServerSettings::default());
+        let (signed, mut other) = (logon_bytes(&TERMS), logon_bytes(&changed));
+        let signature = signed.len() - 43;
+        let other_signature = other.len() - 43;
+        other[other_signature..].copy_from_slice(&signed[signature..]);
+        line.send(&other);
+        line.authenticate();
+        assert_eq!(line.hear(), ["Bye Rejected(SignatureInvalid)"], "{changed:?}");
+    }
+    // A logon taken once is not taken again.
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.server = SessionServer::new(ServerSettings::default(), START);
+    line.send(&logon_bytes(&TERMS));
+    line.authenticate();
+    assert_eq!(line.hear(), ["Bye Rejected(NonceReused)"]);
+    // An account's key is no operator's.
+    let mut line = Line::new(ServerSettings::default());
+    line.send(&logon_bytes(&LogonTerms { role: Role::Operator, ..TERMS }));
+    line.authenticate();
+    assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"]);
+}
+
+#[test]
+fn bytes_may_be_cut_anywhere() {
+    let mut line = Line::open(ServerSettings::default(), 1);
+    let bytes: Vec<u8> = (1..=20).flat_map(|seq| submit_bytes(seq, &order(AccountId(0), seq))).collect();
+    bytes.iter().for_each(|&byte| line.send(&[byte]));
+    assert_eq!(line.submitted(), (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
+    let mut line = Line::open(ServerSettings::default(), 5);
+    line.submit(6);
+    assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
+    let mut line = Line::open(ServerSettings::default(), 5);
+    [3, 4, 5, 6, 4, 5].into_iter().for_each(|seq| line.submit(seq));
+    assert_eq!(line.submitted(), [3, 4, 5, 6], "what is on its way is not sent twice");
+    line.submit(8);
+    assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
+}
+
+#[test]
+fn answers_go_out_in_order_and_once() {
+    let mut line = Line::open(ServerSettings::default(), 3);
+    (1..=4).for_each(|seq| line.submit(seq));
+    [3, 2, 2, 9].into_iter().for_each(|seq| line.answer(seq));
+    assert!(line.hear().is_empty());
+    line.answer(1);
+    assert_eq!(line.hear(), ["Answer 1", "Answer 2", "Answer 3"]);
+    [1, 2, 3, 4, 4].into_iter().for_each(|seq| line.answer(seq));
+    assert_eq!(line.hear(), ["Answer 4"]);
+    let other = Ordinal { session: SessionId(1), session_seq: SessionSeq(5) };
+    line.submit(5);
+    line.server.answer(other, walras_types::Answer { log_index: LogIndex(1), rejected: None }, None);
+    assert!(line.hear().is_empty(), "an answer of another session");
+}
+
+#[test]
+fn more_than_the_window_is_too_many() {
+    let mut line = Line::open(ServerSettings { window: 3, ..ServerSettings::default() }, 1);
+    (1..=3).for_each(|seq| line.submit(seq));
+    line.answer(1);
+    line.submit(4);
+    assert_eq!((line.submitted(), line.hear()), (vec![1, 2, 3, 4], vec!["Answer 1".to_owned()]));
+    line.submit(5);
+    assert_eq!(line.hear(), ["Bye WindowExceeded"]);
+}
+
+#[test]
+fn what_is_refused_comes_again_with_all_that_follows() {
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.submit(1);
+    line.throttled = true;
+    (2..=4).for_each(|seq| line.submit(seq));
+    assert_eq!((line.submitted(), line.hear()), (vec![1], vec!["Refused 2 Throttled".to_owned()]));
+    line.throttled = false;
+    (2..=4).for_each(|seq| line.submit(seq));
+    assert_eq!(line.submitted(), [2, 3, 4]);
+    let refused = |line: &mut Line, seq, reason| {
+        line.server.refused(Ordinal { session: SESSION, session_seq: SessionSeq(seq) }, reason, None);
+    };
+    line.answer(4);
+    refused(&mut line, 3, RejectReason::Overloaded);
+    refused(&mut line, 4, RejectReason::Overloaded);
+    assert_eq!(line.hear(), ["Refused 3 Overloaded"]);
+    [1, 2, 3, 4].into_iter().for_each(|seq| line.answer(seq));
+    assert_eq!(line.hear(), ["Answer 1", "Answer 2"], "what will be sent again is answered then");
+    (3..=4).for_each(|seq| line.submit(seq));
+    (3..=4).for_each(|seq| line.answer(seq));
+    assert_eq!(line.hear(), ["Answer 3", "Answer 4"]);
+    line.submit(5);
+    refused(&mut line, 5, RejectReason::SessionSeqGap);
+    assert!(line.hear().is_empty(), "it is on its way again, or will be");
+    refused(&mut line, 5, RejectReason::Forbidden);
+    assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"], "sending it again would not help");
+}
+
+#[test]
+fn what_a_client_may_not_send_ends_the_connection() {
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.send(&submit_bytes(1, &Command::Tick));
+    assert_eq!((line.hear(), line.submitted()), (vec!["Bye Rejected(Forbidden)".to_owned()], vec![]));
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.send(&submit_bytes(1, &Command::CreateAccount(AccountId(1))));
+    assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"]);
+    for garbage in [&[0, 0, 0, 0][..], &[255, 255, 255, 255], &[1, 0, 0, 0, 77], &[9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0]] {
+        let mut line = Line::open(ServerSettings::default(), 1);
+        line.send(garbage);
+        line.submit(1);
+        assert_eq!((line.hear(), line.asked.len()), (vec!["Bye Malformed".to_owned()], 0), "{garbage:?}");
+    }
+    // A key that was removed ends its connections with their next command.
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.gateway.remove_key(key(0).key_id());
+    line.submit(1);
+    assert_eq!(line.hear(), ["Bye Rejected(UnknownKey)"]);
+}
+
+#[test]
+fn silence_ends_a_connection_and_a_ping_is_no_silence() {
+    let mut line = Line::new(ServerSettings::default());
+    line.server.on_timer(START + 10 * SECOND - 1);
+    assert!(line.hear().is_empty());
+    line.server.on_timer(START + 10 * SECOND);
+    assert_eq!((line.hear(), line.cancels()), (vec!["Bye LogonExpected".to_owned()], None));
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.now_ns = START + 14 * SECOND;
+    line.send(&client_bytes(&ClientMessage::Ping(9)));
+    line.server.on_timer(START + 28 * SECOND);
+    assert_eq!(line.hear(), ["Pong 9"]);
+    assert_eq!(line.server.deadline_ns(), Some(START + 29 * SECOND));
+    line.server.on_timer(START + 29 * SECOND);
+    assert_eq!((line.hear(), line.cancels()), (vec!["Bye Idle".to_owned()], Some(AccountId(0))));
+}
+
+#[test]
+fn orders_are_cancelled_when_the_connection_is_lost_and_only_then() {
+    let open = || Line::open(ServerSettings::default(), 1);
+    let mut line = open();
+    line.server.on_disconnect();
+    line.server.on_disconnect();
+    assert_eq!(line.cancels(), Some(AccountId(0)));
+    for (end, told) in [
+        ((|server| server.replaced()) as fn(&mut SessionServer), "Bye Replaced"),
+        (|server| server.not_leader("b:1"), "NotLeader b:1"),
+        (|server| server.bye(ByeReason::ShuttingDown, ""), "Bye ShuttingDown"),
+    ] {
+        let mut line = open();
+        end(&mut line.server);
+        line.server.on_disconnect();
+        assert_eq!((line.hear(), line.cancels()), (vec![told.to_owned()], None));
+    }
+    let mut line = open();
+    line.send(&client_bytes(&ClientMessage::Logout));
+    assert_eq!((line.hear(), line.cancels()), (vec!["Bye LoggedOut".to_owned()], None));
+}
+
+#[test]
+fn who_does_not_read_is_sent_away_with_bounded_output() {
+    let mut line = Line::open(ServerSettings { output_bytes_max: 1_000, ..ServerSettings::default() }, 1);
+    let event = event_bytes();
+    for report_seq in 4..1_000 {
+        line.server.report(&report(report_seq, &event)).unwrap();
+    }
+    assert!(line.server.output().len() < 1_000 + 200);
+    let heard = line.hear();
+    assert_eq!((heard[0].as_str(), heard.last().unwrap().as_str()), ("Report 4", "Bye SlowReader"));
+}
+
+#[test]
+fn reports_go_out_without_gaps() {
+    let mut line = Line::open(ServerSettings::default(), 1);
+    let event = event_bytes();
+    line.server.report(&report(3, &event)).unwrap();
+    assert_eq!(line.server.report(&report(5, &event)).unwrap_err().expected, 4);
+    line.server.report(&report(4, &event)).unwrap();
+    line.server.report(&report(5, &event)).unwrap();
+    assert_eq!(line.hear(), ["Report 4", "Report 5"]);
+}
+
+struct User {
+    end: SessionClient,
+    told: Vec<ClientEvent>,
+}
+
+impl User {
+    fn new() -> Self {
+        let replicas = vec!["a:1".to_owned(), "b:1".to_owned()];
+        Self { end: SessionClient::new(ClientSettings::new(replicas, 7), key(0), START).unwrap(), told: Vec::new() }
+    }
+
+    fn hear(&mut self, message: &VenueMessage<'_>) {
+        let mut bytes = Vec::new();
+        encode_venue(message, &mut bytes);
+        self.end.on_bytes(START, &bytes, &mut |event| self.told.push(event));
+    }
+
+    fn log_on(&mut self, session: u64, next: u64, report_seq: u64) {
+        self.end.on_connected(START, &nonce(1));
+        self.hear(&VenueMessage::LoggedOn(LoggedOn {
+            session: SessionId(session),
+            next: SessionSeq(next),
+            report_seq,
+            reports_from: report_seq + 1,
+            window: 2,
+            idle_timeout_ns: 9 * SECOND,
+        }));
+    }
+
+    fn last(&self) -> &ClientEvent {
+        self.told.last().expect("something was told")
+    }
+
+    fn lose(&mut self, now_ns: u64) {
+        self.end.on_disconnected(now_ns);
+    }
+}
+
+fn answered(session_seq: u64) -> VenueMessage<'static> {
+    VenueMessage::Answer(Answer { session_seq: SessionSeq(session_seq), log_index: LogIndex(1), time: None, rejected: None })
+}
+
+#[test]
+fn a_client_follows_hints_and_else_goes_round() {
+    let mut user = User::new();
+    assert_eq!(user.end.wish(START), Wish::Connect("a:1"));
+    user.lose(START);
+    assert_eq!((user.end.wish(START), user.end.deadline_ns()), (Wish::Wait, Some(START + SECOND / 10)));
+    let mut now_ns = START + SECOND / 10;
+    assert_eq!(user.end.wish(now_ns), Wish::Connect("b:1"));
+    user.end.on_connected(now_ns, &nonce(1));
+    user.hear(&VenueMessage::NotLeader { leader: "c:1" });
+    assert_eq!(user.end.wish(now_ns), Wish::Close);
+    user.lose(now_ns);
+    assert_eq!(user.end.wish(now_ns), Wish::Connect("c:1"), "at once");
+    user.end.on_connected(now_ns, &nonce(2));
+    user.hear(&VenueMessage::NotLeader { leader: "b:1" });
+    user.lose(now_ns);
+    assert_eq!(user.end.wish(now_ns), Wish::Wait, "not in a circle");
+    now_ns += SECOND / 10;
+    assert_eq!(user.end.wish(now_ns), Wish::Connect("a:1"));
+}
+
+#[test]
+fn a_client_keeps_to_the_window_and_sends_again_what_is_unanswered() {
+    let mut user = User::new();
+    assert_eq!(user.end.submit(START, &order(AccountId(0), 1)), Err(SubmitError::NotLoggedOnYet));
+    user.log_on(4, 11, 0);
+    let submit = |user: &mut User, name| user.end.submit(START, &order(AccountId(0), name));
+    assert_eq!(submit(&mut user, 1), Ok(SessionSeq(11)));
+    assert_eq!(submit(&mut user, 2), Ok(SessionSeq(12)));
+    assert_eq!(submit(&mut user, 3), Err(SubmitError::WindowFull(2)));
+    let sent: Vec<u8> =
+        [(11, 1), (12, 2)].into_iter().flat_map(|(seq, name)| submit_bytes(seq, &order(AccountId(0), name))).collect();
+    assert!(user.end.output().ends_with(&sent));
+    user.lose(START);
+    user.log_on(4, 12, 0);
+    assert!(user.end.output().ends_with(&sent));
+    user.end.consume(user.end.output().len());
+    user.hear(&answered(11));
+    user.hear(&answered(11));
+    let answers = |user: &User| user.told.iter().filter(|event| matches!(event, ClientEvent::Answer { .. })).count();
+    assert_eq!(answers(&user), 1);
+    // Refused: again after the wait, not before.
+    let refused = Refused { session_seq: SessionSeq(12), reason: RejectReason::Throttled, retry_after_ns: Some(50) };
+    user.hear(&VenueMessage::Refused(refused));
+    assert_eq!((user.end.output().len(), user.end.deadline_ns()), (0, Some(START + 50)));
+    user.end.on_timer(START + 50, &mut |_| ());
+    assert_eq!(user.end.output(), submit_bytes(12, &order(AccountId(0), 2)));
+    user.hear(&answered(13));
+    assert_eq!(user.end.wish(START), Wish::Close, "an answer to what was never asked");
+}
+
+#[test]
+fn a_client_says_when_its_session_can_not_go_on() {
+    let lost = |session, next, report_seq| {
+        let mut user = User::new();
+        user.log_on(4, 1, 5);
+        user.end.submit(START, &order(AccountId(0), 1)).unwrap();
+        user.lose(START);
+        user.log_on(session, next, report_seq);
+        user.last().clone()
+    };
+    let from = SessionSeq(1);
+    assert_eq!(lost(4, 1, 5), ClientEvent::LoggedOn { session: SessionId(4) });
+    assert_eq!(lost(9, 1, 5), ClientEvent::Ended(ClientError::SessionLost { was: SessionId(4), unanswered_from: from }));
+    let other = ClientError::OtherNumbers { expected: SessionSeq(3), from, next: SessionSeq(2) };
+    assert_eq!(lost(4, 3, 5), ClientEvent::Ended(other));
+    assert_eq!(lost(4, 1, 4), ClientEvent::Ended(ClientError::ReportsWentBack { known: 4, told: 5 }));
+    assert_eq!(lost(4, 1, 7), ClientEvent::ReportsMissing { from: 6, next: 8 });
+    let mut user = User::new();
+    user.log_on(4, 1, 0);
+    user.hear(&VenueMessage::Bye { reason: ByeReason::Replaced, text: "" });
+    assert_eq!(user.last(), &ClientEvent::Ended(ClientError::Bye(ByeReason::Replaced)));
+    assert_eq!(user.end.submit(START, &order(AccountId(0), 1)), Err(SubmitError::Ended));
+    user.lose(START);
+    assert_eq!((user.end.wish(u64::MAX), user.end.deadline_ns()), (Wish::Wait, None));
+    let mut user = User::new();
+    user.log_on(4, 1, 0);
+    user.end.on_bytes(START, &[1, 0, 0, 0, 9], &mut |event| user.told.push(event));
+    assert!(matches!(user.last(), ClientEvent::Ended(ClientError::Malformed(_))));
+}
+
+#[test]
+fn a_client_pings_and_gives_up_a_silent_venue() {
+    let mut user = User::new();
+    user.log_on(4, 1, 0);
+    user.end.consume(user.end.output().len());
+    user.end.on_timer(START + 3 * SECOND, &mut |_| ());
+    assert_eq!(user.end.output(), client_bytes(&ClientMessage::Ping(START + 3 * SECOND)));
+    user.end.on_timer(START + 9 * SECOND, &mut |_| ());
+    assert_eq!(user.end.wish(START), Wish::Close);
+    let mut user = User::new();
+    user.log_on(4, 1, 0);
+    user.end.submit(START, &order(AccountId(0), 1)).unwrap();
+    for second in 1..10 {
+        let mut bytes = Vec::new();
+        encode_venue(&VenueMessage::Pong(1), &mut bytes);
+        user.end.on_bytes(START + second * SECOND, &bytes, &mut |_| ());
+        user.end.on_timer(START + second * SECOND, &mut |_| ());
+        assert_eq!(user.end.wish(START), Wish::Wait);
+    }
+    user.end.on_timer(START + 10 * SECOND, &mut |_| ());
+    assert_eq!(user.end.wish(START), Wish::Close, "an answer was due");
+}
+
+#[test]
+fn two_programs_with_one_token_do_not_fight() {
+    let (mut older, mut newer) = (User::new(), User::new());
+    let mut line = Line::open(ServerSettings::default(), 1);
+    older.log_on(SESSION.0, 1, 0);
+    newer.log_on(SESSION.0, 1, 0);
+    line.server.replaced();
+    let bytes = line.server.output().to_vec();
+    older.end.on_bytes(START, &bytes, &mut |event| older.told.push(event));
+    assert_eq!(older.last(), &ClientEvent::Ended(ClientError::Bye(ByeReason::Replaced)));
+    assert!(newer.end.is_logged_on());
+}
