@@ -37,8 +37,8 @@ struct Run {
     memory: MemoryLog,
     /// Of the writes that are not known to be durable, this many were flushed.
     flushed: usize,
-    /// And this many were written when something was let go, which syncs them if it frees a segment.
-    let_go_after: usize,
+    /// And these many were written when something was let go, which syncs them if it frees a segment.
+    let_go_after: Vec<usize>,
     /// Snapshots that were finished.
     finished: BTreeMap<Slot, SnapshotMeta>,
     /// As the replica sees it, with what is not durable.
@@ -85,7 +85,7 @@ impl Run {
             memory: MemoryLog::new(identity().genesis),
             opened: Some(opened),
             flushed: 0,
-            let_go_after: 0,
+            let_go_after: Vec::new(),
             finished: BTreeMap::new(),
             term: 1,
             commit: 0,
@@ -175,7 +175,7 @@ impl Run {
             assert_eq!(log.sync()?, Ticket(self.ticket));
         }
         let Ok(_) = DurableLog::sync(&mut self.memory);
-        (self.flushed, self.let_go_after) = (0, 0);
+        (self.flushed, self.let_go_after) = (0, Vec::new());
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Run {
         }
         let before = opened.log.footprint().0;
         opened.log.let_go(&meta)?;
-        self.let_go_after = self.memory.unsynced_count();
+        self.let_go_after.push(self.memory.unsynced_count());
         self.counts.released += u64::from(opened.log.footprint().0 < before);
         let Ok(()) = DurableLog::let_go(&mut self.memory, meta.clone());
         let before = if self.bug == Some(Bug::RemovesSnapshots) { slot } else { opened.log.oldest_snapshot() };
@@ -281,7 +281,7 @@ impl Run {
                 let log = &mut self.opened.as_mut().unwrap().log;
                 log.seal()?;
                 let Ok(_) = DurableLog::sync(&mut self.memory);
-                (self.flushed, self.let_go_after) = (0, 0);
+                (self.flushed, self.let_go_after) = (0, Vec::new());
                 Ok(())
             }
             _ => Ok(()),
@@ -381,8 +381,13 @@ impl Run {
         };
         let lost = (0..=unsynced).find(|lost| is(&possible(unsynced - lost))).unwrap();
         // Another process at the same machine finds what was flushed. What was neither flushed nor synced is gone, unless it failed halfway.
-        if !crashed && !failed && !is(&possible(self.flushed)) && !is(&possible(self.flushed.max(self.let_go_after))) {
-            return Err(format!("seed {}: the end of a process lost or made writes", self.seed));
+        let there = |count: usize| count >= self.flushed && is(&possible(count));
+        if !crashed && !failed && !there(self.flushed) && !self.let_go_after.iter().any(|count| there(*count)) {
+            let lost = (0..=unsynced).rev().find(|lost| is(&possible(unsynced - lost)));
+            return Err(format!(
+                "seed {}: the end of a process lost or made writes: {lost:?} of {unsynced} are gone, {} were flushed",
+                self.seed, self.flushed
+            ));
         }
         let may_be_closed = orderly && !crashed;
         if !failed && opened.report.stop != (if may_be_closed { Stop::Orderly } else { Stop::Crash }) && !orderly {
@@ -398,7 +403,7 @@ impl Run {
         (self.term, self.commit) = (self.term.max(hard_state.term.0), hard_state.commit.0.max(snapshot.slot.0));
         self.base = snapshot.slot.0;
         self.entries = entries.into_iter().map(|entry| (entry.slot.0, entry)).collect();
-        (self.flushed, self.let_go_after, self.ticket) = (0, 0, 0);
+        (self.flushed, self.let_go_after, self.ticket) = (0, Vec::new(), 0);
         self.opened = Some(opened);
         self.check_reads();
         Ok(())
@@ -420,7 +425,10 @@ impl Run {
             if self.random.one_in(5) {
                 self.plan_faults();
             }
-            match self.step() {
+            let done = self.step();
+            // What was ignored may have been the end of the machine.
+            let done = if self.disk.is_off() { Err(ReplicaLogError::Failed) } else { done };
+            match done {
                 Ok(()) if self.random.one_in(30) => {
                     if self.random.one_in(3) {
                         self.close();
