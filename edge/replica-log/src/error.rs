@@ -14,7 +14,7 @@ pub enum OpenError {
     Store(#[from] LogError),
     /// The snapshots beside it refused.
     #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
+    Snapshot(SnapshotError),
     /// It is the log of another cluster.
     #[error(
         "{dir} holds the log of cluster {found:016x}, not of {expected:016x}: give the folder of this cluster's replica, or an empty one"
@@ -93,6 +93,15 @@ pub enum OpenError {
         /// What is needed and what is there.
         detail: String,
     },
+}
+
+impl From<SnapshotError> for OpenError {
+    fn from(error: SnapshotError) -> Self {
+        match error {
+            SnapshotError::Disk(error) => Self::Store(error),
+            other => Self::Snapshot(other),
+        }
+    }
 }
 
 /// The log can not do what it was asked.

@@ -86,16 +86,20 @@ pub(crate) fn open_beside<D: Disk>(
     let log_floor = snapshots.log_end();
     let durable_floor = (log_floor > 1).then(|| LogIndex(log_floor - 1));
     let log_options = LogOptions { owner_id: identity.cluster_id, durable_floor, ..options.log.clone() };
-    let (mut log, store) = LogWriter::open(disk.clone(), &dir.join(LOG_FOLDER), log_options).map_err(|error| match error {
-        LogError::WrongOwner { found, expected, .. } if expected == identity.cluster_id => {
-            OpenError::OtherCluster { dir: dir.to_path_buf(), found, expected }
-        }
-        other => other.into(),
-    })?;
+    let newest = snapshots.list().last().map(|info| info.meta.slot);
+    let (mut log, store) =
+        LogWriter::open(disk.clone(), &dir.join(LOG_FOLDER), log_options).map_err(|error| match (error, newest) {
+            (LogError::WrongOwner { found, expected, .. }, _) if expected == identity.cluster_id => {
+                OpenError::OtherCluster { dir: dir.to_path_buf(), found, expected }
+            }
+            // Made by an attempt before this one.
+            (LogError::BelowFloor { last: LogIndex(0), .. }, Some(slot)) => OpenError::LogLost { dir: dir.to_path_buf(), slot },
+            (other, _) => other.into(),
+        })?;
     let is_new = store.end_index == LogIndex(1);
     if is_new {
-        if let Some(newest) = snapshots.list().last() {
-            return Err(OpenError::LogLost { dir: dir.to_path_buf(), slot: newest.meta.slot });
+        if let Some(slot) = newest {
+            return Err(OpenError::LogLost { dir: dir.to_path_buf(), slot });
         }
         append_genesis(&mut log, &identity)?;
     }
