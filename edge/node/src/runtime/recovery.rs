@@ -155,6 +155,12 @@ impl Venue {
     /// The same on any disk.
     pub fn start_on<D: Disk>(disk: D, options: &StartOptions) -> Result<Self, RecoveryError> {
         let StartOptions { data, clock, config } = options;
+        if data.join("replica").exists() {
+            return Err(RecoveryError::Replica(format!(
+                "{} holds a replica of a cluster: set cluster.replica to its id, or give another folder (venue.data)",
+                data.display()
+            )));
+        }
         let (log_dir, snapshot_dir) = (data.join("log"), data.join("snapshots"));
         let begun = Instant::now();
         let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{bounded, unbounded};
 use mio::Poll;
+use tokio::sync::watch;
 use tracing::{info, warn};
 use walras_consensus::{Durability, Members, ReplicaId};
 use walras_gateway::session::{ReportSettings, ServerSettings};
@@ -48,7 +49,7 @@ pub struct ClusterOptions {
     pub consensus: walras_consensus::Settings,
     /// Who began the cluster.
     pub genesis: Members,
-    /// All other replicas.
+    /// All replicas, this one too.
     pub peers: BTreeMap<ReplicaId, Peer>,
     /// Where this replica's links are.
     pub listen: SocketAddr,
@@ -72,6 +73,8 @@ pub struct ReplicaVenue {
     access: SharedAccess,
     thread: JoinHandle<Option<Halt>>,
     others: Vec<JoinHandle<()>>,
+    /// Its sender goes with the thread.
+    ended: watch::Receiver<()>,
 }
 
 impl ReplicaVenue {
@@ -86,6 +89,12 @@ impl ReplicaVenue {
         let ClusterOptions { consensus, genesis, peers, listen, security, order_entry, checkpoint_every, weather_allowed } =
             cluster;
         let begun = Instant::now();
+        if data.join("log").exists() {
+            return Err(RecoveryError::Replica(format!(
+                "{} holds a venue of one machine: give the replica another folder (venue.data), or set cluster.replica to 0",
+                data.display()
+            )));
+        }
         let (me, cluster_id, durability) = (consensus.id, consensus.cluster_id, consensus.durability);
         let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
         let dir: PathBuf = data.join("replica");
@@ -117,7 +126,7 @@ impl ReplicaVenue {
         let seed = crate::access::random_u64();
         let mut link_config =
             LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
-        link_config.peers = peers.iter().map(|(id, peer)| (*id, peer.link.clone())).collect();
+        link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
         (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (seed, seed.rotate_left(17), weather_allowed);
         let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         info!("replica {me} links at {}", links.local_address());
@@ -208,8 +217,12 @@ impl ReplicaVenue {
             link_events: Vec::new(),
             receiving: BTreeMap::new(),
         };
-        let thread =
-            std::thread::Builder::new().name("walras-replica".into()).spawn(move || thread.run()).map_err(RecoveryError::Thread)?;
+        let (alive, ended) = watch::channel(());
+        let run = move || {
+            let _alive = alive;
+            thread.run()
+        };
+        let thread = std::thread::Builder::new().name("walras-replica".into()).spawn(run).map_err(RecoveryError::Thread)?;
         let handle = VenueHandle {
             commands: commands_in,
             requests: requests_in,
@@ -219,7 +232,7 @@ impl ReplicaVenue {
             doorbell,
             cluster: Some(cluster.clone()),
         };
-        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others })
+        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
     }
 
     /// Lets participants in, with these keys.
@@ -240,10 +253,22 @@ impl ReplicaVenue {
         &self.cluster
     }
 
-    /// Whether it has stopped by itself.
+    /// For everybody who uses the venue.
     #[must_use]
-    pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+    pub fn handle(&self) -> VenueHandle {
+        self.handle.clone()
+    }
+
+    /// What was found at the start.
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// Waits until it has stopped by itself.
+    pub async fn ended(&self) {
+        // Nothing is ever sent: it ends with the thread.
+        let _ = self.ended.clone().changed().await;
     }
 
     /// Ends the threads; why it had stopped before, if it had.
