@@ -475,8 +475,8 @@ fn options(client: &Client, accounts: u32) -> Result<VenueOptions, BenchError> {
     })
 }
 
-/// A key that trades for an account, made known to all replicas.
-fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, BenchError> {
+/// A key that trades for an account, made known to all these replicas.
+pub fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, BenchError> {
     let key = generate(Algorithm::Ed25519);
     let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
     let record = key.record(Some(account), permissions).map_err(|e| BenchError::Cluster(e.to_string()))?;

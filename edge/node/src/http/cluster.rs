@@ -189,11 +189,11 @@ pub(super) async fn remove(State(app): State<App>, signed: Signed) -> Answer {
 
 /// Faults of the links, for tests: any replica makes its own. Not there where the configuration does not ask for it.
 pub(super) async fn weather(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: WeatherRequest = parse(&signed.body)?;
     if !app.config.cluster.test_weather {
         return Err(RejectReason::NotFound.into());
     }
-    signed.operator()?;
-    let request: WeatherRequest = parse(&signed.body)?;
     let weather = Weather { out: request.out.into(), back: request.back.into() };
     let asked = ClusterRequest::Weather(id(request.replica)?, weather);
     match app.venue.ask_cluster(asked).await? {
