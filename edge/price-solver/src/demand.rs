@@ -8,6 +8,8 @@
 //! A book's limits are the leaves of a search tree whose nodes are two cache lines of 16 limits, searched by counting (no branches to
 //! mispredict); prefix sums lie apart and are fetched at the found places alone.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 use crate::node::{Counting, FANOUT, Node, Portable};
@@ -312,9 +314,19 @@ impl DemandIndex {
 
     /// The limit at a place in the book.
     pub(crate) fn limit(&self, book: &Book, place: usize) -> f64 {
-        let leaves = (book.offer_count as usize).div_ceil(FANOUT);
+        self.leaves(book)[place / FANOUT].0[place % FANOUT]
+    }
+
+    /// Limits and amounts at these places of the book.
+    pub(crate) fn levels(&self, book: &Book, places: Range<usize>) -> impl Iterator<Item = (f64, f64)> {
+        let (leaves, first) = (self.leaves(book), book.first_sum as usize);
+        let sums = &self.sums[first + places.start..=first + places.end];
+        places.zip(sums.windows(2)).map(|(place, sums)| (leaves[place / FANOUT].0[place % FANOUT], sums[1][0] - sums[0][0]))
+    }
+
+    fn leaves(&self, book: &Book) -> &[Node] {
         let next = book.first_node as usize + self.node_count(book);
-        self.nodes[next - leaves + place / FANOUT].0[place % FANOUT]
+        &self.nodes[next - (book.offer_count as usize).div_ceil(FANOUT)..next]
     }
 
     fn node_count(&self, book: &Book) -> usize {
