@@ -88,6 +88,10 @@ pub(crate) struct World {
     connections: Vec<Option<Connection>>,
     clients: Vec<Client>,
     nonces: u64,
+    /// A leader that lets everything into the log, where repeats and gaps have no effect; the other kind looks before.
+    is_naive: bool,
+    /// The other kind has no room for the next command.
+    is_full: bool,
     pub(crate) faults: u64,
 }
 
@@ -102,6 +106,8 @@ impl World {
             let replicas = (0..REPLICAS).map(|replica| format!("replica-{replica}")).collect();
             let mut settings = ClientSettings::new(replicas, number);
             settings.reports = ReportsWanted::After(0);
+            // Nothing is lost without a word here, so nothing may be mended by waiting for long.
+            settings.answer_timeout_ns = u64::MAX;
             // The second client trusts the venue to tell it the window.
             settings.window = if bug == Bug::WindowForgotten || number == 1 { 1_000 } else { WINDOW };
             Client {
@@ -129,6 +135,8 @@ impl World {
             connections: Vec::new(),
             clients: clients.collect(),
             nonces: 0,
+            is_naive: seed.is_multiple_of(2),
+            is_full: false,
             faults: 0,
         }
     }
@@ -138,7 +146,7 @@ impl World {
         for _ in 0..steps {
             self.step(true)?;
         }
-        let mut patience = 200_000;
+        let mut patience = 60_000;
         while !self.is_quiet() {
             self.step(false)?;
             patience -= 1;
@@ -248,11 +256,26 @@ impl World {
         self.faults += 1;
         self.leader = self.random.below(REPLICAS as u64) as usize;
         let kept = self.random.below(self.pipeline.len() as u64 + 1) as usize;
-        self.pipeline.truncate(kept);
+        let lost = self.pipeline.split_off(kept);
         let leader = format!("replica-{}", self.leader);
         let hint = if self.random.one_in(3) { "" } else { leader.as_str() };
         for connection in self.connections.iter_mut().flatten().filter(|connection| connection.replica != self.leader) {
             connection.server.not_leader(hint);
+        }
+        // A leader that leads again knows what it has lost.
+        for item in lost {
+            match item {
+                Item::Submit { ordinal, .. } => {
+                    if let Some(server) = self.server_of(ordinal.session) {
+                        server.refused(ordinal, RejectReason::VenueNotReady, None);
+                    }
+                }
+                Item::Open { connection, .. } => {
+                    if let Some(connection) = &mut self.connections[connection] {
+                        connection.server.not_leader("");
+                    }
+                }
+            }
         }
         if self.bug == Bug::ReportsForgotten {
             self.reports = Reports::new(ReportSettings::default());
@@ -312,7 +335,26 @@ impl World {
                 self.pipeline.push_back(Item::Open { connection: at, account, token, reports });
             }
             Asked::Submit(ordinal, command) if connection.replica == self.leader => {
-                self.pipeline.push_back(Item::Submit { ordinal, command });
+                if self.is_naive {
+                    return self.pipeline.push_back(Item::Submit { ordinal, command });
+                }
+                let session = self.sessions.values().find(|session| session.id == ordinal.session).expect("it was opened");
+                let ours = self
+                    .pipeline
+                    .iter()
+                    .filter(|item| matches!(item, Item::Submit { ordinal: other, .. } if other.session == ordinal.session));
+                let next = session.answers.len() as u64 + 1 + ours.count() as u64;
+                let known = session.answers.get(ordinal.session_seq.0 as usize - 1).filter(|_| self.bug != Bug::DedupeForgotten);
+                if let Some(&(log_index, _, rejected)) = known {
+                    // What is known already may pass what is being decided.
+                    connection.server.answer(ordinal, walras_types::Answer { log_index, rejected }, None);
+                } else if ordinal.session_seq.0 > next {
+                    connection.server.refused(ordinal, RejectReason::SessionSeqGap, None);
+                } else if std::mem::take(&mut self.is_full) {
+                    connection.server.refused(ordinal, RejectReason::Overloaded, Some(5_000_000));
+                } else if ordinal.session_seq.0 == next || self.bug == Bug::DedupeForgotten {
+                    self.pipeline.push_back(Item::Submit { ordinal, command });
+                }
             }
             Asked::Open(..) | Asked::Submit(..) => connection.server.not_leader(&leader),
         }
@@ -320,6 +362,10 @@ impl World {
 
     /// The next undecided item is decided, or the queue is found full and it is not.
     fn decide(&mut self, is_full: bool) -> Result<(), String> {
+        if is_full && !self.is_naive {
+            self.is_full = true;
+            return Ok(());
+        }
         match self.pipeline.pop_front() {
             Some(Item::Submit { ordinal, .. }) if is_full => {
                 if let Some(server) = self.server_of(ordinal.session) {
