@@ -88,9 +88,11 @@ pub(crate) struct World {
     connections: Vec<Option<Connection>>,
     clients: Vec<Client>,
     nonces: u64,
-    /// A leader that lets everything into the log, where repeats and gaps have no effect; the other kind looks before.
+    /// A leader that lets everything into the log, where repeats and gaps have no effect; the other kinds look before.
     is_naive: bool,
-    /// The other kind has no room for the next command.
+    /// One that lets repeats of what is decided into the log; another kind answers them at once.
+    is_forgetful: bool,
+    /// There is no room for the next command.
     is_full: bool,
     pub(crate) faults: u64,
 }
@@ -135,7 +137,8 @@ impl World {
             connections: Vec::new(),
             clients: clients.collect(),
             nonces: 0,
-            is_naive: seed.is_multiple_of(2),
+            is_naive: seed % 3 == 0,
+            is_forgetful: seed % 3 == 1,
             is_full: false,
             faults: 0,
         }
@@ -175,8 +178,8 @@ impl World {
             31..=33 if with_faults => self.now_ns += 2_000_000_000,
             34..=40 if with_faults => self.restore_reports(),
             41..=180 if with_faults => self.submit(number),
-            0..=420 => self.from_client(number)?,
-            421..=660 => self.to_client(number)?,
+            0..=420 => self.arrive_at_venue(number)?,
+            421..=660 => self.arrive_at_client(number)?,
             661..=900 => self.decide(false)?,
             _ => self.timers()?,
         }
@@ -298,7 +301,7 @@ impl World {
     }
 
     /// Some bytes of a client arrive at the venue.
-    fn from_client(&mut self, number: usize) -> Result<(), String> {
+    fn arrive_at_venue(&mut self, number: usize) -> Result<(), String> {
         let client = &mut self.clients[number];
         let Some(at) = client.connection else { return Ok(()) };
         let Some(connection) = &mut self.connections[at] else { return Ok(()) };
@@ -339,20 +342,22 @@ impl World {
                     return self.pipeline.push_back(Item::Submit { ordinal, command });
                 }
                 let session = self.sessions.values().find(|session| session.id == ordinal.session).expect("it was opened");
-                let ours = self
-                    .pipeline
-                    .iter()
-                    .filter(|item| matches!(item, Item::Submit { ordinal: other, .. } if other.session == ordinal.session));
-                let next = session.answers.len() as u64 + 1 + ours.count() as u64;
+                let decided = session.answers.len() as u64;
+                let ours = self.pipeline.iter().filter(|item| match item {
+                    Item::Submit { ordinal: other, .. } => other.session == ordinal.session && other.session_seq.0 > decided,
+                    Item::Open { .. } => false,
+                });
+                let next = decided + 1 + ours.count() as u64;
                 let known = session.answers.get(ordinal.session_seq.0 as usize - 1).filter(|_| self.bug != Bug::DedupeForgotten);
-                if let Some(&(log_index, _, rejected)) = known {
+                let is_known = known.is_some();
+                if let Some(&(log_index, _, rejected)) = known.filter(|_| !self.is_forgetful) {
                     // What is known already may pass what is being decided.
                     connection.server.answer(ordinal, walras_types::Answer { log_index, rejected }, None);
                 } else if ordinal.session_seq.0 > next {
                     connection.server.refused(ordinal, RejectReason::SessionSeqGap, None);
                 } else if std::mem::take(&mut self.is_full) {
                     connection.server.refused(ordinal, RejectReason::Overloaded, Some(5_000_000));
-                } else if ordinal.session_seq.0 == next || self.bug == Bug::DedupeForgotten {
+                } else if is_known || ordinal.session_seq.0 == next || self.bug == Bug::DedupeForgotten {
                     self.pipeline.push_back(Item::Submit { ordinal, command });
                 }
             }
@@ -464,7 +469,7 @@ impl World {
     }
 
     /// Some bytes of the venue arrive at a client; at the end of a connection that the venue closed, its end.
-    fn to_client(&mut self, number: usize) -> Result<(), String> {
+    fn arrive_at_client(&mut self, number: usize) -> Result<(), String> {
         let Some(at) = self.clients[number].connection else { return Ok(()) };
         let Some(connection) = &mut self.connections[at] else { return Ok(()) };
         let sent = connection.server.output().to_vec();
