@@ -137,7 +137,7 @@ impl World {
             connections: Vec::new(),
             clients: clients.collect(),
             nonces: 0,
-            is_naive: seed % 3 == 0,
+            is_naive: seed.is_multiple_of(3),
             is_forgetful: seed % 3 == 1,
             is_full: false,
             faults: 0,
