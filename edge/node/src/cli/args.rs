@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::cluster::ClusterCommand;
 use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
@@ -53,6 +54,9 @@ pub enum Command {
     /// Does what the operator may.
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Looks after a cluster of replicas.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Makes keys.
     #[command(subcommand)]
     Keys(KeysCommand),

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod clear;
 pub mod client;
+mod cluster;
 mod log;
 mod serve;
 pub(crate) mod table;
@@ -58,6 +59,9 @@ pub enum CliError {
     /// A measurement did not come to an end.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
+    /// The keys of a cluster.
+    #[error(transparent)]
+    ClusterKeys(#[from] walras_peer_link::keys::KeysError),
     /// A file, or the terminal.
     #[error("{what}: {source}")]
     Io {
@@ -98,6 +102,7 @@ impl CliError {
             | Self::Demo(_)
             | Self::Replay(_)
             | Self::Clear(_)
+            | Self::ClusterKeys(_)
             | Self::Bench(
                 Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
                 | Bench::Replay(_)
@@ -182,6 +187,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             Output { human: table::fields(&json), json }
         }
         Command::Account(args) => trade::account(&client(cli)?, args)?,
+        Command::Cluster(command) => cluster::run(command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })
