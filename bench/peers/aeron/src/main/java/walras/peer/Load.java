@@ -126,7 +126,8 @@ final class Load implements EgressListener {
     @Override
     public void onMessage(long sessionId, long timestamp, DirectBuffer buffer, int offset, int length, Header header) {
         long number = Command.number(buffer, offset);
-        if (number != answered || length != options.valueBytes || !Command.isWhole(buffer, offset, length)) {
+        boolean isRight = number == answered && length == options.valueBytes && Command.isWhole(buffer, offset, length);
+        if (!isRight && wrong == null) {
             wrong = "command " + number + " of " + length + " bytes was answered where " + answered + " of " + options.valueBytes + " was next";
         }
         long dueNs = Command.dueNs(buffer, offset);
