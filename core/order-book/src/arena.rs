@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
-use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, prefetch};
+use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
 
-use crate::api::{OwnerId, Seniority};
+use crate::api::{Entry, OwnerId, Seniority};
 use crate::price_index::Rank;
 
 /// A place in the arena. Place 0 is never used, so that `Option<Slot>` is four bytes and a zeroed level is an empty one.
@@ -60,6 +60,19 @@ pub(crate) enum Lifetime {
     FillOrKill,
 }
 
+impl Lifetime {
+    #[inline]
+    fn of(time_in_force: TimeInForce) -> Self {
+        match time_in_force {
+            TimeInForce::GoodTillCancel => Self::GoodTillCancel,
+            TimeInForce::Day => Self::Day,
+            TimeInForce::GoodTill(_) => Self::GoodTill,
+            TimeInForce::ImmediateOrCancel => Self::ImmediateOrCancel,
+            TimeInForce::FillOrKill => Self::FillOrKill,
+        }
+    }
+}
+
 /// Whether an order has [`crate::extras::Extras`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -95,6 +108,31 @@ pub(crate) struct Order {
 }
 
 const _: () = assert!(size_of::<Order>() == 64);
+
+impl Order {
+    /// A plain order that enters, alone in its queue.
+    #[inline(always)]
+    pub(crate) fn entering(entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Self {
+        Self {
+            order_id: entry.order_id,
+            client_order_id: entry.client_order_id,
+            rank,
+            open,
+            slice: open,
+            owner: entry.owner,
+            tag,
+            next: None,
+            prev: None,
+            side: entry.side,
+            place: Place::Displayed,
+            lifetime: Lifetime::of(entry.time_in_force),
+            self_trade: entry.self_trade,
+            post_only: entry.post_only,
+            seniority: Seniority::Joined,
+            plain: Plain::Yes,
+        }
+    }
+}
 
 /// All orders of a book.
 pub(crate) struct Arena {

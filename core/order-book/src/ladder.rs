@@ -151,10 +151,14 @@ impl Ladder {
 
     #[cold]
     #[inline(never)]
-    fn far_update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
-        let level = self.far.get_mut(&rank).expect("the level is present");
-        change(level);
-        if level.order_count == 0 {
+    fn far_level(&mut self, rank: Rank) -> &mut Level {
+        self.far.get_mut(&rank).expect("the level is present")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_changed(&mut self, rank: Rank) {
+        if self.far_level(rank).order_count == 0 {
             self.remove(rank);
         }
     }
@@ -253,7 +257,7 @@ impl PriceIndex for Ladder {
             &mut self.ring[place_of(rank)]
         } else {
             self.credit += 1;
-            self.far.get_mut(&rank).expect("the level is present")
+            self.far_level(rank)
         }
     }
 
@@ -320,7 +324,8 @@ impl PriceIndex for Ladder {
     #[inline(always)]
     fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
         if !self.in_window(rank) {
-            return self.far_update(rank, change);
+            change(self.far_level(rank));
+            return self.far_changed(rank);
         }
         let place = place_of(rank);
         let level = &mut self.ring[place];
