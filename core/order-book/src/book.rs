@@ -498,7 +498,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let order = &orders[slot.index()];
         let (old_rank, old_lots, prev, next) = (order.rank, order.slice.get(), order.prev, order.next);
         let index = &mut self.sides[order.side as usize].displayed;
-        index.update(old_rank, move |level| level.take_out(old_lots, prev, next));
+        index.take_out(old_rank, old_lots, prev, next);
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;
         let seniority = seniority_of(rank, index.best());
@@ -686,8 +686,8 @@ impl<I: PriceIndex> OrderBook<I> {
         if order.place != Place::Displayed || order.plain == Plain::No {
             return self.take_out_special(named);
         }
-        let (prev, next, lots) = (order.prev, order.next, order.slice.get());
-        self.sides[order.side as usize].displayed.update(order.rank, move |level| level.take_out(lots, prev, next));
+        let (prev, next) = (order.prev, order.next);
+        self.sides[order.side as usize].displayed.take_out(order.rank, order.slice.get(), prev, next);
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;
         self.ids.remove(named);
@@ -708,15 +708,14 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Forgets an order that is in no queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forget(&mut self, named: Named) {
-        let slot = named.slot;
-        let order = &self.arena[slot];
         self.ids.remove(named);
+        let order = &self.arena[named.slot];
         if order.plain == Plain::No {
-            self.extras.remove(slot, order.order_id);
+            self.extras.remove(named.slot, order.order_id);
         }
-        self.arena.remove(slot);
+        self.arena.remove(named.slot);
     }
 
     /// Puts an order at the back of the queue that its place and rank name.
@@ -745,7 +744,7 @@ impl<I: PriceIndex> OrderBook<I> {
             return self.unlink_unseen(slot);
         }
         let (prev, next, lots) = (order.prev, order.next, order.slice.get());
-        self.sides[order.side as usize].displayed.update(order.rank, move |level| level.take_out(lots, prev, next));
+        self.sides[order.side as usize].displayed.take_out(order.rank, lots, prev, next);
         let orders = self.arena.with_scratch();
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;

@@ -55,6 +55,8 @@ impl ExtrasTable {
         self.by_slot.insert(slot, extras);
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn remove(&mut self, slot: Slot, order_id: OrderId) {
         let extras = self.by_slot.remove(&slot).expect("an order that is not plain has extras");
         if let Some(time) = extras.expires() {

@@ -116,11 +116,11 @@ pub trait PriceIndex: Default {
             taken(rank, level);
         }
     }
-    /// Changes a level that is present, and takes it out if it holds no order after.
+    /// Takes an order of `lots`, which stands between `prev` and `next`, out of a level that is present, and the level if it was the last.
     #[inline]
-    fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
+    fn take_out(&mut self, rank: Rank, lots: u64, prev: Option<Slot>, next: Option<Slot>) {
         let level = self.level_mut(rank);
-        change(level);
+        level.take_out(lots, prev, next);
         if level.order_count == 0 {
             self.remove(rank);
         }
