@@ -292,6 +292,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let swept = &self.arena[slot];
         if swept.place == Place::Swept {
             self.ids.remove(self.ids.entry_of(swept.tag, slot));
+            self.arena.forget_swept();
             self.ids.insert(self.ids.vacancy(tag), tag, slot);
         } else {
             self.ids.insert(vacancy, tag, slot);

@@ -33,6 +33,12 @@ impl Rank {
         Self(price.get() * (1 - 2 * (side as i64)))
     }
 
+    /// The rank that `ticks` would have on a side if they were a price; to prefetch by, nothing else.
+    #[inline]
+    pub(crate) fn guessed(side: Side, ticks: i64) -> Self {
+        Self(ticks.wrapping_mul(1 - 2 * (side as i64)))
+    }
+
     /// The price that has this rank on a side. Not for [`Rank::BOTTOM`].
     #[must_use]
     #[inline]

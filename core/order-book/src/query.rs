@@ -51,7 +51,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Open orders, waiting stops included.
     #[must_use]
     pub fn order_count(&self) -> usize {
-        self.arena.live_count()
+        self.ids.len() - self.arena.swept_count()
     }
 
     /// Appends up to `levels` displayed price levels of a side, best first.
@@ -184,9 +184,8 @@ impl<I: PriceIndex> OrderBook<I> {
                 assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
             }
         }
-        assert_eq!(seen.len(), self.arena.live_count(), "orders in queues and live orders differ");
-        let named = self.arena.live_count() + self.arena.swept_count();
-        assert_eq!(self.ids.len(), named, "names, and orders that are live or swept, differ");
+        assert_eq!(seen.len(), self.order_count(), "orders in queues and names of live orders differ");
+        self.arena.check_invariants();
         let mut special = 0;
         let mut expiring = 0;
         for (slot, order) in self.arena.iter() {
