@@ -158,10 +158,7 @@ impl<I: PriceIndex> OrderBook<I> {
             PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
             PostOnly::Reprice => {
                 let rank = self.rank_behind_opposite(entry.side)?;
-                return Ok(Placed {
-                    price: rank.price(entry.side),
-                    fate: self.rest(&entry, tag, self.ids.vacancy(tag), rank, entry.size),
-                });
+                return Ok(Placed { price: rank.price(entry.side), fate: self.rest_crossing(&entry, tag, rank, entry.size) });
             }
         }
         let bound = self.bound_of(entry.side, rank, band);
@@ -188,7 +185,7 @@ impl<I: PriceIndex> OrderBook<I> {
             None => match entry.time_in_force {
                 TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: taker.open },
                 TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
-                    self.rest(&entry, tag, self.ids.vacancy(tag), rank, taker.open)
+                    self.rest_crossing(&entry, tag, rank, taker.open)
                 }
             },
         };
@@ -272,6 +269,12 @@ impl<I: PriceIndex> OrderBook<I> {
         self.rest_special(*entry, tag, vacancy, rank, open)
     }
 
+    /// As [`OrderBook::rest`], of what could have traded: what did trade may have changed where its name goes.
+    #[inline(never)]
+    fn rest_crossing(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
+        self.rest(entry, tag, self.ids.vacancy(tag), rank, open)
+    }
+
     /// As [`OrderBook::rest`], of a plain order: written, as `requeue_usual`, to touch each thing once.
     #[inline(always)]
     fn rest_plain(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
@@ -289,15 +292,20 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline(always)]
     fn take_place(&mut self, tag: u32, vacancy: Vacancy) -> Slot {
         let slot = self.arena.take_place();
-        let swept = &self.arena[slot];
-        if swept.place == Place::Swept {
-            self.ids.remove(self.ids.entry_of(swept.tag, slot));
-            self.arena.forget_swept();
-            self.ids.insert(self.ids.vacancy(tag), tag, slot);
+        if self.arena[slot].place == Place::Swept {
+            self.replace_name(tag, slot);
         } else {
             self.ids.insert(vacancy, tag, slot);
         }
         slot
+    }
+
+    /// Names an order that takes the place of a swept one, whose name goes.
+    #[inline(always)]
+    fn replace_name(&mut self, tag: u32, slot: Slot) {
+        self.ids.remove(self.ids.entry_of(self.arena[slot].tag, slot));
+        self.arena.forget_swept();
+        self.ids.insert(self.ids.vacancy(tag), tag, slot);
     }
 
     /// As [`OrderBook::rest`], of an order that is hidden, an iceberg, or expires.
