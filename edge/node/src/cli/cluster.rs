@@ -4,21 +4,20 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use walras_consensus::ReplicaId;
-use walras_peer_link::keys::{self, KeysError};
 
 use super::args::Cli;
 use super::client::Client;
+use super::cluster_keys::{self, ClusterKeysArgs};
 use super::table::{fields, table};
 use super::{CliError, Output, print};
-use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
+use crate::local_cluster::{LocalCluster, LocalOptions};
 
 /// `walras cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
     /// Runs a cluster of processes on this machine until SIGINT or SIGTERM, for trying it out.
     Local(LocalArgs),
-    /// Makes the keys of the links between the replicas.
+    /// Makes the certificates and keys with which replicas know each other.
     Keys(ClusterKeysArgs),
     /// Shows what the replica at --url says of its cluster.
     Status,
@@ -64,41 +63,10 @@ pub struct LocalArgs {
     pub unthrottled: bool,
 }
 
-/// `walras cluster keys`.
-#[derive(Debug, Args)]
-pub struct ClusterKeysArgs {
-    /// Where to.
-    #[arg(long, value_name = "DIR")]
-    pub dir: PathBuf,
-    /// The cluster's number, as in `cluster.cluster_id`.
-    #[arg(long, default_value_t = 1)]
-    pub cluster_id: u64,
-    /// For replicas 1 to this.
-    #[arg(long, default_value_t = 3, conflicts_with = "add")]
-    pub replicas: u64,
-    /// For one more replica of the cluster whose keys are there.
-    #[arg(long, value_name = "REPLICA")]
-    pub add: Option<u64>,
-}
-
-/// Why a command about a cluster failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ClusterError {
-    /// The local cluster.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// The keys.
-    #[error(transparent)]
-    Keys(#[from] KeysError),
-    /// Not a replica's id.
-    #[error("{0} is no replica's id: they are numbered from 1")]
-    Id(u64),
-}
-
 pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
     let output = match command {
         ClusterCommand::Local(args) => return local(args),
-        ClusterCommand::Keys(args) => make_keys(args).map_err(CliError::Cluster)?,
+        ClusterCommand::Keys(args) => cluster_keys::run(args)?,
         ClusterCommand::Status => status(&super::client(cli)?)?,
         ClusterCommand::Transfer { replica } => change(cli, "transfer", &json!({"replica": replica}))?,
         ClusterCommand::Add { replica, learner } => change(cli, "add", &json!({"replica": replica, "learner": learner}))?,
@@ -202,29 +170,7 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
     json!({"replicas": rows, "leader": leader, "compatible": wires.len() <= 1, "says": says})
 }
 
-fn make_keys(args: &ClusterKeysArgs) -> Result<Output, ClusterError> {
-    let made = match args.add {
-        Some(id) => keys::add(&args.dir, ReplicaId::new(id).ok_or(ClusterError::Id(id))?)?,
-        None => keys::make(&args.dir, args.cluster_id, args.replicas)?,
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    let rows: Vec<Value> = made
-        .replicas
-        .iter()
-        .map(|replica| json!({"replica": replica.id.get(), "certificate": path(&replica.certificate), "key": path(&replica.key)}))
-        .collect();
-    let human = format!(
-        "{}\ngive each replica {} and its own two files; keep {} where no replica is: whoever has it can make replicas\n",
-        table(&rows, &[("replica", "replica"), ("certificate", "certificate"), ("key", "key")]),
-        path(&made.authority),
-        path(&made.authority_key),
-    );
-    let json = json!({"cluster_id": made.cluster_id.to_string(), "authority": path(&made.authority), "replicas": rows});
-    Ok(Output { human, json })
-}
-
 fn local(args: &LocalArgs) -> Result<(), CliError> {
-    let cluster = |e| CliError::Cluster(ClusterError::Local(e));
     let system = |what: &'static str| move |source| CliError::Io { what: what.into(), source };
     let program = std::env::current_exe().map_err(system("could not find this program's file"))?;
     let mut settings = Vec::new();
@@ -239,11 +185,11 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
     let options = LocalOptions { replicas: args.replicas, first_port: args.port, later: 0, settings };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("could not wait for signals"))?;
-    let mut local = LocalCluster::prepare(&program, &args.dir, &options).map_err(cluster)?;
+    let mut local = LocalCluster::prepare(&program, &args.dir, &options)?;
     for id in 1..=u64::from(args.replicas) {
-        local.start(id).map_err(cluster)?;
+        local.start(id)?;
     }
-    let leader = local.wait_for_leader(std::time::Duration::from_secs(30)).map_err(cluster)?;
+    let leader = local.wait_for_leader(std::time::Duration::from_secs(30))?;
     let lines: String = local
         .replicas
         .iter()
@@ -262,7 +208,7 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
         local.operator_key().display()
     ))?;
     let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
-    local.stop().map_err(cluster)?;
+    local.stop()?;
     watched
 }
 

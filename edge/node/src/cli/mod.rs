@@ -6,6 +6,7 @@ mod bench;
 mod clear;
 pub mod client;
 mod cluster;
+mod cluster_keys;
 mod log;
 mod serve;
 pub(crate) mod table;
@@ -59,9 +60,12 @@ pub enum CliError {
     /// A measurement did not come to an end.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
-    /// Something about a cluster.
+    /// The keys of a cluster.
     #[error(transparent)]
-    Cluster(#[from] cluster::ClusterError),
+    ClusterKeys(#[from] walras_peer_link::keys::KeysError),
+    /// A cluster on this machine.
+    #[error(transparent)]
+    LocalCluster(#[from] crate::local_cluster::LocalError),
     /// A replica stopped by itself.
     #[error("this replica has stopped: {0}")]
     Halted(String),
@@ -101,7 +105,8 @@ impl CliError {
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
             | Self::Config(_)
             | Self::Node(_)
-            | Self::Cluster(_)
+            | Self::ClusterKeys(_)
+            | Self::LocalCluster(_)
             | Self::Access(_)
             | Self::Log(_)
             | Self::Demo(_)

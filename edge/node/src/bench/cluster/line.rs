@@ -139,4 +139,3 @@ fn connect(address: &str) -> std::io::Result<TcpStream> {
     stream.set_nonblocking(true)?;
     Ok(stream)
 }
-

@@ -346,4 +346,3 @@ impl ClusterLoad {
         self.tally.failed.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
     }
 }
-
