@@ -108,8 +108,11 @@ pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData, fills: &Fill
     join_parts(&[&|out| engine.snapshot(out), &|out| market.snapshot(out), &|out| fills.snapshot(out)])
 }
 
+/// Writes a part of a snapshot.
+type WritePart<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// The parts of a snapshot one after the other, each behind its length.
-pub(super) fn join_parts(parts: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<u8> {
+pub(super) fn join_parts(parts: &[WritePart<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for write in parts {
         let at = bytes.len();

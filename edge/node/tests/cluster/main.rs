@@ -167,6 +167,18 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
     until("the other one leads", || cluster.other_leader(leader).is_some());
     progress(&participants, 300);
 
+    // A leader that is asked to stop hands over first.
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let replica = &mut cluster.local.replicas[leader as usize - 1];
+    replica.signal(Signal::TERM).unwrap();
+    assert_eq!(replica.wait().unwrap(), Some(0));
+    let log = std::fs::read_to_string(replica.dir.join("replica.log")).unwrap();
+    let (_, end) = log.rsplit_once("handing over to replica").expect("it says so");
+    assert!(end.contains("Follower"), "another one led before it ended: {end}");
+    progress(&participants, 300);
+    cluster.local.start(leader).unwrap();
+    cluster.catches_up(leader);
+
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     // What is decided stands in a replica's log with the write that follows.

@@ -64,6 +64,9 @@ const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
 const DOORBELL: Token = Token(0);
 
+/// Longest that a leader that is asked to stop waits until another one leads.
+const HAND_OVER_MAX: Duration = Duration::from_millis(500);
+
 /// How often figures are brought up to date.
 const STATUS_EVERY: Duration = Duration::from_millis(20);
 
@@ -79,6 +82,8 @@ pub(super) struct ReplicaThread<D: Disk> {
     begun: Instant,
     pace: Pace,
     link_events: Vec<LinkEvent>,
+    /// Asked to stop: at the latest then, without having handed leadership over.
+    stopping: Option<Instant>,
     /// Snapshots that come, and the messages that announce them.
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
 }
@@ -122,8 +127,9 @@ impl<D: Disk> ReplicaThread<D> {
             self.on_link_events()?;
             self.hear_snapshots()?;
             self.take_commands();
-            if self.take_requests()? {
-                return Ok(());
+            self.take_requests()?;
+            if self.stopping.is_some_and(|until| !self.sequencer.is_leading() || Instant::now() >= until) {
+                return self.send_all();
             }
             self.read_on();
             self.sequencer.propose(&mut self.around)?;
@@ -327,13 +333,12 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
-    /// Whether to stop.
-    fn take_requests(&mut self) -> Result<bool, Halt> {
+    fn take_requests(&mut self) -> Result<(), Halt> {
         while let Ok(request) = self.queues.requests.try_recv() {
             let Self { sequencer, around, .. } = self;
             let engine = sequencer.engine();
             match request {
-                Request::Stop => return Ok(true),
+                Request::Stop => self.hand_over()?,
                 Request::Read(question) => {
                     question(&View { engine, market: &around.core.market, fills: &around.core.fills });
                 }
@@ -353,7 +358,24 @@ impl<D: Disk> ReplicaThread<D> {
                 }
             }
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// Before it stops, a leader makes another one lead, so that nobody has to wait for an election.
+    fn hand_over(&mut self) -> Result<(), Halt> {
+        let Self { sequencer, around, stopping, .. } = self;
+        let view = around.cluster.view();
+        let is_there = |id: &&ReplicaId| view.peers.get(id).is_some_and(|peer| peer.software.is_some());
+        let heir = view.members.voters.iter().filter(|id| **id != view.me).find(is_there);
+        let now = Instant::now();
+        *stopping = Some(now);
+        if let Some(heir) = heir.filter(|_| sequencer.is_leading())
+            && sequencer.transfer_to(around.now_ns, *heir, around)?.is_ok()
+        {
+            info!("handing over to replica {heir}");
+            *stopping = Some(now + HAND_OVER_MAX);
+        }
+        Ok(())
     }
 
     fn on_cluster_request(&mut self, asked: &ClusterRequest) -> Result<Result<(), String>, Halt> {
@@ -362,7 +384,7 @@ impl<D: Disk> ReplicaThread<D> {
         Ok(match asked {
             ClusterRequest::Transfer(to) => sequencer.transfer_to(now_ns, *to, around)?.map_err(|e| e.to_string()),
             ClusterRequest::Change(change) => sequencer.change_members(&[*change], around)?.map_err(|e| e.to_string()),
-            ClusterRequest::Weather(peer, weather) => around.links.set_weather(*peer, weather.clone()).map_err(|e| e.to_string()),
+            ClusterRequest::Weather(peer, weather) => around.links.set_weather(*peer, *weather).map_err(|e| e.to_string()),
         })
     }
 

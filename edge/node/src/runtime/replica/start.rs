@@ -216,6 +216,7 @@ impl ReplicaVenue {
                 snapshot_index,
             },
             link_events: Vec::new(),
+            stopping: None,
             receiving: BTreeMap::new(),
         };
         let (alive, ended) = watch::channel(());

@@ -247,10 +247,11 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.leader_entry = address.into();
         info!("term {}: {:?}", change.term, change.role);
         self.cluster.set_role(change);
-        if was != self.leader && self.leader != Some(self.cluster.me()) {
-            if let Some(order_entry) = &mut self.order_entry {
-                order_entry.not_leader(&self.leader_entry);
-            }
+        if was != self.leader
+            && self.leader != Some(self.cluster.me())
+            && let Some(order_entry) = &mut self.order_entry
+        {
+            order_entry.not_leader(&self.leader_entry);
         }
     }
 
