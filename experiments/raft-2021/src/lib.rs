@@ -16,6 +16,7 @@ pub mod answers;
 pub mod baseline;
 pub mod books;
 pub mod draw;
+pub mod failover;
 pub mod large_sell;
 pub mod matching_pair;
 pub mod measure;
