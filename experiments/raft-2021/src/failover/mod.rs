@@ -127,14 +127,8 @@ pub struct Timing {
 impl Timing {
     /// One local network. Links: 320 between virtual machines of one cloud zone, typical p50 91 us and p90 135 us one way. Disks: 122 us, p99 224, for a
     /// synced write into a preallocated file. Wake-ups: what a blocked thread costs.
-    pub const LOCAL: Self = Self {
-        link_us_p50: 91.0,
-        link_spread: 0.308,
-        sync_us_p50: 122.0,
-        sync_spread: 0.261,
-        wake_us: (30, 45),
-        retry_us: 1_000,
-    };
+    pub const LOCAL: Self =
+        Self { link_us_p50: 91.0, link_spread: 0.308, sync_us_p50: 122.0, sync_spread: 0.261, wake_us: (30, 45), retry_us: 1_000 };
 }
 
 /// Many deaths of one setup.
@@ -173,6 +167,43 @@ pub fn simulate(setup: Setup, range: Range, timing: &Timing, elections: u64, see
         outcome.acknowledged_ms.push(ms(acknowledged_ns));
     }
     Ok(outcome)
+}
+
+/// Every setup: three and five replicas, with pre-vote and without, under all conditions.
+#[must_use]
+pub fn setups() -> Vec<Setup> {
+    let mut setups = Vec::new();
+    for replicas in [3, 5] {
+        for pre_vote in [PreVote::Off, PreVote::On] {
+            for conditions in [Conditions::WorstCase, Conditions::UnequalLogs, Conditions::Ordinary] {
+                setups.push(Setup { replicas, pre_vote, conditions });
+            }
+        }
+    }
+    setups
+}
+
+/// Elections of a setup and range that hardly ever end; more of them would say nothing more.
+const ENDLESS_ELECTIONS: u64 = 100;
+
+/// Every setup with every range, so many elections each, but at most 100 where all wait equally long. On two threads; the result does not depend on that.
+pub fn simulate_all(timing: &Timing, elections: u64, seed: u64) -> anyhow::Result<Vec<Elections>> {
+    let jobs: Vec<(Setup, Range)> = setups().into_iter().flat_map(|setup| RANGES.map(|range| (setup, range))).collect();
+    let share = |odd: usize| {
+        let mine = jobs.iter().skip(odd).step_by(2);
+        mine.map(|(setup, range)| {
+            let count = if range.min_ms == range.max_ms { elections.min(ENDLESS_ELECTIONS) } else { elections };
+            simulate(*setup, *range, timing, count, seed)
+        })
+        .collect::<anyhow::Result<Vec<_>>>()
+    };
+    let (even, odd) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| share(1));
+        (share(0), other.join())
+    });
+    let odd = odd.map_err(|_| anyhow::anyhow!("a simulation broke an invariant: its message is above"))??;
+    let mut halves = [even?.into_iter(), odd.into_iter()];
+    Ok((0..jobs.len()).filter_map(|index| halves[index % 2].next()).collect())
 }
 
 /// Seeds of replicas by the wait that they lead to at the leader's death, so that first waits can be made equal without touching a replica.

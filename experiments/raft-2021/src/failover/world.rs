@@ -39,7 +39,6 @@ struct Around {
     leading: bool,
 }
 
-
 impl Host<()> for Around {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         self.out.push((to, bytes));
@@ -94,13 +93,26 @@ struct Node {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    Deliver { to: usize, bytes: Vec<u8> },
-    Timer { replica: usize, deadline_ns: u64 },
-    Synced { replica: usize },
+    Deliver {
+        to: usize,
+        bytes: Vec<u8>,
+    },
+    Timer {
+        replica: usize,
+        deadline_ns: u64,
+    },
+    Synced {
+        replica: usize,
+    },
     /// The client sends what is unanswered to everybody.
     Send,
-    Submit { replica: usize, session_seq: SessionSeq },
-    Answer { session_seq: SessionSeq },
+    Submit {
+        replica: usize,
+        session_seq: SessionSeq,
+    },
+    Answer {
+        session_seq: SessionSeq,
+    },
 }
 
 /// Who may stand for election.
@@ -288,7 +300,8 @@ impl World {
             self.step()?;
             // Its own next timer, and a message to each of the others.
             if is_leaders && self.queued - before >= self.setup.replicas as u64 {
-                self.heartbeat_arrival_ns = self.arrival_ns.iter().filter(|((from, _), _)| *from == LEADER).map(|(_, at)| *at).max().unwrap_or(0);
+                self.heartbeat_arrival_ns =
+                    self.arrival_ns.iter().filter(|((from, _), _)| *from == LEADER).map(|(_, at)| *at).max().unwrap_or(0);
                 return Ok(self.now_ns);
             }
         }
@@ -435,4 +448,3 @@ impl World {
         self.queue.push(Reverse((self.now_ns + delay_ns, self.queued, what)));
     }
 }
-
