@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Signal;
 use serde_json::Value;
 use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientSettings, SessionClient};
@@ -27,7 +26,6 @@ use walras_wire::order_entry::Role;
 
 use super::{BenchError, LatencyReport};
 use crate::cli::client::Client;
-use crate::local_cluster::LocalCluster;
 use crate::runtime::now;
 use line::{Line, Tally};
 pub use market::account_key;
@@ -248,33 +246,6 @@ impl ClusterLoad {
             latency,
             reconnects: *reconnects,
         })
-    }
-
-    /// Kills the replica that leads while every session waits for an answer; how long it was from there to the first answer by another one.
-    /// The one that was killed is not started again.
-    pub fn fail_over(&mut self, local: &mut LocalCluster) -> Result<Duration, BenchError> {
-        let cluster = |e: crate::local_cluster::LocalError| BenchError::Cluster(e.to_string());
-        let leader = local.leader().ok_or_else(|| BenchError::Cluster("no replica leads".to_owned()))?;
-        let Some(replica) = local.replicas.iter_mut().find(|replica| replica.id == leader) else {
-            return Err(BenchError::Cluster("the leader is not of this machine".to_owned()));
-        };
-        replica.signal(Signal::KILL).map_err(cluster)?;
-        replica.wait().map_err(cluster)?;
-        let killed_ns = self.now_ns();
-        // What the dead one had answered and nobody had read yet does not count: only what was sent after its end.
-        self.tally = Tally { from_ns: killed_ns, unanswered: self.tally.unanswered, ..Tally::default() };
-        for _ in 0..self.lines.len() * 2 {
-            self.enter_next(killed_ns);
-        }
-        while self.tally.acknowledged == 0 {
-            self.turn(1_000_000)?;
-            if self.now_ns() > killed_ns + PATIENCE_NS {
-                return Err(BenchError::Cluster("nobody answered after the leader had died".to_owned()));
-            }
-        }
-        let took = Duration::from_nanos(self.now_ns() - killed_ns);
-        self.drain()?;
-        Ok(took)
     }
 
     fn drain(&mut self) -> Result<(), BenchError> {
