@@ -1,14 +1,16 @@
-//! The one binary: a whole venue in a process, served over HTTP and WebSocket, with its command line.
+//! The one binary: a whole venue in a process, or a replica of one in a cluster, served over HTTP, WebSocket and binary order entry, with
+//! its command line.
 //!
-//! *Deliberately absent*: TLS (a proxy in front of it does that), several machines (the log is on one disk), anything that decides
-//! what a command means (that is `core/engine`'s) or in which order commands come (`protocol/sequencer`'s).
+//! *Deliberately absent*: TLS for participants (a proxy in front of it does that), API keys in the log (each node keeps its own), anything
+//! that decides what a command means (that is `core/engine`'s) or in which order commands come (`protocol/sequencer`'s).
 //!
 //! *Invariants*
-//! - A command is answered, and anything that came of it seen by anybody, only once it is durable in the log.
+//! - A command is answered, and anything that came of it seen by anybody, only once it is decided: durable in the log, in
+//!   a cluster with a majority.
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - Whatever a client sends ends in an answer with a number and an advice.
 //!
-//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
+//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`]; a cluster on one machine is [`local_cluster`].
 
 pub mod access;
 pub mod bench;
