@@ -140,6 +140,12 @@ impl<D: Disk> LogWriter<D> {
         Ok(LogReader::new(self.sealed.iter().chain([&self.active]), from, self.durable_end()))
     }
 
+    /// Whether [`truncate_prefix`](Self::truncate_prefix) would let go of anything.
+    #[must_use]
+    pub fn can_let_go(&self, up_to: LogIndex) -> bool {
+        self.sealed.front().is_some_and(|segment| segment.end_index <= up_to.next())
+    }
+
     /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
     /// one sync, whatever the number of segments; their files are recycled or removed by [`maintenance`](Self::maintenance).
     pub fn truncate_prefix(&mut self, up_to: LogIndex) -> Result<LogIndex, LogError> {
