@@ -3,7 +3,7 @@
 use walras_types::LogIndex;
 
 /// Version of the segment format.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 56;
 pub(crate) const GROUP_HEADER_BYTES: usize = 56;
@@ -16,6 +16,11 @@ pub(crate) const BLOCK_BYTES_MAX: u32 = 1 << 16;
 const SEGMENT_MAGIC: [u8; 8] = *b"WALRASLG";
 const GROUP_MAGIC: [u8; 4] = *b"WGRP";
 const FLAG_RECYCLED: u32 = 1;
+const FLAG_MORE_FOLLOWS: u8 = 1;
+const FLAG_CONTINUES_ROW: u8 = 2;
+const FLAG_NOT_SYNCED: u8 = 4;
+/// Unit of the distance to what was synced; every block is a multiple of it.
+const SECTOR_BYTES: u64 = BLOCK_BYTES_MIN as u64;
 
 const _: () = assert!(SEGMENT_HEADER_BYTES <= BLOCK_BYTES_MIN as usize && GROUP_HEADER_BYTES <= BLOCK_BYTES_MIN as usize);
 
@@ -105,6 +110,19 @@ pub(crate) enum GroupKind {
     Cut,
 }
 
+/// How a group was written: known when it is, not when it is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writing {
+    /// It counts only together with the group after it.
+    pub(crate) more_follows: bool,
+    /// The group before it counts only together with this one.
+    pub(crate) continues_row: bool,
+    /// It was not synced before anything was written after it, so that what follows it proves nothing about it.
+    pub(crate) not_synced: bool,
+    /// Bytes before it, in its segment, that were not known to be synced when it was written.
+    pub(crate) unsynced_bytes: u64,
+}
+
 /// What precedes the records of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
@@ -116,6 +134,7 @@ pub(crate) struct GroupHeader {
     /// Entries before this one had been let go when the group was written.
     pub(crate) floor_index: LogIndex,
     pub(crate) kind: GroupKind,
+    pub(crate) writing: Writing,
 }
 
 impl GroupHeader {
@@ -132,6 +151,11 @@ impl GroupHeader {
             GroupKind::Continue => 0,
             GroupKind::Cut => 1,
         };
+        let Writing { more_follows, continues_row, not_synced, unsynced_bytes } = self.writing;
+        let flags = [(more_follows, FLAG_MORE_FOLLOWS), (continues_row, FLAG_CONTINUES_ROW), (not_synced, FLAG_NOT_SYNCED)];
+        bytes[49] = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
+        let sectors = u32::try_from(unsynced_bytes.div_ceil(SECTOR_BYTES)).expect("segments are shorter than 2 TiB");
+        bytes[52..56].copy_from_slice(&sectors.to_le_bytes());
         let crc = crc32c::crc32c_append(seed, &bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -156,6 +180,12 @@ impl GroupHeader {
             body_bytes: u32_at(bytes, 36),
             floor_index: LogIndex(u64_at(bytes, 40)),
             kind,
+            writing: Writing {
+                more_follows: bytes[49] & FLAG_MORE_FOLLOWS != 0,
+                continues_row: bytes[49] & FLAG_CONTINUES_ROW != 0,
+                not_synced: bytes[49] & FLAG_NOT_SYNCED != 0,
+                unsynced_bytes: u64::from(u32_at(bytes, 52)) * SECTOR_BYTES,
+            },
         };
         (header.segment_id == segment_id && header.offset == offset).then_some(header)
     }
@@ -163,6 +193,11 @@ impl GroupHeader {
     /// The position after its last record.
     pub(crate) fn end_index(&self) -> LogIndex {
         LogIndex(self.first_index.0.saturating_add(u64::from(self.record_count)))
+    }
+
+    /// Everything in its segment before this offset had been synced when it was written.
+    pub(crate) fn synced_offset(&self) -> u64 {
+        self.offset.saturating_sub(self.writing.unsynced_bytes)
     }
 
     /// Where its first record is.
@@ -230,6 +265,7 @@ mod tests {
             body_bytes: 40,
             floor_index: LogIndex(4),
             kind: GroupKind::Cut,
+            writing: Writing { more_follows: true, continues_row: true, not_synced: true, unsynced_bytes: 1024 },
         };
         let bytes = group.encode(77);
         assert_eq!(GroupHeader::decode(&bytes, 77, 3, 512), Some(group));

@@ -32,7 +32,8 @@
 //! 3. Damage that a crash does not explain refuses to open, names the place and changes nothing.
 //! 4. No byte of a segment is written twice in the segment's life, and no sync writes to a block that holds synced bytes.
 //! 5. After a failed write or sync the writer takes nothing more.
-//! 6. What a [`LogKeeper`] answers is [`Written::Undone`] is in no later log; what is [`Written::InDoubt`] is, at most, until the next
+//! 6. After a crash the entries of one [`LogWriter::sync`] or [`LogWriter::flush`] are all there or none of them is.
+//! 7. What a [`LogKeeper`] answers is [`Written::Undone`] is in no later log; what is [`Written::InDoubt`] is, at most, until the next
 //!    [`Written::Durable`].
 //!
 //! # The format
@@ -46,11 +47,12 @@
 //! One writer writes a group with one write, syncs, and only then writes the next one, further on. A segment's name, length and header
 //! are durable before its first group is written. After a write or sync that failed it writes nothing more. Therefore:
 //!
-//! - *At any crash at most one group is not synced: the last one begun.* All before it were, entirely. The converse is what recovery
-//!   uses: **a group header at a later place proves that everything before that place was synced**, even when that later group itself
+//! - *At any crash at most one group is not synced: the last one begun.* All before it were, entirely. ([`LogWriter::flush`] makes
+//!   exceptions, and their headers say so: such a group is proved by nothing that follows it before the next sync.) The converse is what
+//!   recovery uses: **a group header at a later place proves that everything before that place was synced**, even when that later group itself
 //!   is torn. Only a group's header counts as proof, and only when its checksum, segment id and offset fit; records do not, because
 //!   pages of one group that was not synced reach the disk in any order, so whole records may well follow a hole in their own group.
-//! - A group is taken whole or not at all. The first group that is not whole is *torn* when nothing proves that it was synced, and
+//! - A group is taken whole or not at all, and so is a row of groups that were written for one sync. The first group that is not whole is *torn* when nothing proves that it was synced, and
 //!   *damage* when something does: a header further on in the segment, anything but zeros behind its end (in a file never used
 //!   before), or a later segment, whose first group names the entry that it begins with.
 //! - A segment that is not the last must reach the entry with which the next one begins. The oldest must reach back to the *floor*,
@@ -84,8 +86,8 @@
 //! disk lets it. It is what the node runs and what the simulator drives.
 //!
 //! *Start reading* at [`LogKeeper`] and [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
-//! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/model.rs` holds invariants 1 and 2 against a
-//! naive model, `tests/keeper_model.rs` invariant 6.
+//! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/model.rs` holds invariants 1, 2 and 6 against a
+//! naive model, `tests/keeper_model.rs` invariant 7.
 //!
 //! *Sources*: Pillai and others, "All File Systems Are Not Created Equal", OSDI 2014, and "Protocol-Aware Recovery for Consensus-Based
 //! Storage", FAST 2018 (Alagappan and others), for telling a crash from corruption; the fsync paper above.

@@ -81,6 +81,7 @@ fn resume<D: Disk>(
         offset: active.end_offset,
     };
     let pending = Pending::new(&options, identity.log_id, place, next_segment_id, end_index, floor_index);
+    let synced_offset = active.end_offset;
     let mut log = LogWriter {
         disk,
         dir: dir.to_path_buf(),
@@ -94,6 +95,8 @@ fn resume<D: Disk>(
         next_segment_id,
         pending,
         poisoned: false,
+        durable_end: end_index,
+        synced_offset,
         lock: Arc::new(held),
     };
     if !goes_on_in_place {
@@ -118,6 +121,7 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
     };
     let next_segment_id = FIRST_SEGMENT_ID + 1;
     let pending = Pending::new(&options, identity.log_id, place, next_segment_id, first_index, first_index);
+    let synced_offset = active.end_offset;
     let mut log = LogWriter {
         disk,
         dir: dir.to_path_buf(),
@@ -131,6 +135,8 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         next_segment_id,
         pending,
         poisoned: false,
+        durable_end: first_index,
+        synced_offset,
         lock: Arc::new(held),
     };
     log.seal()?;

@@ -12,8 +12,8 @@ pub struct LogOptions {
     /// Groups begin at multiples of this, a power of two from 512 to 65,536, so that a sync never writes to a block that holds
     /// acknowledged bytes. No smaller than what the device writes as a unit. Default 4,096.
     pub block_bytes: u32,
-    /// Longest group. More is written in several, each with a sync of its own. Default 4 MiB, at most a segment without its first
-    /// block.
+    /// Longest group. More is written in several, each with a sync of its own, and counts only as a whole. Default 4 MiB, at most a
+    /// segment without its first block.
     pub group_bytes_max: u64,
     /// Whose log it is: a venue's or cluster's number. A log of another owner is refused.
     pub owner_id: u64,

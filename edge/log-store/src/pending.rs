@@ -4,7 +4,7 @@
 //! another group: further on in the same segment, or at the start of the next.
 
 use crate::error::LogError;
-use crate::format::{GROUP_HEADER_BYTES, GroupHeader, GroupKind, RECORD_HEADER_BYTES, finish_record, round_up, seed};
+use crate::format::{GROUP_HEADER_BYTES, GroupHeader, GroupKind, RECORD_HEADER_BYTES, Writing, finish_record, round_up, seed};
 use crate::options::LogOptions;
 use std::ops::Range;
 use walras_types::LogIndex;
@@ -30,11 +30,12 @@ struct OpenGroup {
     limit: u64,
 }
 
-/// A whole group: its header and the bytes of the buffer that are to be written at the header's offset.
+/// A group that takes no more records: its header, and the bytes of the buffer that are to be written at the header's offset.
 #[derive(Clone, Debug)]
-pub(crate) struct FinishedGroup {
-    pub(crate) header: GroupHeader,
-    pub(crate) bytes: Range<usize>,
+struct FinishedGroup {
+    header: GroupHeader,
+    seed: u32,
+    bytes: Range<usize>,
 }
 
 /// The buffer and the groups in it.
@@ -142,9 +143,19 @@ impl Pending {
         self.finished.len()
     }
 
-    pub(crate) fn group(&self, at: usize) -> (&GroupHeader, &[u8]) {
-        let group = &self.finished[at];
-        (&group.header, &self.buffer[group.bytes.clone()])
+    /// The segment and the offset of a finished group.
+    pub(crate) fn place_of(&self, at: usize) -> (u64, u64) {
+        let header = &self.finished[at].header;
+        (header.segment_id, header.offset)
+    }
+
+    /// A finished group with its header in place: its bytes can be written now.
+    pub(crate) fn group(&mut self, at: usize, writing: Writing) -> (GroupHeader, &[u8]) {
+        let FinishedGroup { header, seed, bytes } = self.finished[at].clone();
+        let header = GroupHeader { writing, ..header };
+        let bytes = &mut self.buffer[bytes];
+        bytes[..GROUP_HEADER_BYTES].copy_from_slice(&header.encode(seed));
+        (header, bytes)
     }
 
     /// Forgets the groups: they are on disk.
@@ -170,8 +181,16 @@ impl Pending {
             self.place = self.take_next_place();
         }
         let Place { segment_id, offset, .. } = self.place;
-        let header =
-            GroupHeader { segment_id, offset, first_index, record_count: 0, body_bytes: 0, floor_index: self.floor_index, kind };
+        let header = GroupHeader {
+            segment_id,
+            offset,
+            first_index,
+            record_count: 0,
+            body_bytes: 0,
+            floor_index: self.floor_index,
+            kind,
+            writing: Writing::default(),
+        };
         self.open = Some(self.open_group(header, self.buffer.len()));
         self.buffer.resize(self.buffer.len() + GROUP_HEADER_BYTES, 0);
         self.whole_bytes = self.buffer.len();
@@ -244,13 +263,12 @@ impl Pending {
         self.end_group(group, body_end, end);
     }
 
-    /// Writes the header of a group whose records end at `body_end` and whose padding ends at `end`.
+    /// Takes note of a group whose records end at `body_end` and whose padding ends at `end`.
     fn end_group(&mut self, group: OpenGroup, body_end: usize, end: usize) {
         let body_start = group.start + GROUP_HEADER_BYTES;
         let body_bytes = u32::try_from(body_end - body_start).expect("groups are shorter than 1 GiB");
         let header = GroupHeader { body_bytes, ..group.header };
-        self.buffer[group.start..body_start].copy_from_slice(&header.encode(group.seed));
         self.place.offset = header.next_offset(group.block_bytes);
-        self.finished.push(FinishedGroup { header, bytes: group.start..end });
+        self.finished.push(FinishedGroup { header, seed: group.seed, bytes: group.start..end });
     }
 }

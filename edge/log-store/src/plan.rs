@@ -53,8 +53,9 @@ impl<F: DiskFile> Plan<F> {
         }
         refuse_gap_before_torn_segment(active, &unused)?;
         let torn_tail = std::iter::once(active).chain(&unused).find_map(TornTail::of);
-        let (kept, superseded) = chain(scans)?;
-        Ok(Self { kept, superseded, unused, torn_tail })
+        let (mut kept, superseded) = chain(scans)?;
+        let unfinished = hide_unfinished(&mut kept);
+        Ok(Self { kept, superseded, unused, torn_tail: unfinished.or(torn_tail) })
     }
 
     pub(crate) fn first_index(&self) -> LogIndex {
@@ -90,6 +91,28 @@ fn refuse_gap_before_torn_segment<F>(active: &SegmentScan<F>, unused: &[SegmentS
         }
     }
     Ok(())
+}
+
+/// Hides the groups at the end that count only together with one that is not there: a sync that took several and did not end.
+fn hide_unfinished<F>(kept: &mut [Kept<F>]) -> Option<TornTail> {
+    let last = &kept[kept.len() - 1];
+    if !last.scan.is_unfinished {
+        return None;
+    }
+    let written_end = last.end_index;
+    // A row whose beginning was let go was whole when it was; then nothing of it can be missing.
+    let (begun_in, (first_index, offset)) =
+        kept.iter().rev().find_map(|kept| kept.scan.row_start.map(|start| (&kept.scan.path, start)))?;
+    let unfinished = TornTail {
+        path: begun_in.clone(),
+        offset,
+        first_index: Some(first_index),
+        entry_count: u32::try_from(written_end.0 - first_index.0).ok(),
+    };
+    for kept in kept {
+        kept.end_index = kept.end_index.min(first_index);
+    }
+    Some(unfinished)
 }
 
 /// Segments that count, oldest first, and those that do not.

@@ -52,13 +52,12 @@ pub struct LogReader<F> {
 }
 
 impl<F: DiskFile> LogReader<F> {
-    /// Reads from `from`, which the segments hold or end with.
-    pub(crate) fn new<'a>(segments: impl Iterator<Item = &'a Segment<F>>, from: LogIndex) -> Self {
-        let (mut first_index, mut end_index) = (None, from);
+    /// Reads from `from`, which the segments hold or end with, up to `end_index`.
+    pub(crate) fn new<'a>(segments: impl Iterator<Item = &'a Segment<F>>, from: LogIndex, end_index: LogIndex) -> Self {
+        let mut first_index = None;
         let mut stretches = VecDeque::new();
         for segment in segments {
             first_index.get_or_insert(segment.first_index);
-            end_index = segment.end_index;
             if segment.end_index <= from {
                 continue;
             }
@@ -164,5 +163,5 @@ pub fn open_read_only<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> 
         return Err(LogError::OutOfRange { index: from, first, end });
     }
     let segments: Vec<Segment<D::File>> = plan.kept.into_iter().map(Segment::from_kept).collect();
-    Ok((LogReader::new(segments.iter(), from), held))
+    Ok((LogReader::new(segments.iter(), from, end), held))
 }

@@ -61,6 +61,10 @@ pub(crate) struct SegmentScan<F> {
     pub(crate) first: Option<(LogIndex, GroupKind)>,
     /// The position after the last whole group's last record.
     pub(crate) end_index: LogIndex,
+    /// Whether the last whole group counts only together with one that is not in this segment.
+    pub(crate) is_unfinished: bool,
+    /// The last whole group that does not continue a row: first entry and offset.
+    pub(crate) row_start: Option<(LogIndex, u64)>,
     /// Entries before this one had been let go when the last whole group was written.
     pub(crate) floor_index: LogIndex,
     /// The offset after the last whole group.
@@ -127,6 +131,8 @@ pub(crate) fn scan<F: DiskFile>(file: Arc<F>, path: PathBuf, id: u64, log_id: u6
         layout,
         first: None,
         end_index: LogIndex(0),
+        is_unfinished: false,
+        row_start: None,
         floor_index: LogIndex(0),
         end_offset: u64::from(layout.block_bytes),
         ends_with_seal: false,
@@ -157,6 +163,10 @@ impl<F: DiskFile> SegmentScan<F> {
             };
             self.first.get_or_insert((group.first_index, group.kind));
             note(&mut self.marks, group.first_index, group.offset);
+            self.is_unfinished = group.writing.more_follows;
+            if !group.writing.continues_row {
+                self.row_start = Some((group.first_index, group.offset));
+            }
             self.end_index = group.end_index();
             self.floor_index = group.floor_index;
             self.end_offset = group.next_offset(self.layout.block_bytes);
@@ -187,7 +197,9 @@ impl<F: DiskFile> SegmentScan<F> {
         };
         let mut offset = searched_from;
         while offset < self.layout.end {
-            if let Some(later) = cursor.group(offset).during("read", &self.path)? {
+            let later = cursor.group(offset).during("read", &self.path)?;
+            // The header was synced before any group was written. A group may have been written before those in front of it were synced.
+            if let Some(later) = later.filter(|later| self.header.is_none() || later.synced_offset() > self.end_offset) {
                 let what = if self.header.is_none() { "the segment's header" } else { "the group there" };
                 let detail = format!(
                     "{what} is not readable although it was on disk before the group at byte {offset} (entry {}) was written",
@@ -202,7 +214,7 @@ impl<F: DiskFile> SegmentScan<F> {
             cursor.is_zero(from.min(self.layout.end)..self.layout.end).during("read", &self.path)
         };
         match broken_group {
-            Some(_) if !recycled && !rest_is_zero(cursor, searched_from)? => {
+            Some(group) if !recycled && !group.writing.not_synced && !rest_is_zero(cursor, searched_from)? => {
                 Ok(Tail::Damaged { detail: "the group there is not readable although something was written after it".to_owned() })
             }
             Some(group) => Ok(Tail::Torn { header: Some(group) }),

@@ -2,7 +2,7 @@
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
-use crate::format::{GroupHeader, GroupKind};
+use crate::format::{GroupHeader, GroupKind, Writing};
 use crate::identity::Identity;
 use crate::maintenance::{Chores, Maintenance, Trim};
 use crate::open;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use walras_types::LogIndex;
 
-/// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable.
+/// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable, and [`flush`](Self::flush) lies between.
 ///
 /// It has no thread of its own; whoever calls decides. After any failed write or sync every call answers [`LogError::Poisoned`].
 /// Dropping it loses what was not synced; [`close`](Self::close) also proves to the next opening that nothing is missing.
@@ -37,6 +37,10 @@ pub struct LogWriter<D: Disk> {
     pub(crate) next_segment_id: u64,
     pub(crate) pending: Pending,
     pub(crate) poisoned: bool,
+    /// Every entry before this one is durable.
+    pub(crate) durable_end: LogIndex,
+    /// Every byte of the active segment before this offset is durable. All older segments are, entirely.
+    pub(crate) synced_offset: u64,
     /// Shared with the maintenance that is out: nobody may open the folder before that is done, too.
     pub(crate) lock: Arc<D::Lock>,
 }
@@ -58,7 +62,7 @@ impl<D: Disk> LogWriter<D> {
     /// Every entry before this one is durable.
     #[must_use]
     pub fn durable_end(&self) -> LogIndex {
-        self.active.end_index
+        self.durable_end
     }
 
     /// The index that the next entry gets.
@@ -100,17 +104,24 @@ impl<D: Disk> LogWriter<D> {
     }
 
     /// Makes all buffered entries durable, as one group: one write and one sync, unless the group crosses the end of a segment or
-    /// [`LogOptions::group_bytes_max`]. Every entry before the index returned is durable.
+    /// [`LogOptions::group_bytes_max`]. Every entry before the index returned is durable. After a crash meanwhile all those that were
+    /// buffered are there or none, however many groups they took.
     pub fn sync(&mut self) -> Result<LogIndex, LogError> {
-        self.guarded(Self::write_pending)?;
+        self.guarded(Self::write_and_sync)?;
         Ok(self.durable_end())
+    }
+
+    /// Hands all buffered entries to the operating system without waiting for the device: they survive the end of this process, but not
+    /// of the machine, before the next [`sync`](Self::sync). All of one call or none. Readers do not see them yet.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.guarded(|log| log.write_pending(After::Nothing))
     }
 
     /// Writes an empty group, which proves to every later opening that all entries before it were synced. Worth a call when the log
     /// falls idle: damage to the last entries can then be told from a torn tail.
     pub fn seal(&mut self) -> Result<(), LogError> {
         self.guarded(|log| {
-            log.write_pending()?;
+            log.write_and_sync()?;
             if log.active.ends_with_seal { Ok(()) } else { log.write_empty_group(GroupKind::Continue, log.durable_end()) }
         })
     }
@@ -126,7 +137,13 @@ impl<D: Disk> LogWriter<D> {
         if from < self.first_index() || from > self.durable_end() {
             return Err(LogError::OutOfRange { index: from, first: self.first_index(), end: self.durable_end() });
         }
-        Ok(LogReader::new(self.sealed.iter().chain([&self.active]), from))
+        Ok(LogReader::new(self.sealed.iter().chain([&self.active]), from, self.durable_end()))
+    }
+
+    /// Whether [`truncate_prefix`](Self::truncate_prefix) would let go of anything.
+    #[must_use]
+    pub fn can_let_go(&self, up_to: LogIndex) -> bool {
+        self.sealed.front().is_some_and(|segment| segment.end_index <= up_to.next())
     }
 
     /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
@@ -141,7 +158,7 @@ impl<D: Disk> LogWriter<D> {
             if droppable == 0 {
                 return Ok(());
             }
-            log.write_pending()?;
+            log.write_and_sync()?;
             // The new floor is durable before any file goes, so the files may vanish in any order. Rolling may add to `sealed` here,
             // at its other end.
             let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
@@ -160,7 +177,7 @@ impl<D: Disk> LogWriter<D> {
             return Err(LogError::OutOfRange { index: from, first: self.first_index(), end: self.next_index() });
         }
         self.guarded(|log| {
-            log.write_pending()?;
+            log.write_and_sync()?;
             if from == log.durable_end() { Ok(()) } else { log.cut_at(from) }
         })
     }
@@ -216,22 +233,48 @@ impl<D: Disk> LogWriter<D> {
         if self.poisoned { Err(LogError::Poisoned) } else { Ok(()) }
     }
 
-    fn write_pending(&mut self) -> Result<(), LogError> {
-        for at in 0..self.pending.finish() {
-            let segment_id = self.pending.group(at).0.segment_id;
+    fn write_and_sync(&mut self) -> Result<(), LogError> {
+        self.write_pending(After::Sync)?;
+        self.sync_active()?;
+        self.durable_end = self.active.end_index;
+        Ok(())
+    }
+
+    fn write_pending(&mut self, after: After) -> Result<(), LogError> {
+        let group_count = self.pending.finish();
+        for at in 0..group_count {
+            let (segment_id, offset) = self.pending.place_of(at);
             if segment_id != self.active.layout.segment_id {
                 self.roll()?;
             }
-            let (header, bytes) = self.pending.group(at);
-            write_group(&mut self.active, header, bytes)?;
+            let writing = Writing {
+                more_follows: at + 1 < group_count,
+                continues_row: at > 0,
+                not_synced: after == After::Nothing,
+                unsynced_bytes: offset - self.synced_offset,
+            };
+            let (header, bytes) = self.pending.group(at, writing);
+            write_group(&mut self.active, &header, bytes)?;
+            if after == After::Sync {
+                self.sync_active()?;
+            }
         }
         self.pending.clear();
         Ok(())
     }
 
+    /// Syncs what was written to the active segment, if anything was since the last time.
+    fn sync_active(&mut self) -> Result<(), LogError> {
+        if self.synced_offset < self.active.end_offset {
+            self.active.file.sync_data().during("sync", &self.active.path)?;
+            self.synced_offset = self.active.end_offset;
+        }
+        Ok(())
+    }
+
     fn write_empty_group(&mut self, kind: GroupKind, first_index: LogIndex) -> Result<(), LogError> {
         self.pending.append_empty_group(kind, first_index);
-        self.write_pending()
+        self.write_and_sync()
     }
 
     /// Begins a segment whose first group says that what older ones hold from `from` on does not count.
@@ -249,10 +292,13 @@ impl<D: Disk> LogWriter<D> {
 
     /// Makes the spare the active segment. Its header is durable already, so the next group needs no more than any other.
     fn roll(&mut self) -> Result<(), LogError> {
+        // A group in a later segment proves that all before it was synced.
+        self.sync_active()?;
         let spare = self.take_spare()?;
         assert_eq!(spare.header.segment_id, self.next_segment_id, "segments are used in the order of their ids");
         self.next_segment_id += 1;
         let segment = spare.into_segment(self.active.end_index);
+        self.synced_offset = segment.end_offset;
         self.sealed.push_back(std::mem::replace(&mut self.active, segment));
         Ok(())
     }
@@ -281,11 +327,19 @@ impl<D: Disk> LogWriter<D> {
     }
 }
 
-/// One write, one sync.
+/// What follows the write of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Its sync, before anything else is written.
+    Sync,
+    /// Nothing.
+    Nothing,
+}
+
+/// One write.
 fn write_group<F: DiskFile>(active: &mut Segment<F>, header: &GroupHeader, bytes: &[u8]) -> Result<(), LogError> {
     assert_eq!(header.offset, active.end_offset, "groups are written at increasing offsets without gaps");
     active.file.write_all_at(bytes, header.offset).during("write to", &active.path)?;
-    active.file.sync_data().during("sync", &active.path)?;
     if header.kind == GroupKind::Cut {
         active.first_index = header.first_index;
     }

@@ -1,7 +1,8 @@
 //! Random work with crashes, failed writes and syncs, and full disks at any point, against a naive model.
 //!
 //! The invariant: after any crash the log opens, every acknowledged entry is there, in order, once, and nothing follows a gap. What
-//! was under way may have happened, or not, or, for a sync, up to some entry.
+//! was under way may have happened, or not. What was flushed and not synced is there up to the end of some flush, all of it unless the
+//! machine stopped.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -22,33 +23,38 @@ impl Random {
     }
 }
 
-/// A state that the log may be found in: entries from `first` on, of which the first `certain` must be there; the log may begin
-/// anywhere up to `first_latest`.
+/// States that the log may be found in: entries from `first` on, in one of these counts; the log may begin anywhere up to
+/// `first_latest`.
 #[derive(Clone, Debug)]
 struct Possible {
     first: u64,
     first_latest: u64,
     entries: Vec<Vec<u8>>,
-    certain: usize,
+    counts: Vec<usize>,
 }
 
 impl Possible {
     fn holds(&self, first: u64, entries: &[Vec<u8>]) -> bool {
         let in_range = (self.first..=self.first_latest).contains(&first);
         let Some(expected) = in_range.then(|| self.entries.get((first - self.first) as usize..)).flatten() else { return false };
-        let certain = self.certain.saturating_sub((first - self.first) as usize);
-        entries.len() >= certain && entries.len() <= expected.len() && *entries == expected[..entries.len()]
+        let count = entries.len() + (first - self.first) as usize;
+        self.counts.contains(&count) && *entries == expected[..entries.len()]
     }
 }
 
-/// What the log is known to hold, and what waits for a sync.
+/// What the log is known to hold, and what waits for a sync: up to these counts it was flushed.
 struct Model {
     first: u64,
     durable: Vec<Vec<u8>>,
     pending: Vec<Vec<u8>>,
+    flushed: Vec<usize>,
 }
 
 impl Model {
+    fn new(first: u64, durable: Vec<Vec<u8>>) -> Self {
+        Self { first, durable, pending: Vec::new(), flushed: Vec::new() }
+    }
+
     fn end(&self) -> u64 {
         self.first + self.durable.len() as u64
     }
@@ -58,15 +64,25 @@ impl Model {
     }
 
     fn unchanged(&self) -> Possible {
-        Possible { first: self.first, first_latest: self.first, entries: self.durable.clone(), certain: self.durable.len() }
+        let counts = [0].iter().chain(&self.flushed).map(|count| self.durable.len() + count).collect();
+        Possible { first: self.first, first_latest: self.first, entries: self.all(), counts }
+    }
+
+    /// While the process alone ends.
+    fn written(&self) -> Possible {
+        let possible = self.unchanged();
+        Possible { counts: possible.counts[possible.counts.len() - 1..].to_vec(), ..possible }
     }
 
     fn syncing(&self) -> Possible {
-        Possible { entries: self.all(), ..self.unchanged() }
+        let mut possible = self.unchanged();
+        possible.counts.push(possible.entries.len());
+        possible
     }
 
     fn synced(&mut self) {
         self.durable.append(&mut self.pending);
+        self.flushed.clear();
     }
 }
 
@@ -81,6 +97,8 @@ struct Run {
     seed: u64,
     crashes: u64,
     refusals: u64,
+    /// Restarts at which only a part of what was flushed was there.
+    lost_flushes: u64,
 }
 
 type Outcome = Result<(), LogError>;
@@ -93,12 +111,13 @@ impl Run {
             disk,
             options,
             random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
-            model: Model { first: 1, durable: Vec::new(), pending: Vec::new() },
+            model: Model::new(1, Vec::new()),
             serial: 0,
             log: Some(log),
             seed,
             crashes: 0,
             refusals: 0,
+            lost_flushes: 0,
         }
     }
 
@@ -134,7 +153,7 @@ impl Run {
         let before = self.model.unchanged();
         let syncing = self.model.syncing();
         let next = self.model.end() + self.model.pending.len() as u64;
-        let result = match self.random.below(16) {
+        let result = match self.random.below(19) {
             0..5 => {
                 for _ in 0..=self.random.below(12) {
                     let payload = self.payload();
@@ -172,20 +191,25 @@ impl Run {
                 let kept = (from - self.model.first) as usize;
                 let mut entries = self.model.all();
                 entries.truncate(kept);
-                let cut = Possible { certain: kept, entries: entries.clone(), ..syncing.clone() };
+                let cut = Possible { counts: vec![kept], entries: entries.clone(), ..syncing.clone() };
                 let done = log.truncate_suffix(LogIndex(from)).map(|()| {
-                    self.model.durable = entries;
-                    self.model.pending.clear();
+                    self.model = Model::new(self.model.first, entries);
                 });
                 (done, vec![syncing, cut])
             }
             15 if self.random.below(4) == 0 => {
                 let first = 1 + self.random.below(next + 50);
-                let empty = Possible { first, first_latest: first, entries: vec![], certain: 0 };
+                let empty = Possible { first, first_latest: first, entries: vec![], counts: vec![0] };
                 let done = log.reset_to(LogIndex(first)).map(|()| {
-                    self.model = Model { first, durable: vec![], pending: vec![] };
+                    self.model = Model::new(first, vec![]);
                 });
                 (done, vec![before, empty])
+            }
+            16..19 => {
+                let done = log.flush().map(|()| self.model.flushed.push(self.model.pending.len()));
+                let mut flushing = before;
+                flushing.counts.push(flushing.entries.len());
+                (done, vec![flushing])
             }
             _ => (Ok(()), vec![]),
         };
@@ -194,9 +218,9 @@ impl Run {
     }
 
     /// Ends the process or the machine, opens the log, and compares.
-    fn restart(&mut self, possible: &[Possible]) {
+    fn restart(&mut self, possible: &[Possible], was_idle: bool) {
         self.log = None;
-        self.model.pending.clear();
+        let crashes_before = self.crashes;
         self.fail_over();
         let log = loop {
             if self.random.below(3) == 0 {
@@ -220,7 +244,7 @@ impl Run {
             Ok(entries)
         }) {
             Ok(entries) => entries,
-            Err(_) if self.disk.is_off() => return self.restart(possible),
+            Err(_) if self.disk.is_off() => return self.restart(possible, was_idle && self.crashes == crashes_before),
             Err(error) => panic!("seed {}: {error}", self.seed),
         };
         assert!(
@@ -228,9 +252,15 @@ impl Run {
             "seed {}: found {} entries from {first}; possible: {:?}",
             self.seed,
             entries.len(),
-            possible.iter().map(|p| (p.first, p.first_latest, p.certain, p.entries.len())).collect::<Vec<_>>()
+            possible.iter().map(|p| (p.first, p.first_latest, p.counts.clone())).collect::<Vec<_>>()
         );
-        self.model = Model { first, durable: entries, pending: vec![] };
+        if was_idle && self.crashes == crashes_before {
+            assert!(self.model.written().holds(first, &entries), "seed {}: a killed process lost what it had flushed", self.seed);
+        }
+        if first == self.model.first && entries.len() < self.model.durable.len() + self.model.flushed.last().unwrap_or(&0) {
+            self.lost_flushes += 1;
+        }
+        self.model = Model::new(first, entries);
         self.log = Some(log);
         self.disk.set_faults(SimFaults::default());
     }
@@ -253,19 +283,19 @@ impl Run {
             }
             let (done, possible) = self.step();
             match done {
-                Ok(()) if self.random.below(25) == 0 => self.restart(&[self.model.unchanged()]),
+                Ok(()) if self.random.below(25) == 0 => self.restart(&[self.model.unchanged()], true),
                 Ok(()) => {}
                 Err(error) => {
                     self.refusals += 1;
                     self.check_refusal(&error);
-                    self.restart(&possible);
+                    self.restart(&possible, false);
                     if self.random.below(2) == 0 {
                         self.disk.set_capacity(u64::MAX);
                     }
                 }
             }
         }
-        self.restart(&[self.model.unchanged()]);
+        self.restart(&[self.model.unchanged()], true);
     }
 
     /// After a failed write or sync nothing more is taken.
@@ -281,14 +311,18 @@ impl Run {
 }
 
 fn run_seeds(seeds: std::ops::Range<u64>, disk: SimDiskConfig, options: &LogOptions) {
-    let (mut crashes, mut refusals) = (0, 0);
+    let (mut crashes, mut refusals, mut lost_flushes) = (0, 0, 0);
     for seed in seeds {
         let mut run = Run::new(seed, disk, options.clone());
         run.steps(120);
         crashes += run.crashes;
         refusals += run.refusals;
+        lost_flushes += run.lost_flushes;
     }
-    assert!(crashes > 100 && refusals > 100, "{crashes} crashes and {refusals} refusals test little");
+    assert!(
+        crashes > 100 && refusals > 100 && lost_flushes > 10,
+        "{crashes} crashes, {refusals} refusals and {lost_flushes} lost flushes test little"
+    );
 }
 
 /// As many seeds as asked for by `WALRAS_LOG_SEEDS`, or few.

@@ -1,7 +1,8 @@
 //! What a replica must find again after a crash, and the seam to whoever keeps it.
 
 use crate::ids::{ReplicaId, Slot, Term, Ticket};
-use crate::members::{MemberChange, Members};
+use crate::members::{MemberChange, Members, decode_changes, encode_changes};
+use crate::wire;
 use bytes::Bytes;
 use walras_types::LogIndex;
 
@@ -14,6 +15,44 @@ pub enum Body {
     Pack(Bytes),
     /// A change of members; without any, the end of a joint configuration.
     Members(Vec<MemberChange>),
+}
+
+impl Body {
+    /// Appends its bytes to a buffer: a kind, then the pack or each change as a kind and an id.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Empty => bytes.push(0),
+            Self::Pack(pack) => {
+                bytes.push(1);
+                bytes.extend_from_slice(pack);
+            }
+            Self::Members(changes) => {
+                bytes.push(2);
+                bytes.extend_from_slice(&encode_changes(changes));
+            }
+        }
+    }
+
+    /// The body with exactly these bytes; the content of a pack is not looked at.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (0, []) => Some(Self::Empty),
+            (1, pack) if !pack.is_empty() => Some(Self::Pack(Bytes::copy_from_slice(pack))),
+            (2, changes) => decode_changes(changes).map(Self::Members),
+            _ => None,
+        }
+    }
+
+    /// How many bytes [`encode`](Self::encode) appends.
+    #[must_use]
+    pub fn encoded_bytes(&self) -> usize {
+        1 + match self {
+            Self::Empty => 0,
+            Self::Pack(pack) => pack.len(),
+            Self::Members(changes) => encode_changes(changes).len(),
+        }
+    }
 }
 
 /// A slot with the term in which it was written.
@@ -56,6 +95,17 @@ impl SnapshotMeta {
     #[must_use]
     pub fn genesis(members: Members) -> Self {
         Self { slot: Slot(0), term: Term(0), log_index: LogIndex(0), members }
+    }
+
+    /// Appends its bytes to a buffer: slot, term, log index, and four lists of members, each a count (u32) and ids.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        wire::put_snapshot(bytes, self);
+    }
+
+    /// The place with exactly these bytes; `None` also for members that make no sense.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        wire::decode_snapshot(Bytes::copy_from_slice(bytes))
     }
 }
 

@@ -234,7 +234,7 @@ fn put_len(bytes: &mut Vec<u8>, len: usize) {
     bytes.extend_from_slice(&len.to_le_bytes());
 }
 
-fn put_snapshot(bytes: &mut Vec<u8>, meta: &SnapshotMeta) {
+pub(crate) fn put_snapshot(bytes: &mut Vec<u8>, meta: &SnapshotMeta) {
     for word in [meta.slot.0, meta.term.0, meta.log_index.0] {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
@@ -243,6 +243,13 @@ fn put_snapshot(bytes: &mut Vec<u8>, meta: &SnapshotMeta) {
         put_len(bytes, set.len());
         set.iter().for_each(|id| bytes.extend_from_slice(&id.get().to_le_bytes()));
     }
+}
+
+/// What [`put_snapshot`] wrote; `None` for anything else, or members that make no sense.
+pub(crate) fn decode_snapshot(bytes: Bytes) -> Option<SnapshotMeta> {
+    let mut at = Reader(bytes);
+    let meta = at.snapshot().ok()?;
+    (!at.0.has_remaining() && meta.members.is_sound()).then_some(meta)
 }
 
 struct Reader(Bytes);

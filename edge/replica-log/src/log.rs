@@ -1,0 +1,243 @@
+//! The log of a replica: what it writes, keeps and lets go.
+
+use crate::content::Content;
+use crate::error::{OpenError, ReplicaLogError};
+use crate::identity::Identity;
+use crate::open::{self, Opened, Options};
+use crate::record::{put_closed, put_head, put_installed, put_slot, put_state, slot_record_bytes};
+use crate::slots::{DecidedReader, SlotReader};
+use crate::snapshots::Snapshots;
+use crate::upkeep::{Upkeep, UpkeepOut};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use walras_consensus::{DurableLog, Recovered, Slot, SnapshotMeta, Ticket, Write};
+use walras_log_store::{Disk, LogWriter};
+use walras_types::LogIndex;
+
+/// The durable log of one replica.
+///
+/// [`write`](Self::write) takes, [`flush`](Self::flush) hands to the operating system, [`sync`](Self::sync) makes durable. After any
+/// failure all answer [`ReplicaLogError::Failed`]: the replica has promised its library what the disk may not have, so it stops, and
+/// starts again from [`reopen`](Self::reopen).
+#[derive(Debug)]
+pub struct ReplicaLog<D: Disk> {
+    pub(crate) disk: D,
+    pub(crate) dir: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) options: Options,
+    pub(crate) log: LogWriter<D>,
+    /// With what is not durable yet.
+    pub(crate) content: Content,
+    pub(crate) snapshots: Snapshots<D>,
+    /// The snapshot that the log goes on from, and the slot of the one before it, to which it reaches back.
+    pub(crate) newest: SnapshotMeta,
+    pub(crate) oldest_snapshot: Slot,
+    /// A snapshot that was installed by a write that is not durable yet, and its record.
+    pub(crate) installing: Option<(SnapshotMeta, LogIndex)>,
+    pub(crate) last_ticket: Ticket,
+    pub(crate) failed: bool,
+    pub(crate) upkeep: UpkeepOut,
+}
+
+impl<D: Disk> ReplicaLog<D> {
+    /// Opens the log and the snapshots in `dir`, or makes them where there are none, and says what a replica starts from.
+    pub fn open(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
+        open::open(disk, dir, identity, options)
+    }
+
+    /// Opens the log again: after a failure, and for a replica that starts anew. Waits for [`Upkeep`] that is out.
+    pub fn reopen(mut self) -> Result<Opened<D>, OpenError> {
+        self.upkeep.wait();
+        let Self { disk, dir, identity, options, log, snapshots, .. } = self;
+        // Its lock, first.
+        drop(log);
+        open::open_beside(disk, &dir, identity, options, snapshots)
+    }
+
+    /// Takes a write: all of it or nothing will be there after a crash, and not without those before it. Costs no I/O.
+    ///
+    /// # Panics
+    ///
+    /// When tickets or slots do not follow those before.
+    pub fn write(&mut self, write: &Write) -> Result<(), ReplicaLogError> {
+        let bytes_max = self.options.log.entry_bytes_max();
+        let too_long =
+            write.entries.iter().map(|entry| (entry.slot, slot_record_bytes(entry))).find(|(_, bytes)| *bytes > bytes_max);
+        self.guarded(|log| {
+            if let Some((slot, bytes)) = too_long {
+                return Err(ReplicaLogError::SlotTooLong { slot, bytes, bytes_max });
+            }
+            assert!(write.ticket > log.last_ticket, "tickets ascend");
+            log.last_ticket = write.ticket;
+            log.log.append_with(|bytes| put_state(bytes, &write.hard_state))?;
+            log.content.hard_state = write.hard_state;
+            if let Some(meta) = &write.installed {
+                let record = log.log.append_with(|bytes| put_installed(bytes, meta))?;
+                log.content.note_installed(record, meta.clone());
+                log.installing = Some((meta.clone(), record));
+            }
+            for entry in &write.entries {
+                let record = log.log.append_with(|bytes| put_slot(bytes, entry))?;
+                let noted = log.content.note_slot(record, entry.slot, entry.term);
+                assert_eq!(noted, Ok(()), "slots are written without gaps");
+            }
+            Ok(())
+        })
+    }
+
+    /// Hands what was written to the operating system: the end of this process does not lose it, the end of the machine does.
+    /// [`walras_consensus::Durability::Memory`] asks for it before anything that depends on the write is sent.
+    pub fn flush(&mut self) -> Result<(), ReplicaLogError> {
+        self.guarded(|log| Ok(log.log.flush()?))
+    }
+
+    /// Makes all that was written durable, with one write and one sync; returns the last ticket. Only then is it
+    /// [`walras_consensus::Replica::on_persisted`].
+    pub fn sync(&mut self) -> Result<Ticket, ReplicaLogError> {
+        self.guarded(|log| {
+            log.sync_records()?;
+            if let Some((meta, record)) = log.installing.take() {
+                (log.oldest_snapshot, log.newest) = (meta.slot, meta);
+                log.release(record)?;
+            }
+            Ok(log.last_ticket)
+        })
+    }
+
+    /// The state at `snapshot` is durable. Slots before the snapshot before it go, as far as they fill whole segments, but for
+    /// [`Options::retained_slots`] behind the new one. Costs nothing, or three syncs where segments go, however many.
+    pub fn let_go(&mut self, snapshot: &SnapshotMeta) -> Result<(), ReplicaLogError> {
+        self.guarded(|log| {
+            if snapshot.slot <= log.newest.slot {
+                return Ok(());
+            }
+            log.oldest_snapshot = log.newest.slot;
+            log.newest = snapshot.clone();
+            let retained = Slot(snapshot.slot.0.saturating_sub(log.options.retained_slots));
+            match log.content.record_at(log.oldest_snapshot.min(retained)) {
+                Some(record) => log.release(record),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// The log reaches back to this snapshot, and earlier ones are needed no more: [`Snapshots::remove_before`].
+    #[must_use]
+    pub fn oldest_snapshot(&self) -> Slot {
+        self.oldest_snapshot
+    }
+
+    /// The durable slots on this disk. Those above the decided ones may be replaced.
+    #[must_use]
+    pub fn slots(&self) -> Range<Slot> {
+        let end = self.content.end_before(self.log.durable_end());
+        self.content.first_slot().unwrap_or(end)..end
+    }
+
+    /// Reads durable slots, for a follower that lacks what is in nobody's memory. Takes 8 bytes a slot: ask for some thousands at a time.
+    pub fn read_slots(&self, slots: Range<Slot>) -> Result<SlotReader<D::File>, ReplicaLogError> {
+        let held = self.slots();
+        if slots.start < held.start || slots.end > held.end {
+            return Err(ReplicaLogError::NotHeld { first: held.start, end: held.end });
+        }
+        SlotReader::new(&self.content, slots, &|from| self.log.reader(from))
+    }
+
+    /// Reads packs from the one that holds entry `from` on, up to and including slot `decided`: the last one that the replica handed out.
+    pub fn decided(&self, from: LogIndex, decided: Slot) -> Result<DecidedReader<D::File>, ReplicaLogError> {
+        let anchors = open::anchors(&self.content, &self.snapshots.list());
+        let end = self.slots().end.min(decided.next());
+        DecidedReader::new(&self.content, &anchors, from, end, &|from| self.log.reader(from))
+    }
+
+    /// For when nothing comes for a while: later damage to the last writes can then be told from a crash.
+    pub fn seal(&mut self) -> Result<(), ReplicaLogError> {
+        self.guarded(|log| Ok(log.log.seal()?))
+    }
+
+    /// Makes everything durable and leaves a mark that the replica stopped in good order. Waits for [`Upkeep`] that is out.
+    pub fn close(mut self) -> Result<(), ReplicaLogError> {
+        self.upkeep.wait();
+        self.sync()?;
+        self.log.append_with(put_closed)?;
+        self.log.close()?;
+        Ok(())
+    }
+
+    /// Slow work that is due, if any: ask after every sync, it is cheap when nothing is due. One piece is out at a time, and after one that
+    /// failed the next comes no sooner than a second later. `now_ns` counts from any moment.
+    pub fn upkeep(&mut self, now_ns: u64) -> Option<Upkeep<D>> {
+        if self.failed || !self.upkeep.may_begin(now_ns) {
+            return None;
+        }
+        self.log.maintenance().map(|work| self.upkeep.begin(now_ns, work))
+    }
+
+    /// Segments that hold records, and the bytes of their files.
+    #[must_use]
+    pub fn footprint(&self) -> (usize, u64) {
+        self.log.footprint()
+    }
+
+    /// Snapshots beside it.
+    #[must_use]
+    pub fn snapshots(&self) -> &Snapshots<D> {
+        &self.snapshots
+    }
+
+    pub(crate) fn sync_records(&mut self) -> Result<(), ReplicaLogError> {
+        let end = self.log.sync()?;
+        self.snapshots.note_log_end(end.0);
+        Ok(())
+    }
+
+    /// Lets go of whole segments before a record. What must survive them is repeated first.
+    fn release(&mut self, record: LogIndex) -> Result<(), ReplicaLogError> {
+        let up_to = LogIndex(record.0.saturating_sub(1));
+        if !self.log.can_let_go(up_to) {
+            return Ok(());
+        }
+        let Self { log, identity, content, .. } = self;
+        log.append_with(|bytes| put_head(bytes, identity))?;
+        log.append_with(|bytes| put_state(bytes, &content.hard_state))?;
+        self.sync_records()?;
+        let first = self.log.truncate_prefix(up_to)?;
+        self.content.forget_before(first);
+        Ok(())
+    }
+
+    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens.
+    fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, ReplicaLogError>) -> Result<T, ReplicaLogError> {
+        if self.failed {
+            return Err(ReplicaLogError::Failed);
+        }
+        let result = work(self);
+        self.failed = result.is_err();
+        result
+    }
+}
+
+impl<D: Disk> DurableLog for ReplicaLog<D> {
+    type Error = ReplicaLogError;
+
+    fn write(&mut self, write: Write) -> Result<(), ReplicaLogError> {
+        Self::write(self, &write)
+    }
+
+    fn sync(&mut self) -> Result<Ticket, ReplicaLogError> {
+        Self::sync(self)
+    }
+
+    fn let_go(&mut self, snapshot: SnapshotMeta) -> Result<(), ReplicaLogError> {
+        Self::let_go(self, &snapshot)
+    }
+
+    /// What is durable, read from the disk.
+    fn recover(&self) -> Result<Recovered, ReplicaLogError> {
+        let read = || {
+            let content = open::scan_own(&self.log, &self.dir, &self.identity)?;
+            open::recovered(&self.log, &self.dir, &content, &self.snapshots)
+        };
+        read().map(|found| found.recovered).map_err(|error| ReplicaLogError::Open(Box::new(error)))
+    }
+}

@@ -1,0 +1,293 @@
+//! Opening: whose log it is, what it holds, from which snapshot it goes on.
+
+use crate::content::{Content, Misfit, ScanError};
+use crate::error::{OpenError, ReplicaLogError};
+use crate::identity::Identity;
+use crate::log::ReplicaLog;
+use crate::record::{Head, REPLICA_LOG_VERSION, put_head, put_installed, put_state};
+use crate::slots::{DecidedReader, SlotReader};
+use crate::snapshots::{SnapshotInfo, Snapshots, read_infos};
+use crate::upkeep::UpkeepOut;
+use std::path::{Path, PathBuf};
+use walras_consensus::{HardState, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_log_store::{Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_read_only};
+use walras_types::LogIndex;
+
+const LOG_FOLDER: &str = "log";
+const SNAPSHOT_FOLDER: &str = "snapshots";
+
+/// How a replica's log is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Segments, blocks, groups. `owner_id` and `durable_floor` are set by the log itself.
+    pub log: LogOptions,
+    /// Slots behind the newest snapshot that stay on the disk for slow followers.
+    pub retained_slots: u64,
+}
+
+impl Default for Options {
+    /// Segments of 64 MiB; 100,000 slots for slow followers.
+    fn default() -> Self {
+        Self { log: LogOptions::default(), retained_slots: 100_000 }
+    }
+}
+
+/// A log that is open.
+#[derive(Debug)]
+pub struct Opened<D: Disk> {
+    /// It.
+    pub log: ReplicaLog<D>,
+    /// The snapshots beside it.
+    pub snapshots: Snapshots<D>,
+    /// What a replica starts from.
+    pub recovered: Recovered,
+    /// What was found, for people.
+    pub report: OpenReport,
+}
+
+/// How the replica stopped before this opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It never ran: the log was made just now.
+    Never,
+    /// In good order: everything that it wrote is there.
+    Orderly,
+    /// Otherwise. What it wrote and had not synced may be lost: under [`walras_consensus::Durability::Memory`] it may not go on as itself,
+    /// but must be added anew under a new id.
+    Crash,
+}
+
+/// What opening found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenReport {
+    /// How the replica stopped before.
+    pub stop: Stop,
+    /// The snapshot that the log goes on from; `None` for the beginning of the cluster.
+    pub snapshot: Option<SnapshotInfo>,
+    /// Files of snapshots that are damaged, one of which would have been newer.
+    pub damaged_snapshots: Vec<PathBuf>,
+    /// What the store found, with an unfinished write that was cut.
+    pub store: Recovery,
+}
+
+pub(crate) fn open<D: Disk>(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
+    let (snapshots, log_floor) = Snapshots::open(disk.clone(), &dir.join(SNAPSHOT_FOLDER), &identity)?;
+    snapshots.note_log_end(log_floor);
+    open_beside(disk, dir, identity, options, snapshots)
+}
+
+pub(crate) fn open_beside<D: Disk>(
+    disk: D,
+    dir: &Path,
+    identity: Identity,
+    options: Options,
+    snapshots: Snapshots<D>,
+) -> Result<Opened<D>, OpenError> {
+    let log_floor = snapshots.log_end();
+    let durable_floor = (log_floor > 1).then(|| LogIndex(log_floor - 1));
+    let log_options = LogOptions { owner_id: identity.cluster_id, durable_floor, ..options.log.clone() };
+    let newest = snapshots.list().last().map(|info| info.meta.slot);
+    let (mut log, store) =
+        LogWriter::open(disk.clone(), &dir.join(LOG_FOLDER), log_options).map_err(|error| match (error, newest) {
+            (LogError::WrongOwner { found, expected, .. }, _) if expected == identity.cluster_id => {
+                OpenError::OtherCluster { dir: dir.to_path_buf(), found, expected }
+            }
+            // Made by an attempt before this one.
+            (LogError::BelowFloor { last: LogIndex(0), .. }, Some(slot)) => OpenError::LogLost { dir: dir.to_path_buf(), slot },
+            (other, _) => other.into(),
+        })?;
+    let is_new = store.end_index == LogIndex(1);
+    if is_new {
+        if let Some(slot) = newest {
+            return Err(OpenError::LogLost { dir: dir.to_path_buf(), slot });
+        }
+        append_genesis(&mut log, &identity)?;
+    }
+    let content = scan_own(&log, dir, &identity)?;
+    let stop = match (is_new, content.is_closed) {
+        (true, _) => Stop::Never,
+        (false, true) => Stop::Orderly,
+        (false, false) => Stop::Crash,
+    };
+    let Found { recovered, snapshot, oldest_snapshot, damaged } = recovered(&log, dir, &content, &snapshots)?;
+    if !is_new {
+        // From here on it is in use: the mark of an orderly stop is the last record no more.
+        log.append_with(|bytes| put_head(bytes, &identity))?;
+        log.sync()?;
+    }
+    snapshots.note_log_end(log.durable_end().0);
+    let log = ReplicaLog {
+        disk,
+        dir: dir.to_path_buf(),
+        identity,
+        options,
+        log,
+        content,
+        snapshots: snapshots.clone(),
+        newest: recovered.snapshot.clone(),
+        oldest_snapshot,
+        installing: None,
+        last_ticket: Ticket(0),
+        failed: false,
+        upkeep: UpkeepOut::default(),
+    };
+    Ok(Opened { log, snapshots, recovered, report: OpenReport { stop, snapshot, damaged_snapshots: damaged, store } })
+}
+
+/// One write: a log has all of it or is made anew.
+fn append_genesis<D: Disk>(log: &mut LogWriter<D>, identity: &Identity) -> Result<(), LogError> {
+    log.append_with(|bytes| put_head(bytes, identity))?;
+    log.append_with(|bytes| put_state(bytes, &HardState::default()))?;
+    log.append_with(|bytes| put_installed(bytes, &SnapshotMeta::genesis(identity.genesis.clone())))?;
+    log.sync().map(drop)
+}
+
+/// Reads the records of our own log.
+pub(crate) fn scan_own<D: Disk>(log: &LogWriter<D>, dir: &Path, identity: &Identity) -> Result<Content, OpenError> {
+    let replica = identity.replica.get();
+    let is_ours = |head: &Head| (head.cluster_id, head.replica) == (identity.cluster_id, replica);
+    let content = scan(log.reader(log.first_index())?, dir, is_ours)?;
+    let head = content.head.expect("a scan without a head is refused");
+    match (head.cluster_id == identity.cluster_id, head.replica == replica) {
+        (true, true) => Ok(content),
+        (false, _) => {
+            Err(OpenError::OtherCluster { dir: dir.to_path_buf(), found: head.cluster_id, expected: identity.cluster_id })
+        }
+        (true, false) => Err(OpenError::OtherReplica { dir: dir.to_path_buf(), found: head.replica, expected: identity.replica }),
+    }
+}
+
+fn scan<F: walras_log_store::DiskFile>(
+    reader: LogReader<F>,
+    dir: &Path,
+    is_ours: impl Fn(&Head) -> bool,
+) -> Result<Content, OpenError> {
+    let dir = dir.to_path_buf();
+    let content = Content::scan(reader, is_ours).map_err(|error| match error {
+        ScanError::Store(error) => OpenError::Store(error),
+        ScanError::Misfit(Misfit { record, detail }) => OpenError::Misfit { dir: dir.clone(), record, detail },
+    })?;
+    match content.head {
+        None => Err(OpenError::NoReplicaLog { dir }),
+        Some(head) if head.version != REPLICA_LOG_VERSION => {
+            Err(OpenError::Version { dir, found: head.version, supported: REPLICA_LOG_VERSION })
+        }
+        Some(_) => Ok(content),
+    }
+}
+
+pub(crate) struct Found {
+    pub(crate) recovered: Recovered,
+    snapshot: Option<SnapshotInfo>,
+    oldest_snapshot: Slot,
+    damaged: Vec<PathBuf>,
+}
+
+/// What a replica starts from: the newest sound snapshot that the log reaches, and the slots after it.
+pub(crate) fn recovered<D: Disk>(
+    log: &LogWriter<D>,
+    dir: &Path,
+    content: &Content,
+    snapshots: &Snapshots<D>,
+) -> Result<Found, OpenError> {
+    let mut damaged = snapshots.damaged();
+    let mut reached: Vec<SnapshotInfo> = snapshots.list();
+    reached.retain(|info| content.reaches(&info.meta));
+    let chosen = loop {
+        let Some(info) = reached.pop() else { break None };
+        if snapshots.is_sound(info.meta.slot)? {
+            break Some(info);
+        }
+        damaged.push(snapshots.path(info.meta.slot));
+    };
+    let genesis = content.installed.as_ref().map(|(meta, _)| meta).filter(|meta| meta.slot == Slot(0));
+    let Some(snapshot) = chosen.as_ref().map(|info| &info.meta).or(genesis).cloned() else {
+        return Err(OpenError::SnapshotMissing { dir: dir.to_path_buf(), detail: what_is_missing(content, snapshots, &damaged) });
+    };
+    let oldest_snapshot = reached.pop().map(|info| info.meta.slot).or(genesis.map(|meta| meta.slot)).unwrap_or(snapshot.slot);
+    let after = snapshot.slot.next();
+    let end = content.last_slot().map_or(after, Slot::next).max(after);
+    let mut entries = Vec::new();
+    let mut reader = SlotReader::new(content, after..end, &|from| log.reader(from)).map_err(|error| unreadable(dir, error))?;
+    while let Some(entry) = reader.next().map_err(|error| unreadable(dir, error))? {
+        entries.push(entry);
+    }
+    let recovered = Recovered { hard_state: content.hard_state, snapshot, entries };
+    Ok(Found { recovered, snapshot: chosen, oldest_snapshot, damaged })
+}
+
+fn what_is_missing<D: Disk>(content: &Content, snapshots: &Snapshots<D>, damaged: &[PathBuf]) -> String {
+    let needed = match (&content.installed, content.first_slot(), content.last_slot()) {
+        (Some((meta, _)), _, None) => format!("slot {}", meta.slot),
+        (Some((meta, _)), _, Some(last)) => format!("a slot from {} to {last}", meta.slot),
+        (None, Some(first), Some(last)) => format!("a slot from {first} to {last}"),
+        (None, _, _) => "any slot".to_owned(),
+    };
+    let there: Vec<String> = snapshots.list().iter().map(|info| info.meta.slot.to_string()).collect();
+    let damaged: Vec<String> = damaged.iter().map(|path| path.display().to_string()).collect();
+    format!("one of {needed} is needed; there are those of slots [{}], damaged are [{}]", there.join(", "), damaged.join(", "))
+}
+
+fn unreadable(dir: &Path, error: ReplicaLogError) -> OpenError {
+    match error {
+        ReplicaLogError::Store(error) => OpenError::Store(error),
+        ReplicaLogError::Unreadable { record } => {
+            OpenError::Misfit { dir: dir.to_path_buf(), record, detail: "it does not decode".to_owned() }
+        }
+        other => OpenError::Misfit { dir: dir.to_path_buf(), record: LogIndex(0), detail: other.to_string() },
+    }
+}
+
+/// Places in the log where the count of entries is known, in ascending order.
+pub(crate) fn anchors(content: &Content, snapshots: &[SnapshotInfo]) -> Vec<SnapshotMeta> {
+    let mut anchors: Vec<SnapshotMeta> = snapshots.iter().map(|info| info.meta.clone()).collect();
+    anchors.extend(content.installed.as_ref().map(|(meta, _)| meta.clone()));
+    anchors.retain(|meta| content.reaches(meta));
+    anchors.sort_by_key(|meta| meta.slot);
+    anchors
+}
+
+/// A look at a log that no replica has open, for `walras log dump`. Changes nothing.
+#[derive(Debug)]
+pub struct Dump<D: Disk> {
+    /// The cluster.
+    pub cluster_id: u64,
+    /// The replica.
+    pub replica: u64,
+    /// Its promises.
+    pub hard_state: HardState,
+    /// The slots held, first and last; those after `hard_state.commit` may not be decided.
+    pub slots: Option<(Slot, Slot)>,
+    /// How it stopped.
+    pub stop: Stop,
+    /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
+    pub decided: Option<DecidedReader<D::File>>,
+    _lock: D::Lock,
+}
+
+impl<D: Disk> Dump<D> {
+    /// Opens the log in `dir` to look at.
+    pub fn open(disk: &D, dir: &Path) -> Result<Self, OpenError> {
+        let log_dir = dir.join(LOG_FOLDER);
+        let (reader, lock) = open_read_only(disk, &log_dir, None)?;
+        let content = scan(reader, dir, |_| true)?;
+        let head = content.head.expect("a scan without a head is refused");
+        let infos = read_infos(disk, &dir.join(SNAPSHOT_FOLDER), head.cluster_id)?;
+        let anchors = anchors(&content, &infos);
+        let slots = content.first_slot().zip(content.last_slot());
+        let end = slots.map_or(Slot(0), |(_, last)| last.next()).min(content.hard_state.commit.next());
+        let reader_from = |from| open_read_only(disk, &log_dir, Some(from)).map(|(reader, _)| reader);
+        let decided =
+            DecidedReader::from_the_first(&content, &anchors, end, &reader_from).map_err(|error| unreadable(dir, error))?;
+        let stop = if content.is_closed { Stop::Orderly } else { Stop::Crash };
+        Ok(Self {
+            cluster_id: head.cluster_id,
+            replica: head.replica,
+            hard_state: content.hard_state,
+            slots,
+            stop,
+            decided,
+            _lock: lock,
+        })
+    }
+}
