@@ -19,22 +19,8 @@
 //!
 //! *Start reading* at [`simulate`], then `world.rs`, then `node/process.rs`.
 
-pub mod checks;
-mod client;
-mod clock;
-mod disk;
-mod faults;
-mod messages;
-mod mutation;
-mod network;
-mod node;
-mod operator;
-mod schedule;
-mod trace;
-mod traffic;
-mod world;
+mod common;
+pub mod single;
 
-pub use checks::Violation;
-pub use mutation::Mutation;
-pub use trace::Trace;
-pub use world::{Report, Settings, simulate};
+pub use common::checks::Violation;
+pub use common::trace::Trace;

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use walras_sim::{Mutation, Report, Settings, Trace, simulate};
+use walras_sim::Trace;
+use walras_sim::single::{Mutation, Report, Settings, simulate};
 
 const USAGE: &str = "usage: walras-sim [--seeds N] [--seed FIRST] [--steps EVENTS] [--mutation NAME]
 

@@ -5,8 +5,8 @@ use walras_order_book::Art;
 use walras_sequencer::{Entry, decode_entry};
 use walras_types::LogIndex;
 
-use super::{Checked, Violation};
-use crate::node::Process;
+use crate::common::checks::{Checked, Violation};
+use crate::single::node::Process;
 
 /// Every entry that the log ever held durably, copied from the disk when it was new.
 #[derive(Debug, Default)]

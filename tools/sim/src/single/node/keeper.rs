@@ -4,8 +4,8 @@ use walras_log_store::{LogError, LogKeeper, LogWriter, Upkeep, Written};
 use walras_sequencer::Batch;
 use walras_types::LogIndex;
 
-use crate::disk::VenueDisk;
-use crate::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+use crate::single::mutation::Mutation;
 
 /// Entries as the disk has them, or why it could not be read.
 pub(crate) type LogEntries = Result<Vec<(LogIndex, Vec<u8>)>, LogError>;

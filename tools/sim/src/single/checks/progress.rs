@@ -1,7 +1,7 @@
 //! Once faults stop, everybody is answered.
 
-use super::{Checked, Violation};
-use crate::client::Client;
+use crate::common::checks::{Checked, Violation};
+use crate::single::client::Client;
 
 pub(super) fn check(clients: &[Client]) -> Checked {
     match clients.iter().find(|client| !client.is_content()) {

@@ -1,17 +1,15 @@
 //! Clients: they send commands, sign each anew whenever they send it, and send again what was not answered.
 
-use std::collections::VecDeque;
-
 use walras_gateway::{ClientKey, Request};
-use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, Amendment, ClientOrderId, InstrumentId, Side, TimeNs};
-use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, encode_command};
+use walras_types::{AccountId, TimeNs};
+use walras_wire::{Command, encode_command};
 
-use crate::clock::EPOCH_NS;
-use crate::messages::{self, Answer, AttemptId, ClientId, Copy, METHOD, PATH};
-use crate::operator::Script;
-use crate::traffic::Traffic;
+use crate::common::clock::EPOCH_NS;
+use crate::common::operator::Script;
+use crate::common::trader::Trades;
+use crate::single::messages::{self, Answer, AttemptId, ClientId, Copy, METHOD, PATH};
+use crate::single::traffic::Traffic;
 
 /// What a client has asked and not been answered.
 #[derive(Clone, Debug)]
@@ -38,7 +36,7 @@ pub(crate) enum ClientEffect {
 /// Who a client is.
 #[derive(Debug)]
 enum Role {
-    Trader { account: AccountId, names: VecDeque<(InstrumentId, ClientOrderId)>, next_name: u64 },
+    Trader(Trades),
     Operator(Box<Script>),
 }
 
@@ -64,7 +62,7 @@ const SKEW_NS_MAX: u64 = 50_000_000;
 
 impl Client {
     pub(crate) fn trader(id: ClientId, key: ClientKey, account: AccountId, random: &Random) -> Self {
-        Self::new(id, key, Role::Trader { account, names: VecDeque::new(), next_name: 1 }, random)
+        Self::new(id, key, Role::Trader(Trades::new(account, 1)), random)
     }
 
     pub(crate) fn operator(id: ClientId, key: ClientKey, random: &Random) -> Self {
@@ -101,7 +99,7 @@ impl Client {
                     self.ask(now_ns, traffic, &mut effects);
                 }
                 let pause_ns = match &self.role {
-                    Role::Trader { .. } => self.choices.within(200_000, 20_000_000),
+                    Role::Trader(_) => self.choices.within(200_000, 20_000_000),
                     Role::Operator(script) if script.is_setting_up() => 500_000,
                     Role::Operator(_) => self.choices.within(5_000_000, 200_000_000),
                 };
@@ -160,45 +158,7 @@ impl Client {
         let c = &mut self.choices;
         match &mut self.role {
             Role::Operator(script) => script.next_command(c),
-            Role::Trader { account, names, next_name } => Some(trade(c, *account, names, next_name, now)),
-        }
-    }
-}
-
-/// A trader's command. It never gives two orders one name, so a retry shows as what it is.
-fn trade(
-    c: &mut Choices<'_>,
-    account: AccountId,
-    names: &mut VecDeque<(InstrumentId, ClientOrderId)>,
-    next_name: &mut u64,
-    now: TimeNs,
-) -> Command {
-    let kind = if names.is_empty() { 0 } else { c.weighted(&[20, 6, 4, 1]) };
-    if kind == 0 {
-        let instrument = InstrumentId(c.below(u64::from(commands::INSTRUMENTS)) as u32);
-        let client_order_id = ClientOrderId(*next_name);
-        *next_name += 1;
-        names.push_back((instrument, client_order_id));
-        if names.len() > 12 {
-            names.pop_front();
-        }
-        return Command::NewOrder(NewOrder { account, instrument, client_order_id, terms: commands::terms(c, Range::Near, now) });
-    }
-    let (instrument, client_order_id) = names[c.below(names.len() as u64) as usize];
-    match kind {
-        1 => Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
-        2 => {
-            let price = (c.below(2) == 1).then(|| commands::price(c, Range::Near));
-            let size = (c.below(2) == 1).then(|| commands::size(c, Range::Near));
-            Command::AmendOrder(AmendOrder {
-                account,
-                instrument,
-                amendment: Amendment { client_order_id, price, trigger: None, size },
-            })
-        }
-        _ => {
-            let side = (c.below(2) == 1).then(|| c.pick(&Side::BOTH));
-            Command::MassCancel(MassCancel { account, instrument: (c.below(2) == 1).then_some(instrument), side })
+            Role::Trader(trades) => Some(trades.next_command(c, now)),
         }
     }
 }

@@ -1,18 +1,7 @@
 //! Faults planted in the node, to show that the checkers find them. They are in the simulator's node, around the product's keeper of
 //! the log, and in the disk, not in the product.
 
-macro_rules! mutations {
-    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
-        /// A planted fault.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Mutation { $($(#[doc = $doc])* $name),* }
-
-        impl Mutation {
-            /// Every planted fault.
-            pub const ALL: &[Mutation] = &[$(Mutation::$name),*];
-        }
-    };
-}
+use crate::common::planted::mutations;
 
 mutations! {
     /// Small batches are acknowledged when they are buffered; they are written and synced with a later one.
@@ -50,13 +39,4 @@ mutations! {
     ForgetMarketData,
     /// Market data does not hear of the last event of an entry.
     LoseLastEvent,
-}
-
-impl std::str::FromStr for Mutation {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().copied().find(|mutation| format!("{mutation:?}") == text);
-        found.ok_or_else(|| format!("no mutation {text}; there are: {:?}", Self::ALL))
-    }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use walras_sequencer::Entry;
 use walras_wire::{Command, encode_command};
 
-use super::{Checked, Violation};
-use crate::traffic::Traffic;
+use crate::common::checks::{Checked, Violation};
+use crate::single::traffic::Traffic;
 
 /// How often each command stands in the log.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use walras_types::LogIndex;
 
 use super::keeper::Keeper;
 use super::process::Process;
-use crate::disk::VenueDisk;
-use crate::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+use crate::single::mutation::Mutation;
 
 /// What a process starts from.
 pub(crate) struct StartFrom<'a> {

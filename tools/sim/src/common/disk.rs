@@ -6,13 +6,12 @@ use std::path::Path;
 use walras_log_store::sim_disk::{SimDisk, SimFile, SimLock};
 use walras_log_store::{Disk, DiskFile, LockKind};
 
-use crate::mutation::Mutation;
-
 /// A [`SimDisk`], or one that skips syncs.
 #[derive(Clone, Debug)]
 pub(crate) struct VenueDisk {
     pub(crate) device: SimDisk,
-    mutation: Option<Mutation>,
+    /// Files whose names end so are not synced.
+    skipped: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -22,17 +21,12 @@ pub(crate) struct VenueFile {
 }
 
 impl VenueDisk {
-    pub(crate) fn new(device: SimDisk, mutation: Option<Mutation>) -> Self {
-        Self { device, mutation }
+    pub(crate) fn new(device: SimDisk, skipped: Option<&'static str>) -> Self {
+        Self { device, skipped }
     }
 
     fn wrap(&self, path: &Path, file: SimFile) -> VenueFile {
-        let name = path.to_string_lossy();
-        let skips_sync = match self.mutation {
-            Some(Mutation::SkipLogSync) => name.ends_with(".seg"),
-            Some(Mutation::SkipSnapshotSync) => name.ends_with(".snap.new"),
-            _ => false,
-        };
+        let skips_sync = self.skipped.is_some_and(|end| path.to_string_lossy().ends_with(end));
         VenueFile { file, skips_sync }
     }
 }

@@ -1,25 +1,25 @@
 //! The world: clients, network and machines, and the order in which everything happens.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_testkit::commands::ACCOUNTS;
 use walras_testkit::{Choices, Random};
 use walras_types::{AccountId, RejectReason};
 
-use crate::checks::{Checks, Violation};
-use crate::client::{Client, ClientEffect, ClientTimer};
-use crate::clock::Clock;
-use crate::disk::VenueDisk;
-use crate::faults::{self, Fault};
-use crate::messages::{Address, Answer, ClientId, Copy, Message, NodeId, Reply, Request};
-use crate::mutation::Mutation;
-use crate::network::{self, Weather};
-use crate::node::{Effect, Moment, NodeTimer, Process, StartFrom, Started};
-use crate::schedule::Schedule;
-use crate::trace::Trace;
-use crate::traffic::Traffic;
+use crate::common::checks::Violation;
+use crate::common::clock::Clock;
+use crate::common::disk::VenueDisk;
+use crate::common::network::{self, Weather};
+use crate::common::panics;
+use crate::common::schedule::Schedule;
+use crate::common::trace::Trace;
+use crate::single::checks::Checks;
+use crate::single::client::{Client, ClientEffect, ClientTimer};
+use crate::single::faults::{self, Fault};
+use crate::single::messages::{Address, Answer, ClientId, Copy, Message, NodeId, Reply, Request};
+use crate::single::mutation::Mutation;
+use crate::single::node::{Effect, Moment, NodeTimer, Process, StartFrom, Started};
+use crate::single::traffic::Traffic;
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +90,7 @@ impl std::ops::AddAssign for Report {
 
 /// Runs a venue from a seed: the safety phase, then the healing phase. A panic of the product counts as a violation.
 pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
-    let run = || World::new(seed, settings, trace.clone()).run();
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|cause| {
-        let text = cause.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Err(Violation::new("panic", text.unwrap_or_else(|| "a panic without a text".to_owned())))
-    })
+    panics::as_violations(|| World::new(seed, settings, trace.clone()).run())
 }
 
 #[derive(Debug)]
@@ -171,7 +166,7 @@ impl World {
         let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
         let device = SimDisk::new(random.fork(1).next_u64(), config);
         let machine = Machine {
-            disk: VenueDisk::new(device, settings.mutation),
+            disk: VenueDisk::new(device, skipped_syncs(settings.mutation)),
             clock: Clock::default(),
             clock_was_far: false,
             process: None,
@@ -496,6 +491,15 @@ impl World {
             self.clients[client].ask(self.now_ns, &mut self.traffic, &mut effects);
             self.client_effects(ClientId(client), effects);
         }
+    }
+}
+
+/// Names of files that are not synced.
+fn skipped_syncs(mutation: Option<Mutation>) -> Option<&'static str> {
+    match mutation {
+        Some(Mutation::SkipLogSync) => Some(".seg"),
+        Some(Mutation::SkipSnapshotSync) => Some(".snap.new"),
+        _ => None,
     }
 }
 

@@ -4,8 +4,8 @@ use walras_log_store::LogWriter;
 use walras_log_store::sim_disk::SimDisk;
 use walras_types::LogIndex;
 
-use super::{Checked, Violation};
-use crate::node::{Released, log_dir, log_options};
+use crate::common::checks::{Checked, Violation};
+use crate::single::node::{Released, log_dir, log_options};
 
 #[derive(Debug, Default)]
 pub(super) struct DurableFirst {

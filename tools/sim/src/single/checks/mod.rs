@@ -15,38 +15,17 @@
 mod acknowledged;
 mod applied_once;
 mod archive;
-mod conservation;
-mod depth;
 mod durable_first;
-mod log_time;
 mod progress;
-mod replay;
 
 use walras_log_store::sim_disk::SimDisk;
 use walras_types::LogIndex;
 
-use crate::client::Client;
-use crate::messages::{Answer, AttemptId};
-use crate::node::{Process, Released};
-use crate::traffic::Traffic;
-
-/// Something that must hold and did not.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{check}: {detail}")]
-pub struct Violation {
-    /// Which checker says so.
-    pub check: &'static str,
-    /// What it saw.
-    pub detail: String,
-}
-
-impl Violation {
-    pub(crate) fn new(check: &'static str, detail: impl Into<String>) -> Self {
-        Self { check, detail: detail.into() }
-    }
-}
-
-type Checked = Result<(), Violation>;
+use crate::common::checks::{Checked, Violation, conservation, depth, log_time, replay};
+use crate::single::client::Client;
+use crate::single::messages::{Answer, AttemptId};
+use crate::single::node::{Process, Released};
+use crate::single::traffic::Traffic;
 
 /// Everything that is checked.
 pub(crate) struct Checks {
@@ -66,7 +45,7 @@ impl Checks {
             acknowledged: acknowledged::Acknowledged::default(),
             applied_once: applied_once::AppliedOnce::default(),
             durable_first: durable_first::DurableFirst::default(),
-            replay: replay::Replay::new(),
+            replay: replay::Replay::new(1),
             conservation: conservation::Conservation::default(),
             log_time: log_time::LogTime::default(),
         }
@@ -89,7 +68,7 @@ impl Checks {
         self.acknowledged.check_recovered(process, snapshot_index)?;
         self.replay.check_state(process.engine())?;
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process)
+        depth::check(process.engine(), process.market())
     }
 
     fn read_log(&mut self, process: &Process, from: LogIndex, traffic: &Traffic) -> Checked {
@@ -111,7 +90,7 @@ impl Checks {
     /// The node releases events to everybody.
     pub(crate) fn on_released(&mut self, released: &Released, disk: &SimDisk) -> Checked {
         self.durable_first.on_released(released, self.archive.end(), disk)?;
-        self.replay.check_released(released)
+        self.replay.check_released(released.log_index, released.time, &released.events)
     }
 
     /// The node answers an attempt; `before` is what it answered earlier.
@@ -124,7 +103,7 @@ impl Checks {
     /// The node has applied entries.
     pub(crate) fn on_applied(&mut self, process: &Process) -> Checked {
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process)?;
+        depth::check(process.engine(), process.market())?;
         self.replay.check_state_sometimes(process.engine())
     }
 

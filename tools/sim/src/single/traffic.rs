@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_types::RejectReason;
 
-use crate::messages::{Answer, AttemptId};
+use crate::single::messages::{Answer, AttemptId};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {

@@ -11,7 +11,7 @@ use super::{Checked, Violation};
 
 /// Deposits less withdrawals, as the log's commands have them, up to an entry.
 #[derive(Debug, Default)]
-pub(super) struct Conservation {
+pub(crate) struct Conservation {
     counted: LogIndex,
     flows: BTreeMap<AssetId, i128>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Conservation {
 const CHECK: &str = "conservation";
 
 impl Conservation {
-    pub(super) fn check(&mut self, engine: &Engine, replay: &Replay) -> Checked {
+    pub(crate) fn check(&mut self, engine: &Engine, replay: &Replay) -> Checked {
         if engine.last_applied() < self.counted {
             // A node that recovered has yet to apply what another life of it had: it will be asked again.
             return Ok(());
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn funds_out_of_nowhere_are_found() {
         let mut engine = Engine::new();
-        let mut replay = Replay::new();
+        let mut replay = Replay::new(1);
         for command in commands::opening(&mut Choices::of_seed(1), Range::Near) {
             let entry = Entry { log_index: engine.last_applied().next(), time: TimeNs(1), ordinal: None, command };
             replay.on_entry(&entry);

@@ -1,14 +1,14 @@
 //! Market data, which hears events alone, shows the engine's books, phases and last prices.
 
+use walras_engine::Engine;
+use walras_market_data::MarketData;
 use walras_types::Side;
 
 use super::{Checked, Violation};
-use crate::node::Process;
 
 const CHECK: &str = "depth";
 
-pub(super) fn check(process: &Process) -> Checked {
-    let (engine, market) = (process.engine(), process.market());
+pub(crate) fn check(engine: &Engine, market: &MarketData) -> Checked {
     let violation = |detail: String| Err(Violation::new(CHECK, format!("after entry {}: {detail}", engine.last_applied())));
     if market.log_index() != engine.last_applied() {
         return violation(format!("market data is at entry {}", market.log_index()));

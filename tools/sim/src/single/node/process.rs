@@ -13,9 +13,9 @@ use walras_wire::{Command, Event, Transfer, decode_command};
 
 use super::keeper::{Keeper, LogEntries};
 use super::start::encode_snapshot;
-use crate::disk::VenueDisk;
-use crate::messages::{self, Address, Answer, AttemptId, ClientId, Copy, Done, METHOD, Message, PATH, Reply};
-use crate::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+use crate::single::messages::{self, Address, Answer, AttemptId, ClientId, Copy, Done, METHOD, Message, PATH, Reply};
+use crate::single::mutation::Mutation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeTimer {

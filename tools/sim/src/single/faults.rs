@@ -3,8 +3,8 @@
 use walras_log_store::sim_disk::SimFaults;
 use walras_testkit::Choices;
 
-use crate::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
-use crate::network::Weather;
+use crate::common::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
+use crate::common::network::Weather;
 
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug)]

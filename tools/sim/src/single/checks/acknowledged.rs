@@ -6,9 +6,9 @@ use walras_sequencer::{decode_entry, encode_entry};
 use walras_types::LogIndex;
 use walras_wire::encode_command;
 
-use super::{Checked, Violation};
-use crate::messages::{Answer, AttemptId, Done};
-use crate::node::Process;
+use crate::common::checks::{Checked, Violation};
+use crate::single::messages::{Answer, AttemptId, Done};
+use crate::single::node::Process;
 
 /// Which attempt was told of which entry, and the entry's bytes as they follow from what it was told.
 #[derive(Debug, Default)]
