@@ -19,6 +19,7 @@
 //!
 //! *Start reading* at [`simulate`], then `world.rs`, then `node/process.rs`.
 
+pub mod cluster;
 mod common;
 pub mod single;
 

@@ -4,6 +4,7 @@ use walras_log_store::sim_disk::SimFaults;
 use walras_testkit::Choices;
 
 use crate::common::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
+use crate::common::faults;
 use crate::common::network::Weather;
 
 /// One thing that goes wrong.
@@ -29,25 +30,11 @@ pub(crate) enum Fault {
     Slow { times: u64 },
 }
 
-/// How long until something goes wrong.
-pub(crate) fn pause_ns(c: &mut Choices<'_>) -> u64 {
-    if c.one_in(3) { c.within(1_000_000, 20_000_000) } else { c.within(20_000_000, 800_000_000) }
-}
-
-/// How long a machine or a process is down.
-pub(crate) fn downtime_ns(c: &mut Choices<'_>) -> u64 {
-    c.within(1_000_000, 400_000_000)
-}
-
 pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
     match c.weighted(&[3, 3, 12, 3, 4, 1, 3, 2, 3]) {
         0 => Fault::PowerFailure,
         1 => Fault::Kill,
-        2 => {
-            let mut due = |one_in: u64, within: u64| (c.below(one_in) == 0).then(|| c.below(within));
-            let (crash_in_ops, sync_error_in, write_error_in) = (due(2, 40), due(3, 10), due(4, 10));
-            Fault::Disk(SimFaults { crash_in_ops, sync_error_in, write_error_in, gone_in_ops: None })
-        }
+        2 => Fault::Disk(faults::draw_for_disk(c)),
         3 => Fault::DiskFull { room_bytes: c.below(30_000), for_ns: c.within(50_000_000, 2_000_000_000) },
         4 => {
             let most = c.pick(&[1_000, 100_000_000, BEHIND_NS_MAX as u64, 3_000_000_000, AHEAD_NS_MAX as u64]);
@@ -59,14 +46,4 @@ pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
         7 => Fault::Slow { times: c.pick(&[1, 1, 10, 100, 1_000]) },
         _ => Fault::DiskGone { in_ops: c.below(30), for_ns: c.within(50_000_000, 1_000_000_000) },
     }
-}
-
-/// Faults that strike a recovery, now and then.
-pub(crate) fn draw_for_recovery(c: &mut Choices<'_>) -> Option<SimFaults> {
-    if !c.one_in(4) {
-        return None;
-    }
-    let crash_in_ops = (c.below(3) > 0).then(|| c.below(12));
-    let sync_error_in = (c.below(4) == 0).then(|| c.below(4));
-    Some(SimFaults { crash_in_ops, sync_error_in, ..SimFaults::default() })
 }

@@ -9,13 +9,14 @@ use walras_types::{AccountId, RejectReason};
 use crate::common::checks::Violation;
 use crate::common::clock::Clock;
 use crate::common::disk::VenueDisk;
+use crate::common::faults;
 use crate::common::network::{self, Weather};
 use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
 use crate::single::checks::Checks;
 use crate::single::client::{Client, ClientEffect, ClientTimer};
-use crate::single::faults::{self, Fault};
+use crate::single::faults::{self as strikes, Fault};
 use crate::single::messages::{Address, Answer, ClientId, Copy, Message, NodeId, Reply, Request};
 use crate::single::mutation::Mutation;
 use crate::single::node::{Effect, Moment, NodeTimer, Process, StartFrom, Started};
@@ -246,7 +247,7 @@ impl World {
             }
             Event::Start(node) => self.start(node),
             Event::Fault if self.phase == Phase::Safety => {
-                let fault = faults::draw(&mut self.faults);
+                let fault = strikes::draw(&mut self.faults);
                 let pause_ns = faults::pause_ns(&mut self.faults);
                 self.schedule.at(self.now_ns + pause_ns, Event::Fault);
                 self.strike(NodeId(0), fault);
@@ -392,7 +393,7 @@ impl World {
                 self.trace.line(self.now_ns, || format!("node: starts from snapshot {snapshot_index}, torn tail: {tail_was_torn}"));
                 machine.disk.device.set_faults(SimFaults::default());
                 machine.generation += 1;
-                machine.clock_was_far = machine.clock.offset_ns().unsigned_abs() > FAR_NS;
+                machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 self.report.from_snapshot += u64::from(snapshot_index.0 > 0);
                 self.report.torn_tails += u64::from(tail_was_torn);
                 self.checks.on_recovered(&process, snapshot_index, &self.traffic)?;
@@ -462,9 +463,9 @@ impl World {
             }
             Fault::ClockJump { by_ns } => {
                 machine.clock.jump(by_ns);
-                machine.clock_was_far |= machine.clock.offset_ns().unsigned_abs() > FAR_NS;
+                machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
             }
-            Fault::ClockSetRight => machine.clock.set_right(),
+            Fault::ClockSetRight => machine.clock.set_right(self.now_ns),
             Fault::Network(weather) => self.weather = weather,
             Fault::Slow { times } => machine.slow = times,
         }
@@ -479,7 +480,7 @@ impl World {
             let machine = &mut self.machines[node.0];
             machine.disk.device.set_faults(SimFaults::default());
             machine.disk.device.set_capacity(u64::MAX);
-            machine.clock.set_right();
+            machine.clock.set_right(self.now_ns);
             machine.slow = 1;
             if machine.clock_was_far && machine.process.is_some() {
                 self.kill(node);

@@ -12,6 +12,7 @@ use walras_types::LogIndex;
 use super::keeper::Keeper;
 use super::process::Process;
 use crate::common::disk::VenueDisk;
+use crate::common::parts;
 use crate::single::mutation::Mutation;
 
 /// What a process starts from.
@@ -90,30 +91,15 @@ fn gateway(from: &StartFrom<'_>) -> Gateway {
     gateway
 }
 
-/// The engine's part and market data's, each with its length.
+/// The engine's part and market data's.
 pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut part = |write: &dyn Fn(&mut Vec<u8>)| {
-        let at = bytes.len();
-        bytes.extend_from_slice(&[0; 8]);
-        write(&mut bytes);
-        let length = (bytes.len() - at - 8) as u64;
-        bytes[at..at + 8].copy_from_slice(&length.to_le_bytes());
-    };
-    part(&|out| engine.snapshot(out));
-    part(&|out| market.snapshot(out));
-    bytes
+    parts::join(&[&|out| engine.snapshot(out), &|out| market.snapshot(out)])
 }
 
-fn decode_snapshot(mut bytes: &[u8]) -> Result<(Engine, MarketData), String> {
-    let mut part = || {
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        bytes = rest;
-        Some(part)
-    };
-    let engine = Engine::restore(part().ok_or("it is cut short")?).map_err(|e| e.to_string())?;
-    let market = MarketData::restore(part().ok_or("it is cut short")?).map_err(|e| e.to_string())?;
+fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData), String> {
+    let [engine, market] = parts::split(bytes)?;
+    let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
+    let market = MarketData::restore(market).map_err(|e| e.to_string())?;
     Ok((engine, market))
 }
 
