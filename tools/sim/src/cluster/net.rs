@@ -32,6 +32,8 @@ pub(super) enum Direction {
 pub(super) struct Stream {
     pub(super) client: usize,
     pub(super) replica: usize,
+    /// The client knows that it is connected: what comes earlier waits for that.
+    is_up: bool,
     up: Pipe,
     down: Pipe,
 }
@@ -55,6 +57,7 @@ pub(super) struct Network {
 
 /// How soon what did not pass is tried again.
 const RESEND_NS: u64 = 60_000_000;
+const NOT_UP_NS: u64 = 200_000;
 
 impl Network {
     pub(super) fn new(choices: Choices<'static>) -> Self {
@@ -110,8 +113,15 @@ impl Network {
     pub(super) fn open_stream(&mut self, client: usize, replica: usize) -> StreamId {
         let stream = StreamId(self.next_stream);
         self.next_stream += 1;
-        self.streams.insert(stream, Stream { client, replica, up: Pipe::default(), down: Pipe::default() });
+        self.streams.insert(stream, Stream { client, replica, is_up: false, up: Pipe::default(), down: Pipe::default() });
         stream
+    }
+
+    /// The client knows that it is connected.
+    pub(super) fn is_up(&mut self, stream: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            stream.is_up = true;
+        }
     }
 
     pub(super) fn stream(&self, stream: StreamId) -> Option<&Stream> {
@@ -144,8 +154,11 @@ impl Network {
 
     /// What arrives now; `Err` when it does not pass, with the time at which it is tried again.
     pub(super) fn arrive(&mut self, now_ns: u64, stream: StreamId, direction: Direction) -> Result<Option<Flow>, u64> {
-        let Some(Stream { client, replica, .. }) = self.streams.get(&stream) else { return Ok(None) };
-        let (client, replica) = (End::Client(*client), End::Replica(*replica));
+        let Some(&Stream { client, replica, is_up, .. }) = self.streams.get(&stream) else { return Ok(None) };
+        if direction == Direction::ToClient && !is_up {
+            return Err(now_ns + NOT_UP_NS);
+        }
+        let (client, replica) = (End::Client(client), End::Replica(replica));
         let passes = match direction {
             Direction::ToReplica => self.reaches(client, replica),
             Direction::ToClient => self.reaches(replica, client),

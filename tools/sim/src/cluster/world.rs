@@ -86,6 +86,8 @@ const HEALING_NS: u64 = 20_000_000_000;
 const READ_NS: u64 = 150_000_000;
 /// How often what was decided is looked for on the disks.
 const DURABLE_EVERY: u64 = 40;
+/// More events in a simulated millisecond than a venue of this size has.
+const IN_A_MS_MAX: u64 = 200_000;
 /// Members that a moment ago were others.
 const MEMBERS_KEPT: usize = 3;
 
@@ -108,6 +110,8 @@ pub(super) struct World {
     pub(super) next_read: u64,
     pub(super) is_set_up: bool,
     durable_checked: u64,
+    /// Events since the last millisecond began.
+    in_this_ms: u64,
     pub(super) checks: Rc<RefCell<Checks>>,
     pub(super) trace: Trace,
     pub(super) report: Report,
@@ -164,6 +168,7 @@ impl World {
             next_read: 1,
             is_set_up: false,
             durable_checked: 0,
+            in_this_ms: 0,
             checks: Rc::new(RefCell::new(checks)),
             trace,
             report: Report::default(),
@@ -179,6 +184,7 @@ impl World {
         self.schedule.at(first_fault_ns, Event::Fault);
         self.schedule.at(READ_NS, Event::Read);
         while let Some((time_ns, event)) = self.schedule.pop() {
+            self.check_liveness(time_ns)?;
             self.now_ns = time_ns;
             self.report.events += 1;
             self.happen(event)?;
@@ -197,6 +203,19 @@ impl World {
             }
         }
         self.finish()
+    }
+
+    /// Somebody who goes round in a circle is not waited for.
+    fn check_liveness(&mut self, time_ns: u64) -> Result<(), Violation> {
+        if time_ns / 1_000_000 != self.now_ns / 1_000_000 {
+            self.in_this_ms = 0;
+        }
+        self.in_this_ms += 1;
+        if self.in_this_ms < IN_A_MS_MAX {
+            return Ok(());
+        }
+        let replicas: Vec<String> = (0..self.machines.len()).map(|at| self.describe(at)).collect();
+        Err(Violation::new("livelock", format!("{IN_A_MS_MAX} events in a millisecond; {}", replicas.join("; "))))
     }
 
     fn describe(&self, at: usize) -> String {
@@ -266,6 +285,7 @@ impl World {
             Event::Stream(stream, direction) => self.arrive(stream, direction),
             Event::Connect { client, replica } => self.connect(client, replica),
             Event::Connected { client, stream } => {
+                self.network.is_up(stream);
                 self.clients[client].on_connected(self.now_ns, stream);
                 self.client_acts(client);
                 Ok(())
@@ -315,13 +335,13 @@ impl World {
     fn paused_until(&self, event: &Event) -> Option<u64> {
         let replica = match event {
             Event::Message { to, .. } => *to,
-            Event::Timer { replica, .. } => *replica,
+            Event::Timer { replica, .. } | Event::Connect { replica, .. } => *replica,
             Event::Fate { from, .. } => *from,
             Event::Stream(stream, Direction::ToReplica) => self.network.stream(*stream)?.replica,
             Event::Piece(transfer) => self.transfers.get(transfer)?.to,
             _ => return None,
         };
-        let until_ns = self.machines[replica].paused_until_ns;
+        let until_ns = self.machines.get(replica)?.paused_until_ns;
         (until_ns > self.now_ns).then_some(until_ns)
     }
 

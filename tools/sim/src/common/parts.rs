@@ -1,7 +1,10 @@
 //! Several states in one snapshot, each with its length before it.
 
+/// Writes a part of a state.
+type Writer<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// Each part is written by one of these.
-pub(crate) fn join(parts: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn join(parts: &[Writer<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for write in parts {
         let at = bytes.len();

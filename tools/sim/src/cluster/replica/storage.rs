@@ -40,6 +40,10 @@ impl Storage {
 
     /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.
     pub(super) fn begin_sync(&mut self) -> Result<Option<Ticket>, Stop> {
+        if !self.jobs.is_empty() {
+            // The log would wait for it, and here is nobody else who does it.
+            self.keep_up();
+        }
         let mut last = None;
         for job in std::mem::take(&mut self.jobs) {
             match job {
@@ -61,6 +65,7 @@ impl Storage {
     /// Makes it durable.
     pub(super) fn end_sync(&mut self, now_ns: u64) -> Result<Option<Ticket>, Stop> {
         let Some(ticket) = self.syncing.take() else { return Ok(None) };
+        self.keep_up();
         self.log.sync().map_err(Stop::disk)?;
         if self.upkeep.is_none() {
             self.upkeep = self.log.upkeep(now_ns);
