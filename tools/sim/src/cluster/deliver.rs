@@ -85,9 +85,10 @@ impl World {
                         self.trace.line(self.now_ns, || format!("replica {} leads term {term}", replica_id(replica)));
                     }
                 }
+                Out::Voted => self.disturb_voter(replica),
                 Out::Members(members) => {
                     self.trace.line(self.now_ns, || format!("replica {}: members are {members:?}", replica_id(replica)));
-                    self.note_members(members);
+                    self.note_members(replica, members);
                 }
                 Out::ReadReady(token) => self.read_ready(replica, token),
             }

@@ -46,6 +46,7 @@ impl World {
             genesis: self.genesis.clone(),
             at,
             seed: self.faults.any(),
+            election_spread_ns: self.election_spread_ns,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,
@@ -103,6 +104,24 @@ impl World {
         self.start_later(replica);
     }
 
+    /// Power fails, and is back before anybody has noticed.
+    pub(super) fn blink(&mut self, replica: usize) {
+        self.trace.line(self.now_ns, || format!("replica {}: power fails for a moment", replica_id(replica)));
+        self.end_process(replica);
+        self.machines[replica].disk.device.crash();
+        let after_ns = self.faults.within(100_000, 1_500_000);
+        self.start_at(self.now_ns + after_ns, replica);
+    }
+
+    /// Somebody votes: perhaps its power fails when that has just become durable and was told.
+    pub(super) fn disturb_voter(&mut self, replica: usize) {
+        if self.phase == Phase::Safety && self.faults.one_in(3) {
+            let after_ns = self.faults.within(220_000, 1_500_000);
+            self.report.faults += 1;
+            self.schedule.at(self.now_ns + after_ns, Event::Blink(replica));
+        }
+    }
+
     fn end_process(&mut self, replica: usize) {
         self.count_snapshots(replica);
         if self.machines[replica].process.take().is_none() {
@@ -144,6 +163,13 @@ impl World {
             Fault::KillLeader => {
                 if let Some(leader) = self.leader() {
                     self.kill(leader);
+                }
+                // While the others elect another one.
+                for at in 0..self.machines.len() {
+                    if self.faults.one_in(3) {
+                        let after_ns = self.faults.within(140_000_000, 330_000_000);
+                        self.schedule.at(self.now_ns + after_ns, Event::Blink(at));
+                    }
                 }
             }
             Fault::PowerFailsEverywhere => {

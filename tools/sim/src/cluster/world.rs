@@ -17,7 +17,7 @@ use super::faults;
 use super::machine::{Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
-use super::replica::{ReplicaTimer, StreamId};
+use super::replica::{Process, ReplicaTimer, StreamId};
 use super::report::{Report, Settings};
 use super::transfers::Transfer;
 use crate::common::checks::Violation;
@@ -68,6 +68,8 @@ pub(super) enum Event {
     },
     Start(usize),
     Fault,
+    /// A process is killed and comes back at once.
+    Blink(usize),
     NetworkHeals,
     DiskHasRoom(usize),
     DiskIsBack(usize),
@@ -98,7 +100,7 @@ pub(super) struct World {
     pub(super) phase: Phase,
     pub(super) machines: Vec<Machine>,
     pub(super) genesis: Members,
-    /// As the last replica that handed them out had it, latest last.
+    /// As replicas handed them out that had applied everything, latest last.
     pub(super) members: Vec<Members>,
     pub(super) clients: Vec<Client>,
     pub(super) keys: Vec<KeyRecord>,
@@ -109,6 +111,8 @@ pub(super) struct World {
     pub(super) reads: BTreeMap<(usize, ReadToken), LogIndex>,
     pub(super) next_read: u64,
     pub(super) is_set_up: bool,
+    /// How far election timeouts differ: the less, the more elections are contested.
+    pub(super) election_spread_ns: u64,
     durable_checked: u64,
     /// Events since the last millisecond began.
     in_this_ms: u64,
@@ -123,6 +127,7 @@ impl World {
         let mut faults = Choices::of_random(random.fork(3));
         let drawn = faults.pick(&[3, 3, 3, 4, 5]);
         let replicas = settings.replicas.unwrap_or(drawn);
+        let election_spread_ns = faults.pick(&[0, 5_000_000, 50_000_000, 150_000_000]);
         let machines: Vec<Machine> = (0..=replicas)
             .map(|at| {
                 let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
@@ -167,6 +172,7 @@ impl World {
             reads: BTreeMap::new(),
             next_read: 1,
             is_set_up: false,
+            election_spread_ns,
             durable_checked: 0,
             in_this_ms: 0,
             checks: Rc::new(RefCell::new(checks)),
@@ -230,7 +236,7 @@ impl World {
             return vec![client.describe()];
         }
         let entries = self.checks.borrow().entry_count();
-        let members = self.members.last().expect("there are always some");
+        let Some(members) = self.leaders_members() else { return vec!["everybody waits for a leader".to_owned()] };
         let lags = |at: &usize| {
             let process = self.machines[*at].process.as_ref();
             members.contains(replica_id(*at))
@@ -245,6 +251,13 @@ impl World {
         waiting
     }
 
+    /// Of a leader who has applied everything.
+    fn leaders_members(&self) -> Option<&Members> {
+        let entries = self.checks.borrow().entry_count();
+        let mut running = self.machines.iter().filter_map(|machine| machine.process.as_ref());
+        running.find(|process| process.is_leading() && process.engine().last_applied().0 == entries).map(Process::members)
+    }
+
     fn has_heard_all(&self, client: usize) -> bool {
         self.checks.borrow().has_heard_all(client)
     }
@@ -255,11 +268,17 @@ impl World {
             self.count_snapshots(at);
         }
         let traders: Vec<usize> = self.clients.iter().filter(|c| c.account.is_some()).map(|c| c.number).collect();
-        let members = self.members.last().expect("there are always some");
+        let members = self.leaders_members().expect("a healed world has a leader");
         let running = self.machines.iter().enumerate().filter_map(|(at, machine)| {
             let process = machine.process.as_ref().filter(|_| members.contains(replica_id(at)))?;
             Some((replica_id(at), process.engine(), process.market()))
         });
+        for (at, machine) in self.machines.iter().enumerate() {
+            if let Some(process) = &machine.process {
+                let slots = process.decided_slots().map_err(|why| Violation::new("log equality", why))?;
+                self.checks.borrow_mut().on_decided(replica_id(at), &slots);
+            }
+        }
         let unwatched = self.settings.mutation == Some(Mutation::Diverge);
         let watched = running.filter(|(id, ..)| !unwatched || id.get() != 2);
         self.checks.borrow_mut().on_end(watched, &traders)?;
@@ -315,6 +334,12 @@ impl World {
                 self.strike(fault)
             }
             Event::Fault => Ok(()),
+            Event::Blink(replica) => {
+                if self.phase == Phase::Safety && self.machines[replica].process.is_some() {
+                    self.blink(replica);
+                }
+                Ok(())
+            }
             Event::NetworkHeals => {
                 self.network.heal();
                 Ok(())
@@ -377,8 +402,11 @@ impl World {
         checks::check_durable(&entry, members, holds)
     }
 
-    pub(super) fn note_members(&mut self, members: Members) {
-        if self.members.last() != Some(&members) {
+    pub(super) fn note_members(&mut self, replica: usize, members: Members) {
+        let process = self.machines[replica].process.as_ref();
+        // Those who lag behind tell of members of long ago.
+        let is_latest = process.is_none_or(|process| process.engine().last_applied().0 == self.checks.borrow().entry_count());
+        if is_latest && self.members.last() != Some(&members) {
             self.members.push(members);
             let spent = self.members.len().saturating_sub(MEMBERS_KEPT);
             self.members.drain(..spent);

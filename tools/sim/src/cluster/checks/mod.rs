@@ -3,6 +3,7 @@
 //! | file | what must hold |
 //! | --- | --- |
 //! | `history.rs` | all replicas apply the same log, in order, to the same events, answers and states as a replay of it; time never goes back; market data shows the engine's books |
+//! | `slots.rs` | logs are equal slot by slot, as far as they are decided |
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
@@ -21,8 +22,9 @@ mod linear;
 mod progress;
 mod reports;
 mod sessions;
+mod slots;
 
-use walras_consensus::{ReplicaId, RoleChange};
+use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
 use walras_engine::Engine;
 use walras_gateway::session::{ClientError, ClientEvent};
 use walras_market_data::MarketData;
@@ -45,6 +47,7 @@ pub(crate) struct Checks {
     linear: linear::Linear,
     reports: reports::Told,
     leaders: leaders::Leaders,
+    slots: slots::Slots,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
 }
@@ -59,6 +62,7 @@ impl Checks {
             linear: linear::Linear::new(clients),
             reports: reports::Told::new(clients),
             leaders: leaders::Leaders::default(),
+            slots: slots::Slots::default(),
             unwatched,
         }
     }
@@ -138,6 +142,12 @@ impl Checks {
 
     pub(crate) fn on_role(&mut self, replica: ReplicaId, change: RoleChange) {
         let checked = self.leaders.on_role(replica, change);
+        self.note(checked);
+    }
+
+    /// A replica's log holds this in slots that are decided.
+    pub(crate) fn on_decided(&mut self, replica: ReplicaId, entries: &[SlotEntry]) {
+        let checked = self.slots.on_decided(replica, entries);
         self.note(checked);
     }
 

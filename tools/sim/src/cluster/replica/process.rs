@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use walras_consensus::{MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange};
+use walras_consensus::{MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::Engine;
 use walras_market_data::MarketData;
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
@@ -45,11 +45,28 @@ pub(crate) enum ReplicaTimer {
 /// What a process wants to happen.
 #[derive(Debug)]
 pub(crate) enum Out {
-    Send { to: ReplicaId, bytes: Vec<u8> },
-    SendSnapshot { to: ReplicaId, info: SnapshotInfo, state: Vec<u8>, message: Vec<u8> },
-    Timer { after_ns: u64, timer: ReplicaTimer },
-    Stream { stream: StreamId, bytes: Vec<u8>, ends: bool },
+    Send {
+        to: ReplicaId,
+        bytes: Vec<u8>,
+    },
+    SendSnapshot {
+        to: ReplicaId,
+        info: SnapshotInfo,
+        state: Vec<u8>,
+        message: Vec<u8>,
+    },
+    Timer {
+        after_ns: u64,
+        timer: ReplicaTimer,
+    },
+    Stream {
+        stream: StreamId,
+        bytes: Vec<u8>,
+        ends: bool,
+    },
     Role(RoleChange),
+    /// It writes down that it votes for somebody else: a moment at which a crash is of interest.
+    Voted,
     Members(Members),
     ReadReady(ReadToken),
 }
@@ -283,6 +300,21 @@ impl Process {
         self.sequencer.leader().is_some()
     }
 
+    /// What its log holds in slots that are decided.
+    pub(crate) fn decided_slots(&self) -> Result<Vec<SlotEntry>, String> {
+        let held = self.around.storage.log.slots();
+        let end = held.end.min(self.sequencer.status().committed.next());
+        let mut entries = Vec::new();
+        if held.start >= end {
+            return Ok(entries);
+        }
+        let mut reader = self.around.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;
+        while let Some(entry) = reader.next().map_err(|e| e.to_string())? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
     pub(crate) fn describe(&self) -> String {
         let status = self.sequencer.status();
         let role = match status.role {
@@ -291,7 +323,8 @@ impl Process {
             Role::Follower { leader } => format!("follows {leader:?}"),
         };
         format!(
-            "{role} in term {}, last slot {}, committed {}, applied entry {}, {} commands wait, members {:?}",
+            "{role} (taking: {}) in term {}, last slot {}, committed {}, applied entry {}, {} commands wait, members {:?}",
+            self.is_leading(),
             status.term,
             status.last,
             status.committed,

@@ -32,6 +32,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) at: Moment,
     /// For election timeouts.
     pub(crate) seed: u64,
+    /// How far they differ.
+    pub(crate) election_spread_ns: u64,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -79,14 +81,16 @@ fn log_options() -> Options {
     Options { log, retained_slots: RETAINED_SLOTS }
 }
 
-fn settings(me: ReplicaId) -> ReplicatedSettings {
+fn settings(me: ReplicaId, election_spread_ns: u64) -> ReplicatedSettings {
+    let common = Settings::new(CLUSTER_ID, me);
     let consensus = Settings {
         tick_ns: 5_000_000,
         pack_bytes_max: 4_096,
         message_bytes_max: 4_096,
         uncommitted_bytes_max: 1 << 16,
         retained_slots: RETAINED_SLOTS,
-        ..Settings::new(CLUSTER_ID, me)
+        election_timeout_max_ns: common.election_timeout_min_ns + election_spread_ns,
+        ..common
     };
     ReplicatedSettings { waiting_max: 48, packs_max: 4, checkpoint_every: CHECKPOINT_EVERY, ..ReplicatedSettings::new(consensus) }
 }
@@ -127,6 +131,8 @@ impl Process {
         };
         spoil(from, &mut recovered, &mut state);
         let State { engine, market, reports } = state;
+        let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
+        from.checks.borrow_mut().on_decided(from.me, &recovered.entries[..decided]);
         from.checks.borrow_mut().on_start(from.me, &engine, &market);
         let mut around = Surroundings {
             me: from.me,
@@ -135,6 +141,7 @@ impl Process {
             reports,
             desk: Desk::new(gateway(from), server_settings()),
             leader: None,
+            vote: None,
             now_ns: from.at.now_ns,
             sync_ns: 0,
             snapshot_ns: 0,
@@ -144,7 +151,14 @@ impl Process {
             checks: from.checks.clone(),
             mutation: from.mutation,
         };
-        let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings(from.me), recovered, engine, from.seed, &mut around)?;
+        let sequencer = ReplicatedSequencer::start(
+            from.at.now_ns,
+            settings(from.me, from.election_spread_ns),
+            recovered,
+            engine,
+            from.seed,
+            &mut around,
+        )?;
         let mut process = Self::new(sequencer, around);
         process.at(from.at);
         Ok((process, meta.log_index, report.store.torn_tail.is_some()))

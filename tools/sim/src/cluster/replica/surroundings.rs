@@ -56,6 +56,8 @@ pub(super) struct Surroundings {
     pub(super) reports: Reports,
     pub(super) desk: Desk,
     pub(super) leader: Option<ReplicaId>,
+    /// The last vote that it wrote down.
+    pub(super) vote: Option<(Term, ReplicaId)>,
     pub(super) now_ns: u64,
     /// How long its disk takes, in nanoseconds: a sync, a snapshot.
     pub(super) sync_ns: u64,
@@ -120,6 +122,11 @@ impl Host<Origin> for Surroundings {
     }
 
     fn persist(&mut self, write: Write) {
+        let vote = write.hard_state.vote.map(|vote| (write.hard_state.term, vote));
+        if vote != self.vote && vote.is_some_and(|(_, vote)| vote != self.me) {
+            self.out.push(Out::Voted);
+        }
+        self.vote = vote;
         self.storage.jobs.push_back(LogJob::Write(write));
     }
 
