@@ -7,8 +7,10 @@ mod faults;
 mod messages;
 mod mutation;
 mod node;
+mod report;
 mod traffic;
 mod world;
 
 pub use mutation::Mutation;
-pub use world::{Report, Settings, simulate};
+pub use report::{Report, Settings};
+pub use world::simulate;
