@@ -19,6 +19,8 @@ struct Connection {
     account: Option<AccountId>,
     wanted: ReportsWanted,
     session: Option<SessionId>,
+    /// When the client signed its logon, by its own clock.
+    stamp_ns: u64,
 }
 
 /// All connections, and who may make one.
@@ -63,14 +65,15 @@ impl Desk {
             account: None,
             wanted: ReportsWanted::None,
             session: None,
+            stamp_ns: 0,
         };
         self.connections.insert(stream, connection);
     }
 
     pub(super) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], clerk: &mut Clerk<'_>) {
         let Self { gateway, connections, immediate, .. } = self;
-        let Some(Connection { server, source, account, wanted, .. }) = connections.get_mut(&stream) else { return };
-        let mut host = Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, immediate };
+        let Some(Connection { server, source, account, wanted, stamp_ns, .. }) = connections.get_mut(&stream) else { return };
+        let mut host = Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, stamp_ns, immediate };
         server.on_bytes(host.clerk.now_ns, bytes, &mut host);
         while !host.immediate.is_empty() {
             for one in std::mem::take(host.immediate) {
@@ -117,7 +120,13 @@ impl Desk {
 
     /// The log has opened a connection's session.
     pub(super) fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
-        if !self.connections.contains_key(&stream) {
+        let Some(stamp_ns) = self.connections.get(&stream).map(|connection| connection.stamp_ns) else { return };
+        let current = self.by_session.get(&session).and_then(|current| self.connections.get(current));
+        if current.is_some_and(|current| current.stamp_ns > stamp_ns) {
+            // The logon of a connection that its client has given up was late: it may not take the session from the one that followed.
+            if let Some(connection) = self.connections.get_mut(&stream) {
+                connection.server.replaced();
+            }
             return;
         }
         if let Some(older) = self.by_session.insert(session, stream)
@@ -222,6 +231,7 @@ struct Doorkeeper<'a, 'd> {
     stream: StreamId,
     account: &'a mut Option<AccountId>,
     wanted: &'a mut ReportsWanted,
+    stamp_ns: &'a mut u64,
     immediate: &'a mut Vec<Immediate>,
 }
 
@@ -233,6 +243,7 @@ impl Doorkeeper<'_, '_> {
 
 impl EntryHost for Doorkeeper<'_, '_> {
     fn authenticate(&mut self, logon: LogonRequest) {
+        *self.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
         let verdict = logon.authorize(self.gateway, self.clerk.clock_ns, self.source);
         self.immediate.push(Immediate::Logon(Box::new(verdict)));
     }
