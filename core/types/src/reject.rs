@@ -105,6 +105,8 @@ reject_reasons! {
     PriceNotOnTick = 113, "The price is not a whole number of ticks: see the instrument's tick_size.";
     SizeNotOnLot = 114, "The size is not a whole number of lots: see the instrument's lot_size.";
     AmountNotOnUnit = 115, "The amount has more decimals than the asset: see the asset's decimals.";
+    NotLeader = 116, "Another replica takes commands: send it there (the answer says where, if it is known), or try again after the election.";
+    NotInACluster = 117, "A replica of a cluster does this by itself, at the same entry as all others: see checkpoint_every_entries.";
 }
 
 impl std::fmt::Display for RejectReason {

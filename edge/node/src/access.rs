@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use walras_gateway::session::LogonRequest;
 use walras_gateway::{
     Algorithm, AuthFields, ClientKey, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions,
     Principal, Rate, Request, SourceId,
@@ -187,6 +188,16 @@ impl Access {
     /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
     pub fn charge(&self, caller: &Caller, permission: Permission) -> Result<(), Refusal> {
         Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, 1)?)
+    }
+
+    /// Checks the logon of a binary connection.
+    pub fn authorize_logon(&self, logon: &LogonRequest, source: SourceId) -> Result<Principal, walras_gateway::Refusal> {
+        logon.authorize(&mut self.gateway(), self.clock.now().0, source)
+    }
+
+    /// [`Access::charge`] for a binary connection, at a time that its thread has read.
+    pub fn charge_entry(&self, now: TimeNs, principal: &Principal, permission: Permission) -> Result<(), walras_gateway::Refusal> {
+        self.gateway().charge(now.0, principal, permission, 1)
     }
 
     /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
@@ -376,4 +387,11 @@ pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail("write the successor of"))?;
     std::fs::rename(&temporary, path).map_err(fail("replace"))?;
     std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
+}
+
+/// A number that nobody has seen before.
+pub(crate) fn random_u64() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    u64::from_le_bytes(bytes)
 }

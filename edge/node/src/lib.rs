@@ -18,6 +18,7 @@ pub mod config;
 pub mod demo;
 pub mod http;
 pub mod json;
+pub mod local_cluster;
 pub mod node;
 pub mod progress;
 pub mod replay;

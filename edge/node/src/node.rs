@@ -11,10 +11,10 @@ use walras_gateway::{Algorithm, KeyError, Permission};
 use walras_log_store::{Disk, RealDisk};
 
 use crate::access::{Access, AccessError, Start, generate, write_secret};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::http::{App, Server, ServerError, router};
 use crate::json::Refusal;
-use crate::runtime::{Clock, RecoveryError, StartOptions, Venue, VenueHandle};
+use crate::runtime::{Clock, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,9 @@ pub enum NodeError {
     /// The venue's state could not be recovered.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
+    /// The cluster's keys could not be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The keys could not be read.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -39,10 +42,51 @@ pub enum NodeError {
     Threads(std::io::Error),
 }
 
+/// The market: of this machine alone, or a replica of a cluster's.
+#[derive(Debug)]
+enum Market {
+    Single(Venue),
+    Replica(ReplicaVenue),
+}
+
+impl Market {
+    fn handle(&self) -> VenueHandle {
+        match self {
+            Self::Single(venue) => venue.handle(),
+            Self::Replica(replica) => replica.handle(),
+        }
+    }
+
+    fn recovered(&self) -> &Recovered {
+        match self {
+            Self::Single(venue) => venue.recovered(),
+            Self::Replica(replica) => replica.recovered(),
+        }
+    }
+
+    /// Waits until it has stopped by itself, which only a replica does.
+    async fn ended(&self) {
+        match self {
+            Self::Single(_) => std::future::pending().await,
+            Self::Replica(replica) => replica.ended().await,
+        }
+    }
+
+    fn stop(self) -> Option<String> {
+        match self {
+            Self::Single(venue) => {
+                venue.stop();
+                None
+            }
+            Self::Replica(replica) => replica.stop().map(|halt| halt.to_string()),
+        }
+    }
+}
+
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
-    venue: Venue,
+    venue: Market,
     access: Arc<Access>,
     runtime: Runtime,
     address: SocketAddr,
@@ -75,7 +119,12 @@ impl Node {
             let _context = runtime.enter();
             Server::bind(config)?
         };
-        let venue = Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?;
+        let venue = match config.cluster_options()? {
+            None => {
+                Market::Single(Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?)
+            }
+            Some(options) => Market::Replica(ReplicaVenue::start_on(disk, data, &clock, config, options)?),
+        };
         let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
         let access = Arc::new(Access::open(data, &config.throttle, venue.handle().clock().clone(), start)?);
         if access.is_empty() {
@@ -85,6 +134,9 @@ impl Node {
             let operator = [Permission::Operator].into_iter().collect();
             access.add(key.record(None, operator)?).map_err(NodeError::KeyRefused)?;
             info!("the operator's key is in {}", file.display());
+        }
+        if let Market::Replica(replica) = &venue {
+            replica.open_order_entry(&access);
         }
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
@@ -110,7 +162,7 @@ impl Node {
 
     /// What was found at the start.
     #[must_use]
-    pub fn recovered(&self) -> &crate::runtime::Recovered {
+    pub fn recovered(&self) -> &Recovered {
         self.venue.recovered()
     }
 
@@ -120,23 +172,34 @@ impl Node {
         &self.access
     }
 
-    /// Runs until SIGINT or SIGTERM.
+    /// Where orders come in binary, if they do.
+    #[must_use]
+    pub fn order_entry_address(&self) -> Option<SocketAddr> {
+        match &self.venue {
+            Market::Single(_) => None,
+            Market::Replica(replica) => replica.order_entry_address(),
+        }
+    }
+
+    /// Runs until SIGINT or SIGTERM, or until a replica stops by itself: [`Node::stop`] then says why.
     pub fn wait_for_signal(&self) -> std::io::Result<()> {
         self.runtime.block_on(async {
             let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
             tokio::select! {
                 interrupted = tokio::signal::ctrl_c() => interrupted,
                 _ = terminate.recv() => Ok(()),
+                () = self.venue.ended() => Ok(()),
             }
         })
     }
 
-    /// Takes no more, finishes what was taken, writes a snapshot.
-    pub fn stop(self) {
+    /// Takes no more, finishes what was taken, writes a snapshot (a replica closes its log instead). Why a replica had stopped before.
+    pub fn stop(self) -> Option<String> {
         // Nobody listening is as good.
         let _ = self.stop.send(true);
         let _ = self.runtime.block_on(self.server);
-        self.venue.stop();
+        let why = self.venue.stop();
         self.runtime.shutdown_background();
+        why
     }
 }

@@ -264,20 +264,9 @@ impl Replica {
         Ok(())
     }
 
-    /// The state after `slot`, which was handed out, is durable as a snapshot: what it covers need not be kept for others.
-    ///
-    /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
-    pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
-        let meta = self.snapshot_at(slot)?;
-        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
-        self.forget_before(slot);
-        self.settle(effects);
-        Some(meta)
-    }
-
-    /// What a snapshot of the state after `slot`, which was handed out, is called; `None` when a newer one is known.
+    /// Where in the log a snapshot of the state after `slot`, which was handed out, stands; `None` when as new a one is known.
     #[must_use]
-    pub fn snapshot_at(&self, slot: Slot) -> Option<SnapshotMeta> {
+    pub fn snapshot_meta(&self, slot: Slot) -> Option<SnapshotMeta> {
         assert!(slot <= self.delivered, "a snapshot of what was not handed out");
         if slot <= self.node.store().snapshot_meta().slot {
             return None;
@@ -287,6 +276,17 @@ impl Replica {
             self.marks.partition_point(|(marked, _)| *marked <= slot).checked_sub(1).expect("marked since the snapshot before");
         let term = self.node.raft.raft_log.term(slot.0).expect("slots after the snapshot before are kept");
         Some(SnapshotMeta { slot, term: Term(term), log_index: self.marks[at].1, members: members.clone() })
+    }
+
+    /// The state after `slot`, which was handed out, is durable as a snapshot: what it covers need not be kept for others.
+    ///
+    /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
+    pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
+        let meta = self.snapshot_meta(slot)?;
+        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
+        self.forget_before(slot);
+        self.settle(effects);
+        Some(meta)
     }
 
     /// How the transfer of a snapshot to another replica ended: whether it is durable there and the message was handed over.

@@ -4,6 +4,8 @@
 //! over its WebSocket on a fixed schedule. Both are for an operator who wants to know what to expect; the figures of the project,
 //! measured beside other programs, are those of `make bench`.
 
+pub mod cluster;
+pub mod failover;
 mod latency;
 pub mod load;
 pub mod machine;
@@ -86,6 +88,9 @@ pub enum BenchError {
         /// Which setting bounds it.
         setting: &'static str,
     },
+    /// A cluster could not be measured.
+    #[error("{0}")]
+    Cluster(String),
     /// Nothing that was sent was taken.
     #[error("the venue took none of {sent} commands: {refused}; check the account's balances and limits with `walras account`")]
     NothingTaken {

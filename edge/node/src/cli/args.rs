@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::cluster::ClusterCommand;
 use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
 ///
 /// Exit status: 0 done; 1 the venue refused; 2 the command line is wrong; 3 the venue could not be reached; 4 a file, the
-/// configuration or the machine failed; 5 a log is damaged.
+/// configuration or the machine failed; 5 a log is damaged; 6 a replica stopped by itself.
 #[derive(Debug, Parser)]
 #[command(name = "walras", version, propagate_version = true)]
 pub struct Cli {
@@ -53,6 +54,9 @@ pub enum Command {
     /// Does what the operator may.
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Runs, shows and changes a cluster of replicas.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Makes keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -512,6 +516,19 @@ pub struct BenchArgs {
     /// Commands a second, over all connections; half of them are orders that the other half take out again.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "instrument")]
     pub rate: u32,
+    /// Puts load on the cluster that the replica at --url belongs to, by its binary order entry: on a market of its own, which it sets up
+    /// with an operator's key that all replicas know.
+    #[arg(long, conflicts_with_all = ["instrument", "commands", "data"])]
+    pub cluster: bool,
+    /// With --cluster: commands a second, instead of as many as are answered.
+    #[arg(long, value_name = "NUMBER", requires = "cluster", conflicts_with = "outstanding", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub offered: Option<u64>,
+    /// With --cluster: commands that are unanswered at any time.
+    #[arg(long, value_name = "NUMBER", default_value_t = 4_096, requires = "cluster")]
+    pub outstanding: usize,
+    /// With --cluster: sessions, each on a connection of its own.
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, requires = "cluster", value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub sessions: u32,
     /// How long: the load (10 unless given), or the disk's part (4).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<f64>,

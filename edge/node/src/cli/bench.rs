@@ -8,6 +8,7 @@ use walras_gateway::ClientKey;
 use super::args::{BenchArgs, Cli};
 use super::client::{ClientError, read_key};
 use super::{CliError, Output};
+use crate::bench::cluster::{self, Offered};
 use crate::bench::load::{self, LoadOptions};
 use crate::bench::machine::{self, MachineOptions};
 use crate::replay::Bars;
@@ -17,6 +18,12 @@ const DISK_SECONDS: f64 = 4.0;
 
 pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
     let time = |default: f64| Duration::from_secs_f64(args.seconds.unwrap_or(default));
+    if args.cluster {
+        let replicas = cluster::replicas(&super::client(cli)?)?;
+        let mut load = cluster::ClusterLoad::prepare(&replicas, &key(cli)?, args.sessions, 1)?;
+        let offered = args.offered.map_or(Offered::Outstanding(args.outstanding), Offered::PerSecond);
+        return Ok(output(&load.run(offered, Duration::from_secs(1), time(LOAD_SECONDS))?));
+    }
     let Some(instrument) = &args.instrument else {
         let options = MachineOptions { commands: args.commands, data: args.data.clone(), disk_time: time(DISK_SECONDS) };
         let mut bars = Bars::default();

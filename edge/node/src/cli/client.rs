@@ -30,6 +30,8 @@ pub enum ClientError {
         message: String,
         /// What exactly.
         detail: Option<String>,
+        /// The replica that leads, where this one does not.
+        leader: Option<String>,
     },
     /// The venue could not be reached.
     #[error("could not reach {url}: {source}; is the venue running there? name it with --url or WALRAS_URL")]
@@ -135,8 +137,17 @@ impl Client {
         self.send("GET", path, "", None)
     }
 
-    /// A signed request.
+    /// A signed request. Where a replica names another one that leads, that one is asked, once: the first has not carried it out.
     pub fn signed(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+        match self.signed_here(method, path, body) {
+            Err(ClientError::Refused { leader: Some(leader), .. }) => {
+                Self { agent: self.agent.clone(), url: leader, key: self.key.clone() }.signed_here(method, path, body)
+            }
+            answered => answered,
+        }
+    }
+
+    fn signed_here(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let refused = match self.send(method, path, &body, Some(now())) {
             Err(refused) if refused.is(RejectReason::TimestampStale) => refused,
@@ -189,6 +200,7 @@ impl Client {
             name: text("name").ok_or_else(not_a_venue)?,
             message: text("message").ok_or_else(not_a_venue)?,
             detail: text("detail"),
+            leader: error["leader"]["url"].as_str().map(str::to_owned),
         })
     }
 }

@@ -5,6 +5,8 @@ mod args;
 mod bench;
 mod clear;
 pub mod client;
+mod cluster;
+mod cluster_keys;
 mod log;
 mod serve;
 pub(crate) mod table;
@@ -58,6 +60,15 @@ pub enum CliError {
     /// A measurement did not come to an end.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
+    /// Something about a cluster.
+    #[error(transparent)]
+    Cluster(#[from] cluster::ClusterError),
+    /// The keys of a cluster.
+    #[error(transparent)]
+    ClusterKeys(#[from] walras_peer_link::keys::KeysError),
+    /// A replica stopped by itself.
+    #[error("this replica has stopped: {0}")]
+    Halted(String),
     /// A file, or the terminal.
     #[error("{what}: {source}")]
     Io {
@@ -90,19 +101,23 @@ impl CliError {
                 | Bench::Socket { .. },
             ) => 3,
             Self::Damaged(_) | Self::Log(walras_log_store::LogError::Corrupt { .. }) => 5,
+            Self::Halted(_) => 6,
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
             | Self::Config(_)
             | Self::Node(_)
+            | Self::Cluster(_)
             | Self::Access(_)
             | Self::Log(_)
             | Self::Demo(_)
             | Self::Replay(_)
             | Self::Clear(_)
+            | Self::ClusterKeys(_)
             | Self::Bench(
                 Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
                 | Bench::Replay(_)
                 | Bench::Log(_)
                 | Bench::WrongAnswer(_)
+                | Bench::Cluster(_)
                 | Bench::Folder { .. },
             )
             | Self::Io { .. } => 4,
@@ -123,6 +138,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     if let Command::Bench(args) = &cli.command
         && args.instrument.is_none()
+        && !args.cluster
         && matches.value_source("url") == Some(ValueSource::CommandLine)
     {
         let advice =
@@ -142,6 +158,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
     let output = match &cli.command {
         Command::Serve(args) => return serve::serve(args),
         Command::Demo(args) => return serve::demo(args),
+        Command::Cluster(command) => return cluster::run(cli, command),
         Command::Log(command) => return log::run(command, cli.json),
         Command::Config(args) => match &args.check {
             None => return print(&crate::config::reference()),

@@ -35,11 +35,14 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let config = configuration(args)?;
     config.check()?;
     log_to_stderr();
+    for advice in config.advice() {
+        tracing::warn!("{advice}");
+    }
     let node = Node::start(&PathBuf::from(&config.venue.data), &config)?;
-    print(&format!("{} is open at http://{}/\n", config.venue.name, node.address()))?;
+    let orders = node.order_entry_address().map_or(String::new(), |address| format!(", takes binary orders at {address}"));
+    print(&format!("{} is open at http://{}/{orders}\n", config.venue.name, node.address()))?;
     until_signal(&node)?;
-    node.stop();
-    Ok(())
+    node.stop().map_or(Ok(()), |why| Err(CliError::Halted(why)))
 }
 
 pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
@@ -58,6 +61,8 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     config.check()?;
     log_to_stderr();
     let data = PathBuf::from(&config.venue.data);
+    config.cluster.replica = 0;
+    config.order_entry.listen.clear();
     let node = Node::start(&data, &config)?;
     let demo = Demo::start(&node, &data, &config.demo)?;
     print(&format!(

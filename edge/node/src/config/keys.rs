@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 macro_rules! sections {
     ($($field:ident: $(#[doc = $section_doc:literal])* $section:ident {
-        $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:literal;)*
+        $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:tt;)*
     })*) => {
         /// The whole configuration.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -113,6 +113,40 @@ sections! {
         source_requests_per_second: u32 = 2000_u32;
         /// The same at once, after a pause.
         source_burst: u32 = 4000_u32;
+    }
+    cluster: /// A venue of several replicas: see `docs/cluster.md`. All but `replica` and `listen` should be the same on all of them.
+    Cluster {
+        /// This replica's id, 1 or more; 0 is a venue of one machine, without a cluster.
+        replica: u64 = 0_u32;
+        /// The cluster's number, the same on all replicas: what is of another cluster is refused.
+        cluster_id: u64 = 1_u32;
+        /// Every replica, those that are not members yet included: `"ID=HOST:PORT http=HOST:PORT orders=HOST:PORT"` with the address of its links, and where participants reach its HTTP server and its order entry, which others name when they do not lead.
+        peers: Vec<String> = [];
+        /// Ids of the replicas with which the cluster began, never changed afterwards, not even when some of them have left. Empty: all of `peers`.
+        genesis: Vec<u64> = [];
+        /// Address and port of this replica's links to its peers. Port 0 is refused: the others must know it.
+        listen: String = "127.0.0.1:7171";
+        /// Folder of the links' keys (`ca.crt`, `replica-ID.crt`, `replica-ID.key`), as `walras cluster keys` makes it.
+        keys: String = "";
+        /// Links without TLS, between addresses of one machine: for tests.
+        insecure_loopback: bool = false;
+        /// When a command counts as held by a replica: `disk` (synced) or `memory` (handed to the operating system; see `docs/cluster.md` for what a loss of power costs then).
+        durability: String = "disk";
+        /// A leader gives a sign of life this often, in milliseconds.
+        heartbeat_ms: u64 = 30_u32;
+        /// A follower that hears of no leader for a time between this, in milliseconds, ...
+        election_timeout_min_ms: u64 = 150_u32;
+        /// ... and this stands for election. The same on all replicas.
+        election_timeout_max_ms: u64 = 300_u32;
+        /// Entries between two states that the replicas compare and keep as snapshots, 0 for never. The same on all replicas.
+        checkpoint_every_entries: u64 = 1000000_u32;
+        /// Lets the operator make faults of the links (`POST /v1/admin/cluster/weather`): for tests of a cluster of real processes, never otherwise.
+        test_weather: bool = false;
+    }
+    order_entry: /// The binary order-entry port (`docs/order-entry.md`), of a replica alone.
+    OrderEntry {
+        /// Address and port to listen on; empty for none.
+        listen: String = "";
     }
     demo: /// `walras demo`.
     Demo {

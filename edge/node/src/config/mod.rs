@@ -1,10 +1,11 @@
 //! Configuration: a TOML file whose every key is known, documented and has a default.
 
+mod cluster;
 mod keys;
 
 use std::path::{Path, PathBuf};
 
-pub use keys::{Config, Demo, Http, Key, Log, Throttle, Venue, WebSocket};
+pub use keys::{Cluster, Config, Demo, Http, Key, Log, OrderEntry, Throttle, Venue, WebSocket};
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,14 @@ pub enum ConfigError {
         value: String,
         /// What would do.
         advice: &'static str,
+    },
+    /// A cluster that can not be.
+    #[error("{key}: {detail}")]
+    Cluster {
+        /// The key, with its section.
+        key: &'static str,
+        /// What is wrong, and what would do.
+        detail: String,
     },
 }
 
@@ -93,7 +102,7 @@ impl Config {
         range("throttle.source_requests_per_second", u64::from(throttle.source_requests_per_second), 1, wide, "give at least 1")?;
         range("throttle.source_burst", u64::from(throttle.source_burst), 1, wide, "give at least 1")?;
         range("demo.bots", u64::from(self.demo.bots), 0, 64, "give 0 to 64")?;
-        Ok(())
+        cluster::check(self)
     }
 }
 
@@ -116,10 +125,11 @@ fn nearest_key(key: &str) -> String {
     let name = key.rsplit('.').next().unwrap_or(key);
     let known = Key::ALL.iter().map(|k| {
         let whole = format!("{}.{}", k.section, k.name);
-        let distance = strsim::damerau_levenshtein(key, &whole).min(strsim::damerau_levenshtein(name, k.name));
-        (distance, whole)
+        let of_whole = strsim::damerau_levenshtein(key, &whole);
+        // Of keys of one name, the one whose section is meant most likely.
+        (of_whole.min(strsim::damerau_levenshtein(name, k.name)), of_whole, whole)
     });
-    known.min().map(|(_, whole)| whole).expect("there are keys")
+    known.min().map(|(_, _, whole)| whole).expect("there are keys")
 }
 
 /// `docs/configuration.md`, from the code.

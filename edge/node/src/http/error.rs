@@ -33,7 +33,11 @@ impl From<RejectReason> for ApiError {
 
 impl From<NoOutcome> for ApiError {
     fn from(why: NoOutcome) -> Self {
-        Refusal::from(why).into()
+        match why {
+            // Not elsewhere: whether it was carried out is not known, so it must not be sent to another replica just so.
+            NoOutcome::InDoubt(_) => Self::with_status(why, StatusCode::SERVICE_UNAVAILABLE),
+            NoOutcome::Refused(_) => Refusal::from(why).into(),
+        }
     }
 }
 
@@ -54,6 +58,7 @@ pub fn status_of(reason: RejectReason) -> StatusCode {
         R::Throttled => StatusCode::TOO_MANY_REQUESTS,
         R::Forbidden => StatusCode::FORBIDDEN,
         R::NotFound => StatusCode::NOT_FOUND,
+        R::NotLeader => super::cluster::ELSEWHERE,
         R::VenueNotReady | R::StorageFull | R::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         // The market's own reasons, 1 to 99.
         _ => StatusCode::CONFLICT,
@@ -84,7 +89,7 @@ mod tests {
             if reason.number() < 100 {
                 assert_eq!(status, 409, "{reason:?}");
             } else {
-                assert!([400, 401, 403, 404, 413, 429, 503].contains(&status), "{reason:?}");
+                assert!([400, 401, 403, 404, 409, 413, 421, 429, 503].contains(&status), "{reason:?}");
             }
         }
     }

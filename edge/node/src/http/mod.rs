@@ -2,6 +2,7 @@
 
 mod account;
 mod admin;
+mod cluster;
 mod error;
 mod market;
 mod openapi;
@@ -101,6 +102,11 @@ routes! {
     get "/v1/admin/keys" => admin::keys;
     delete "/v1/admin/keys/{key_id}" => admin::revoke_key;
     post "/v1/admin/snapshots" => admin::snapshot;
+    get "/v1/cluster" => cluster::status;
+    post "/v1/admin/cluster/transfer" => cluster::transfer;
+    post "/v1/admin/cluster/add" => cluster::add;
+    post "/v1/admin/cluster/remove" => cluster::remove;
+    post "/v1/admin/cluster/weather" => cluster::weather;
     get "/v1/ws" => ws::upgrade;
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
@@ -115,6 +121,7 @@ pub fn router(app: App) -> Router {
             let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");
             ApiError::with_status(refusal, StatusCode::METHOD_NOT_ALLOWED)
         })
+        .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024)))
         .layer(axum::middleware::from_fn(security_headers))

@@ -21,7 +21,7 @@ use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
 use crate::json::{Catalog, SharedCatalog};
 
 /// Commands taken from the queue before reads and the log get their turn.
-const BURST_MAX: usize = 1024;
+pub(super) const BURST_MAX: usize = 1024;
 
 /// Everything that follows from the log: what recovery rebuilds and the thread then keeps.
 pub(super) struct Core {
@@ -40,6 +40,16 @@ impl Core {
         engine.instruments().for_each(|instrument| catalog.add_instrument(instrument.spec));
         let accounts = u64::from(engine.account_count());
         Self { market, fills, catalog, deltas: Vec::new(), accounts, rejects: 0 }
+    }
+
+    /// Accounts.
+    pub(super) fn accounts(&self) -> u64 {
+        self.accounts
+    }
+
+    /// Commands rejected since this was asked before.
+    pub(super) fn take_rejects(&mut self) -> u64 {
+        std::mem::take(&mut self.rejects)
     }
 
     /// Takes the events of one entry; whether the catalog changed.
@@ -245,7 +255,7 @@ impl EngineThread {
             }
         });
         status.add_commands(applied_count);
-        status.add_rejects(std::mem::take(&mut core.rejects));
+        status.add_rejects(core.take_rejects());
         self.publish_status();
     }
 
@@ -268,6 +278,9 @@ impl EngineThread {
             Request::Unsubscribe { connection, subscription } => self.feed.unsubscribe(connection, subscription),
             Request::Disconnect { connection } => self.feed.disconnect(connection),
             Request::Snapshot(reply) => self.snapshot(Some(reply)),
+            Request::Cluster(_, reply) => {
+                let _ = reply.send(Err("this venue runs on one machine: it has no cluster".to_owned()));
+            }
             Request::Stop => unreachable!("the caller takes it"),
         }
     }

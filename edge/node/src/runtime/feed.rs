@@ -142,6 +142,15 @@ impl Feed {
         }));
     }
 
+    /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
+    pub(crate) fn start_over(&mut self, market: &MarketData) {
+        for id in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.disconnect(id);
+        }
+        self.sent.clear();
+        self.prime(market);
+    }
+
     pub(crate) fn accounts(&mut self) -> &mut AccountWatch {
         &mut self.accounts
     }

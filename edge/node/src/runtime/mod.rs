@@ -16,6 +16,7 @@ mod feed;
 mod fills;
 mod log_thread;
 mod recovery;
+mod replica;
 mod status;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
@@ -31,6 +32,8 @@ pub use clock::Clock;
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
+pub use replica::{Addresses, ClusterOptions, ClusterStatus, ClusterView, Peer, PeerView, ReplicaVenue};
+pub(crate) use replica::{ClusterRequest, Doorbell};
 pub use status::{DemoStatus, Status, Storage};
 
 use crate::json::SharedCatalog;
@@ -110,11 +113,24 @@ type Question = Box<dyn FnOnce(&View<'_>) + Send>;
 /// What reaches the engine's thread beside commands.
 enum Request {
     Read(Question),
-    Connect { connection: ConnectionId, queue: mpsc::Sender<Push> },
-    Subscribe { connection: ConnectionId, subscription: Subscription },
-    Unsubscribe { connection: ConnectionId, subscription: Subscription },
-    Disconnect { connection: ConnectionId },
+    Connect {
+        connection: ConnectionId,
+        queue: mpsc::Sender<Push>,
+    },
+    Subscribe {
+        connection: ConnectionId,
+        subscription: Subscription,
+    },
+    Unsubscribe {
+        connection: ConnectionId,
+        subscription: Subscription,
+    },
+    Disconnect {
+        connection: ConnectionId,
+    },
     Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
+    /// For a replica alone.
+    Cluster(ClusterRequest, oneshot::Sender<Result<(), String>>),
     Stop,
 }
 
@@ -132,6 +148,10 @@ pub struct VenueHandle {
     catalog: SharedCatalog,
     clock: Clock,
     status: Status,
+    /// Wakes whoever takes from the queues.
+    doorbell: Doorbell,
+    /// Of a replica.
+    cluster: Option<ClusterStatus>,
 }
 
 impl VenueHandle {
@@ -139,7 +159,10 @@ impl VenueHandle {
     pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
         match self.commands.try_send(Inbound { command, reply: Some(reply) }) {
-            Ok(()) => Ok(outcome),
+            Ok(()) => {
+                self.doorbell.ring();
+                Ok(outcome)
+            }
             Err(TrySendError::Full(_)) => Err(RejectReason::Overloaded),
             Err(TrySendError::Disconnected(_)) => Err(RejectReason::VenueNotReady),
         }
@@ -154,12 +177,15 @@ impl VenueHandle {
     pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
         self.commands.send(Inbound { command, reply: Some(reply) }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.doorbell.ring();
         outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE))
     }
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
     pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
-        self.commands.send(Inbound { command, reply: None }).map_err(|_| RejectReason::VenueNotReady)
+        self.commands.send(Inbound { command, reply: None }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.doorbell.ring();
+        Ok(())
     }
 
     /// Looks at the state between two commands.
@@ -206,6 +232,7 @@ impl VenueHandle {
     pub fn disconnect(&self, connection: ConnectionId) {
         // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to forget.
         let _ = self.requests.send(Request::Disconnect { connection });
+        self.doorbell.ring();
     }
 
     /// Writes a snapshot in the background; answers with the last entry it holds once it is durable.
@@ -237,7 +264,22 @@ impl VenueHandle {
         self.requests.try_send(request).map_err(|e| match e {
             TrySendError::Full(_) => RejectReason::Overloaded,
             TrySendError::Disconnected(_) => RejectReason::VenueNotReady,
-        })
+        })?;
+        self.doorbell.ring();
+        Ok(())
+    }
+
+    /// What a replica says of its cluster; `None` for a venue of one machine.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterStatus> {
+        self.cluster.as_ref()
+    }
+
+    /// Asks something of the cluster.
+    pub(crate) async fn ask_cluster(&self, asked: ClusterRequest) -> Result<Result<(), String>, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Cluster(asked, reply))?;
+        answer.await.map_err(|_| RejectReason::VenueNotReady)
     }
 }
 

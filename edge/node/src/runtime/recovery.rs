@@ -19,13 +19,13 @@ use super::feed::Feed;
 use super::fills::Fills;
 use super::log_thread::LogThread;
 use super::status::Status;
-use super::{Queues, Reply, Request, VenueHandle};
+use super::{Doorbell, Queues, Reply, Request, VenueHandle};
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::progress;
 
 /// Reads and subscriptions that may wait for the engine's thread.
-const REQUESTS_MAX: usize = 4096;
+pub(super) const REQUESTS_MAX: usize = 4096;
 
 /// How a venue is started.
 #[derive(Clone, Debug)]
@@ -63,6 +63,9 @@ pub enum RecoveryError {
         /// Why.
         detail: String,
     },
+    /// A replica's log, snapshots or links are not as they must be.
+    #[error("{0}")]
+    Replica(String),
     /// A thread could not be started.
     #[error("could not start a thread: {0}; raise the limit on threads of this user")]
     Thread(std::io::Error),
@@ -100,33 +103,40 @@ pub(super) struct SnapshotJob {
     pub(super) reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>,
 }
 
-/// The three parts of a snapshot, each with its length.
+/// A state as a snapshot holds it.
 pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData, fills: &Fills) -> Vec<u8> {
+    join_parts(&[&|out| engine.snapshot(out), &|out| market.snapshot(out), &|out| fills.snapshot(out)])
+}
+
+/// The parts of a snapshot one after the other, each behind its length.
+pub(super) fn join_parts(parts: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut part = |write: &dyn Fn(&mut Vec<u8>)| {
+    for write in parts {
         let at = bytes.len();
         bytes.extend_from_slice(&[0; 8]);
         write(&mut bytes);
         let length = (bytes.len() - at - 8) as u64;
         bytes[at..at + 8].copy_from_slice(&length.to_le_bytes());
-    };
-    part(&|out| engine.snapshot(out));
-    part(&|out| market.snapshot(out));
-    part(&|out| fills.snapshot(out));
+    }
     bytes
 }
 
-fn decode_snapshot(mut bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {
-    let mut part = || {
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        bytes = rest;
-        Some(part)
-    };
-    let short = || "it is cut short".to_owned();
-    let engine = Engine::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
-    let market = MarketData::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
-    let fills = Fills::restore(part().ok_or_else(short)?).map_err(|e| e.to_string())?;
+/// As many parts as [`join_parts`] joined.
+pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
+    let mut parts = [[].as_slice(); N];
+    for part in &mut parts {
+        let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
+        (*part, bytes) = rest.split_at_checked(length).ok_or("it is cut short")?;
+    }
+    Ok(parts)
+}
+
+fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {
+    let [engine, market, fills] = split_parts(bytes)?;
+    let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
+    let market = MarketData::restore(market).map_err(|e| e.to_string())?;
+    let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
     Ok((engine, market, fills))
 }
 
@@ -145,6 +155,12 @@ impl Venue {
     /// The same on any disk.
     pub fn start_on<D: Disk>(disk: D, options: &StartOptions) -> Result<Self, RecoveryError> {
         let StartOptions { data, clock, config } = options;
+        if data.join("replica").exists() {
+            return Err(RecoveryError::Replica(format!(
+                "{} holds a replica of a cluster: set cluster.replica to its id, or give another folder (venue.data)",
+                data.display()
+            )));
+        }
         let (log_dir, snapshot_dir) = (data.join("log"), data.join("snapshots"));
         let begun = Instant::now();
         let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;
@@ -224,8 +240,15 @@ impl Venue {
         let log = spawn("log", move || log_thread.run(&log_jobs, &log_done_in))?;
         let snapshots = spawn("snapshot", move || write_snapshots(snapshot_store, &snapshot_jobs, &snapshots_done_in))?;
         let engine = spawn("engine", move || thread.run())?;
-        let handle =
-            VenueHandle { commands: commands_in, requests: requests_in, catalog: shared_catalog, clock: clock.clone(), status };
+        let handle = VenueHandle {
+            commands: commands_in,
+            requests: requests_in,
+            catalog: shared_catalog,
+            clock: clock.clone(),
+            status,
+            doorbell: Doorbell::default(),
+            cluster: None,
+        };
         Ok(Self { handle, recovered, engine, log, snapshots })
     }
 
@@ -277,7 +300,7 @@ fn replay<D: Disk>(
     Ok(count)
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, RecoveryError> {
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, RecoveryError> {
     std::thread::Builder::new().name(format!("walras-{name}")).spawn(run).map_err(RecoveryError::Thread)
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod demo;
 mod recovery;
+mod replica;
 mod schema;
 mod signed_once;
 mod storage;

@@ -80,6 +80,12 @@ impl Reports {
         }
     }
 
+    /// How many are kept.
+    #[must_use]
+    pub fn settings(&self) -> ReportSettings {
+        self.settings
+    }
+
     /// Takes the next event, and tells `tell` what came of it for whom: nobody, one account, or two.
     pub fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, mut tell: impl FnMut(AccountId, &Report<'_>)) {
         if log_index != self.entry {

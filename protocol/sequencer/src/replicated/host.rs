@@ -95,6 +95,12 @@ pub enum Halt {
     /// The disk lost what it promised, or two replicas share a name.
     #[error(transparent)]
     Consensus(#[from] walras_consensus::StepError),
+    /// The disk does not take what must be durable.
+    #[error(
+        "the log can not be written: {0}; the other replicas go on: free space or replace the disk, then start this replica again, or add \
+         it anew under a new id if its disk is lost"
+    )]
+    Disk(String),
     /// An entry of the log is not one.
     #[error("log entry {log_index}: {source}; the replicas run different versions: run the same on all of them")]
     Entry {

@@ -69,7 +69,7 @@ impl Connection {
             };
             if let Some(error) = error {
                 let ReceivedError { code, name, message, detail } = error;
-                return Err(ClientError::Refused { status: 200, code, name, message, detail }.into());
+                return Err(ClientError::Refused { status: 200, code, name, message, detail, leader: None }.into());
             }
             if kind == "authenticated" {
                 return Ok(connection);

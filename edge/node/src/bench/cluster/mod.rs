@@ -1,0 +1,348 @@
+//! Load on a cluster's binary order entry: real order flow over several sessions from one thread, at an offered rate or with so many
+//! commands unanswered, each one's time counted from when it was due.
+//!
+//! The flow is `walras-market-history`'s churn as accounts of a venue send it ([`walras_replay::venue`]): limit and immediate-or-cancel
+//! orders, moves, cancels. It is made before; when it ends it begins again with other order numbers. Sessions are on their way at their
+//! own pace, so what concerns two of them may meet in another order than it was made in, and some commands are rejected: an answer like any other.
+
+mod line;
+mod market;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use serde_json::Value;
+use walras_gateway::ClientKey;
+use walras_gateway::session::{ClientSettings, SessionClient};
+use walras_market_history::workload::{Churn, ChurnConfig};
+use walras_market_history::workload_file::INFO;
+use walras_market_history::{Format, HistoryEvent};
+use walras_replay::Loaded;
+use walras_replay::venue::{commands, setup};
+use walras_types::AccountId;
+use walras_wire::Command;
+use walras_wire::order_entry::Role;
+
+use super::{BenchError, LatencyReport};
+use crate::cli::client::Client;
+use crate::local_cluster::LocalCluster;
+use crate::runtime::now;
+use line::{Line, Tally};
+pub use market::account_key;
+use market::{account_of, options, rename, settings};
+
+/// Commands that are made; then they begin again.
+const FLOW_COMMANDS: u64 = 400_000;
+/// Orders that the book is held near.
+const RESTING_ORDERS: u64 = 1_000;
+/// A later round's order numbers.
+const ROUND_IDS: u64 = 1 << 40;
+/// Commands that are due leave no more often than this, as from a program that waits and does not spin.
+const GRAIN_NS: u64 = 50_000;
+/// Clients look at their timers this often.
+const TIMERS_EVERY_NS: u64 = 10_000_000;
+/// Longest wait for what should come at once.
+const PATIENCE_NS: u64 = 20_000_000_000;
+
+/// Where a replica is.
+#[derive(Clone, Debug)]
+pub struct ReplicaAddress {
+    /// Its HTTP server, such as `http://127.0.0.1:7070`.
+    pub url: String,
+    /// Its order entry, such as `127.0.0.1:7272`.
+    pub orders: String,
+}
+
+/// How much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// So many commands a second, whatever is answered.
+    PerSecond(u64),
+    /// So many unanswered at any time.
+    Outstanding(usize),
+}
+
+/// What was measured.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ClusterReport {
+    /// Commands a second that were offered; `None` where as many as were answered.
+    pub offered_per_second: Option<u64>,
+    /// Commands that were unanswered at any time, where that was fixed.
+    pub outstanding: Option<usize>,
+    /// Sessions, each on a connection of its own.
+    pub sessions: usize,
+    /// How long.
+    pub seconds: f64,
+    /// Commands answered.
+    pub acknowledged: u64,
+    /// Of them those that changed nothing.
+    pub rejected: u64,
+    /// Commands answered a second.
+    pub acknowledged_per_second: f64,
+    /// From when a command was due to its answer, on average.
+    pub mean_ns: f64,
+    /// The same, its distribution.
+    pub latency: LatencyReport,
+    /// Connections lost meanwhile.
+    pub reconnects: u64,
+}
+
+impl std::fmt::Display for ClusterReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let load = match (self.offered_per_second, self.outstanding) {
+            (Some(rate), _) => format!("{rate}/s offered"),
+            (None, count) => format!("{} outstanding", count.unwrap_or(0)),
+        };
+        writeln!(f, "{load}, {} sessions, {:.1} s", self.sessions, self.seconds)?;
+        writeln!(f, "  acknowledged  {:.0}/s ({} of them rejected)", self.acknowledged_per_second, self.rejected)?;
+        writeln!(f, "  from due to acknowledged  mean {:.0} us, {}", self.mean_ns / 1e3, self.latency)?;
+        if self.reconnects > 0 {
+            writeln!(f, "  {} connections were lost and made again", self.reconnects)?;
+        }
+        Ok(())
+    }
+}
+
+/// Replicas by what one of them says.
+pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, BenchError> {
+    let said = client.get("/v1/cluster")?;
+    let one = |row: &Value| {
+        let text = |field: &str| row[field].as_str().map(str::to_owned);
+        Some(ReplicaAddress { url: format!("http://{}", text("http")?), orders: text("order_entry")? })
+    };
+    let replicas: Vec<_> = said["replicas"].as_array().into_iter().flatten().filter_map(one).collect();
+    if replicas.is_empty() { Err(BenchError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
+}
+
+/// Sessions that are logged on, and the flow that they send.
+pub struct ClusterLoad {
+    lines: Vec<Line>,
+    flow: Vec<(usize, Command)>,
+    next: usize,
+    round: u64,
+    begun: Instant,
+    epoch_ns: u64,
+    buffer: Vec<u8>,
+    tally: Tally,
+    timers_ns: u64,
+}
+
+impl ClusterLoad {
+    /// Sets up a market and accounts of its own, and logs their sessions on. `key` is an operator's that all replicas know.
+    pub fn prepare(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, seed: u64) -> Result<Self, BenchError> {
+        let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, Some(key.clone()))).collect();
+        let first = clients.first().ok_or_else(|| BenchError::Cluster("no replica is named".to_owned()))?;
+        let options = options(first, sessions.max(2))?;
+        let config = ChurnConfig { commands: FLOW_COMMANDS, target_orders: RESTING_ORDERS, ..ChurnConfig::standard(seed) };
+        let events: Vec<HistoryEvent> = (0..).zip(Churn::new(config)).map(|(index, command)| command.event(index)).collect();
+        let loaded = Loaded::from_events(Format::Workload, INFO, events);
+
+        let orders: Vec<String> = replicas.iter().map(|replica| replica.orders.clone()).collect();
+        let mut load = Self {
+            lines: Vec::new(),
+            flow: Vec::new(),
+            next: 0,
+            round: 0,
+            begun: Instant::now(),
+            epoch_ns: now().0,
+            buffer: vec![0; 256 << 10],
+            tally: Tally::default(),
+            timers_ns: 0,
+        };
+        let operator = ClientSettings { role: Role::Operator, ..settings(&orders) };
+        load.log_on(vec![(operator, key.clone())])?;
+        for command in setup(&loaded, &options)? {
+            load.enter(0, load.now_ns(), command);
+        }
+        load.drain()?;
+        if load.tally.rejected > 0 {
+            return Err(BenchError::Cluster(
+                "the venue rejected the market of the measurement: is another one being set up?".to_owned(),
+            ));
+        }
+        load.lines.clear();
+        let mut accounts = Vec::new();
+        for account in (options.first_account.0..).take(options.accounts as usize) {
+            accounts.push((settings(&orders), account_key(&clients, AccountId(account))?));
+        }
+        load.log_on(accounts)?;
+        let line = |account: AccountId| (account.0 - options.first_account.0) as usize;
+        load.flow = commands(&loaded, &options).filter_map(|(_, command)| Some((line(account_of(&command)?), command))).collect();
+        Ok(load)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn log_on(&mut self, sessions: Vec<(ClientSettings, ClientKey)>) -> Result<(), BenchError> {
+        let now_ns = self.now_ns();
+        let line = |(settings, key)| Line {
+            client: SessionClient::new(settings, key, now_ns).expect("there is a replica's address"),
+            stream: None,
+            due: VecDeque::new(),
+            waiting: VecDeque::new(),
+            is_blocked: false,
+        };
+        self.lines = sessions.into_iter().map(line).collect();
+        let give_up_ns = now_ns + PATIENCE_NS;
+        while !self.lines.iter().all(|line| line.client.is_logged_on()) {
+            self.turn(5_000_000)?;
+            if self.now_ns() > give_up_ns {
+                return Err(BenchError::Cluster(
+                    "not all sessions could log on: does a replica lead, do all know the keys?".to_owned(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends for a while; what is due in `warm_up` does not count.
+    pub fn run(&mut self, offered: Offered, warm_up: Duration, time: Duration) -> Result<ClusterReport, BenchError> {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let begin_ns = self.now_ns();
+        let (from_ns, end_ns) = (begin_ns + ns(warm_up), begin_ns + ns(warm_up) + ns(time));
+        self.tally = Tally { from_ns, ..Tally::default() };
+        let mut sent = 0_u64;
+        let mut now_ns = begin_ns;
+        while now_ns < end_ns {
+            let wait_ns = match offered {
+                Offered::PerSecond(rate) => {
+                    let due_ns = |n: u64| begin_ns + (u128::from(n) * 1_000_000_000 / u128::from(rate.max(1))) as u64;
+                    while due_ns(sent) <= now_ns {
+                        self.enter_next(due_ns(sent));
+                        sent += 1;
+                    }
+                    (due_ns(sent) - now_ns).max(GRAIN_NS)
+                }
+                Offered::Outstanding(count) => {
+                    while self.tally.unanswered < count {
+                        self.enter_next(now_ns);
+                    }
+                    TIMERS_EVERY_NS
+                }
+            };
+            self.turn(wait_ns)?;
+            now_ns = self.now_ns();
+        }
+        // Those answered until now: what is left to answer is no slower.
+        let (acknowledged, seconds) = (self.tally.acknowledged, (now_ns - from_ns) as f64 / 1e9);
+        self.drain()?;
+        let Tally { latencies, sum_ns, rejected, reconnects, .. } = &self.tally;
+        let latency = latencies.report();
+        let (offered_per_second, outstanding) = match offered {
+            Offered::PerSecond(rate) => (Some(rate), None),
+            Offered::Outstanding(count) => (None, Some(count)),
+        };
+        Ok(ClusterReport {
+            offered_per_second,
+            outstanding,
+            sessions: self.lines.len(),
+            seconds,
+            acknowledged,
+            rejected: *rejected,
+            acknowledged_per_second: acknowledged as f64 / seconds,
+            mean_ns: *sum_ns as f64 / latency.count.max(1) as f64,
+            latency,
+            reconnects: *reconnects,
+        })
+    }
+
+    /// Kills the replica that leads while every session waits for an answer; how long it was from there to the first answer by another one.
+    /// The one that was killed is not started again.
+    pub fn fail_over(&mut self, local: &mut LocalCluster) -> Result<Duration, BenchError> {
+        let cluster = |e: crate::local_cluster::LocalError| BenchError::Cluster(e.to_string());
+        let leader = local.leader().ok_or_else(|| BenchError::Cluster("no replica leads".to_owned()))?;
+        let Some(replica) = local.replicas.iter_mut().find(|replica| replica.id == leader) else {
+            return Err(BenchError::Cluster("the leader is not of this machine".to_owned()));
+        };
+        replica.signal(Signal::KILL).map_err(cluster)?;
+        replica.wait().map_err(cluster)?;
+        let killed_ns = self.now_ns();
+        // What the dead one had answered and nobody had read yet does not count: only what was sent after its end.
+        self.tally = Tally { from_ns: killed_ns, unanswered: self.tally.unanswered, ..Tally::default() };
+        for _ in 0..self.lines.len() * 2 {
+            self.enter_next(killed_ns);
+        }
+        while self.tally.acknowledged == 0 {
+            self.turn(1_000_000)?;
+            if self.now_ns() > killed_ns + PATIENCE_NS {
+                return Err(BenchError::Cluster("nobody answered after the leader had died".to_owned()));
+            }
+        }
+        let took = Duration::from_nanos(self.now_ns() - killed_ns);
+        self.drain()?;
+        Ok(took)
+    }
+
+    fn drain(&mut self) -> Result<(), BenchError> {
+        let give_up_ns = self.now_ns() + PATIENCE_NS;
+        while self.tally.unanswered > 0 {
+            self.turn(TIMERS_EVERY_NS)?;
+            if self.now_ns() > give_up_ns {
+                return Err(BenchError::Cluster(format!("{} commands were not answered", self.tally.unanswered)));
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_next(&mut self, due_ns: u64) {
+        let (line, mut command) = self.flow[self.next];
+        rename(&mut command, self.round * ROUND_IDS);
+        self.next += 1;
+        if self.next == self.flow.len() {
+            (self.next, self.round) = (0, self.round + 1);
+        }
+        self.enter(line, due_ns, command);
+    }
+
+    fn enter(&mut self, line: usize, due_ns: u64, command: Command) {
+        self.tally.unanswered += 1;
+        let line = &mut self.lines[line];
+        line.waiting.push_back((due_ns, command));
+        line.send_waiting(due_ns);
+    }
+
+    /// Writes, waits so long at most, reads.
+    fn turn(&mut self, wait_ns: u64) -> Result<(), BenchError> {
+        let now_ns = self.now_ns();
+        let is_time = now_ns >= self.timers_ns;
+        if is_time {
+            self.timers_ns = now_ns + TIMERS_EVERY_NS;
+        }
+        for line in &mut self.lines {
+            if is_time || line.stream.is_none() {
+                line.on_timer(now_ns, &mut self.tally);
+            }
+            line.write(now_ns, &mut self.tally);
+        }
+        let connected = |line: &&mut Line| line.stream.is_some();
+        let mut fds: Vec<PollFd<'_>> = self
+            .lines
+            .iter()
+            .filter_map(|line| {
+                let flags = if line.is_blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                Some(PollFd::new(line.stream.as_ref()?, flags))
+            })
+            .collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns.min(999_999_999).cast_signed() };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(BenchError::Cluster(format!("waiting for sockets: {e}"))),
+        }
+        let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        drop(fds);
+        let now_ns = self.now_ns();
+        for (line, ready) in self.lines.iter_mut().filter(connected).zip(ready) {
+            if ready.contains(PollFlags::OUT) {
+                line.is_blocked = false;
+            }
+            if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+                line.read(now_ns, &mut self.buffer, &mut self.tally);
+            }
+        }
+        self.tally.failed.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
+    }
+}

@@ -1,0 +1,276 @@
+//! `walras cluster`: what an operator does with a cluster.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::args::Cli;
+use super::client::Client;
+use super::cluster_keys::{self, ClusterKeysArgs};
+use super::table::{fields, table};
+use super::{CliError, Output, print};
+use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
+
+/// `walras cluster`.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Runs a cluster of processes on this machine until SIGINT or SIGTERM, for trying it out.
+    Local(LocalArgs),
+    /// Makes the keys of the links between the replicas.
+    Keys(ClusterKeysArgs),
+    /// Shows what the replica at --url says of its cluster.
+    Status,
+    /// Hands leadership to another replica, before maintenance of the one that leads.
+    Transfer {
+        /// To which.
+        replica: u64,
+    },
+    /// Lets a replica in that all list in `cluster.peers`: with --learner it gets the log and does not vote; without, it votes.
+    Add {
+        /// Which.
+        replica: u64,
+        /// It shall not vote yet.
+        #[arg(long)]
+        learner: bool,
+    },
+    /// Takes a replica out.
+    Remove {
+        /// Which.
+        replica: u64,
+    },
+    /// Says which replicas may be stopped now, one at a time, without an outage, and whether their versions go together.
+    UpgradeCheck,
+}
+
+/// `walras cluster local`.
+#[derive(Debug, Args)]
+pub struct LocalArgs {
+    /// How many.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=7))]
+    pub replicas: u16,
+    /// The cluster's folder; what is there goes on.
+    #[arg(long, default_value = ".walras/cluster", value_name = "DIR")]
+    pub dir: PathBuf,
+    /// First of three ports for each replica; free ones without it.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Acknowledged from memory, instead of disk.
+    #[arg(long)]
+    pub memory: bool,
+    /// Without limits on how often a key may ask: for measurements.
+    #[arg(long)]
+    pub unthrottled: bool,
+}
+
+/// Why a command about a cluster failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The local cluster.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// Not a replica's id.
+    #[error("{0} is no replica's id: they are numbered from 1")]
+    Id(u64),
+}
+
+pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
+    let output = match command {
+        ClusterCommand::Local(args) => return local(args),
+        ClusterCommand::Keys(args) => cluster_keys::run(args)?,
+        ClusterCommand::Status => status(&super::client(cli)?)?,
+        ClusterCommand::Transfer { replica } => change(cli, "transfer", &json!({"replica": replica}))?,
+        ClusterCommand::Add { replica, learner } => change(cli, "add", &json!({"replica": replica, "learner": learner}))?,
+        ClusterCommand::Remove { replica } => change(cli, "remove", &json!({"replica": replica}))?,
+        ClusterCommand::UpgradeCheck => upgrade_check(&super::client(cli)?)?,
+    };
+    print(&if cli.json { format!("{}\n", output.json) } else { output.human })
+}
+
+fn change(cli: &Cli, what: &str, body: &Value) -> Result<Output, CliError> {
+    let json = super::client(cli)?.signed("POST", &format!("/v1/admin/cluster/{what}"), Some(body))?;
+    Ok(Output { human: describe(&json), json })
+}
+
+fn status(client: &Client) -> Result<Output, CliError> {
+    let json = client.get("/v1/cluster")?;
+    Ok(Output { human: describe(&json), json })
+}
+
+fn describe(json: &Value) -> String {
+    let mut own = json.clone();
+    let rows = own.as_object_mut().and_then(|own| own.remove("replicas")).unwrap_or_default();
+    let columns = [
+        ("replica", "replica"),
+        ("member", "member"),
+        ("linked", "is_linked"),
+        ("version", "version"),
+        ("http", "http"),
+        ("order entry", "order_entry"),
+        ("trouble", "trouble"),
+    ];
+    format!("{}\n{}", fields(&own), table(rows.as_array().map_or(&[], Vec::as_slice), &columns))
+}
+
+/// What each replica says, where it can be asked.
+fn upgrade_check(client: &Client) -> Result<Output, CliError> {
+    let asked = client.get("/v1/cluster")?;
+    let rows = asked["replicas"].as_array().cloned().unwrap_or_default();
+    let views: Vec<(u64, bool, Option<Value>)> = rows
+        .iter()
+        .filter_map(|row| {
+            let url = row["http"].as_str().map(|http| format!("http://{http}"));
+            let view = url.and_then(|url| Client::new(&url, None).get("/v1/cluster").ok());
+            Some((row["replica"].as_u64()?, row["member"] == "voter", view))
+        })
+        .collect();
+    let json = verdict(&views);
+    let columns =
+        [("replica", "replica"), ("version", "version"), ("wire", "wire_version"), ("behind", "behind"), ("may stop", "may_stop")];
+    let human = format!(
+        "{}{}\n",
+        table(json["replicas"].as_array().map_or(&[], Vec::as_slice), &columns),
+        json["says"].as_str().unwrap_or_default()
+    );
+    Ok(Output { human, json })
+}
+
+/// Entries that a replica may be behind and still count as up to date: it is asked a moment after the others.
+const BEHIND_MAX: u64 = 100_000;
+
+fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
+    let number = |view: &Option<Value>, field: &str| view.as_ref().and_then(|view| view[field].as_str()?.parse::<u64>().ok());
+    let index = |view: &Option<Value>| number(view, "log_index");
+    let newest = views.iter().filter_map(|(_, _, view)| index(view)).max().unwrap_or(0);
+    let behind = |view: &Option<Value>| index(view).map(|at| newest - at);
+    let voters = views.iter().filter(|(_, is_voter, _)| *is_voter).count();
+    let is_sound = |view: &Option<Value>| {
+        view.as_ref().is_some_and(|view| view["halted"].is_null()) && behind(view).is_some_and(|behind| behind <= BEHIND_MAX)
+    };
+    let sound = views.iter().filter(|(_, is_voter, view)| *is_voter && is_sound(view)).count();
+    let leader = views.iter().find(|(_, _, view)| view.as_ref().is_some_and(|view| view["takes_commands"] == true)).map(|v| v.0);
+    let may_stop = |(id, is_voter, view): &(u64, bool, Option<Value>)| {
+        let left = sound - usize::from(*is_voter && is_sound(view));
+        leader.is_some() && Some(*id) != leader && (!is_voter || left > voters / 2)
+    };
+    let rows: Vec<Value> = views
+        .iter()
+        .map(|one| {
+            let field = |name: &str| one.2.as_ref().map_or(Value::Null, |view| view[name].clone());
+            json!({
+                "replica": one.0, "version": field("version"), "wire_version": field("wire_version"),
+                "behind": behind(&one.2), "may_stop": may_stop(one),
+            })
+        })
+        .collect();
+    let mut wires: Vec<&Value> = views.iter().filter_map(|(_, _, view)| Some(&view.as_ref()?["wire_version"])).collect();
+    wires.dedup();
+    let stoppable: Vec<String> = views.iter().filter(|one| may_stop(one)).map(|one| one.0.to_string()).collect();
+    let says = match (leader, stoppable.as_slice()) {
+        _ if wires.len() > 1 => {
+            "the replicas run different wire versions and do not understand each other: run the same on all".to_owned()
+        }
+        (None, _) => "no replica leads: stop none".to_owned(),
+        (Some(_), []) => "stop none: without one more there is no majority; wait until all are there and up to date".to_owned(),
+        (Some(leader), ids) => format!(
+            "stop, upgrade and start one of {} at a time, asking again in between; replica {leader} leads: move that on first with `walras \
+             cluster transfer`",
+            ids.join(", ")
+        ),
+    };
+    json!({"replicas": rows, "leader": leader, "compatible": wires.len() <= 1, "says": says})
+}
+
+fn local(args: &LocalArgs) -> Result<(), CliError> {
+    let cluster = |e| CliError::Cluster(ClusterError::Local(e));
+    let system = |what: &'static str| move |source| CliError::Io { what: what.into(), source };
+    let program = std::env::current_exe().map_err(system("could not find this program's file"))?;
+    let mut settings = Vec::new();
+    if args.memory {
+        settings.push(("cluster", "durability", "memory".into()));
+    }
+    if args.unthrottled {
+        for key in ["requests_per_second", "burst", "source_requests_per_second", "source_burst"] {
+            settings.push(("throttle", key, toml::Value::Integer(1_000_000_000)));
+        }
+    }
+    let options = LocalOptions { replicas: args.replicas, first_port: args.port, later: 0, settings };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("could not wait for signals"))?;
+    let mut local = LocalCluster::prepare(&program, &args.dir, &options).map_err(cluster)?;
+    for id in 1..=u64::from(args.replicas) {
+        local.start(id).map_err(cluster)?;
+    }
+    let leader = local.wait_for_leader(std::time::Duration::from_secs(30)).map_err(cluster)?;
+    let lines: String = local
+        .replicas
+        .iter()
+        .map(|replica| {
+            format!(
+                "replica {}: {}/  orders at {}  files in {}\n",
+                replica.id,
+                replica.url(),
+                replica.orders,
+                replica.dir.display()
+            )
+        })
+        .collect();
+    print(&format!(
+        "{lines}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
+        local.operator_key().display()
+    ))?;
+    let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
+    local.stop().map_err(cluster)?;
+    watched
+}
+
+/// Until SIGINT or SIGTERM; tells of replicas that end.
+async fn watch(local: &mut LocalCluster) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut children) = (signal(SignalKind::terminate())?, signal(SignalKind::child())?);
+    loop {
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => return interrupted,
+            _ = terminate.recv() => return Ok(()),
+            _ = children.recv() => {
+                for replica in &mut local.replicas {
+                    if let Some(status) = replica.has_ended() {
+                        eprintln!("replica {} ended ({status:?}): see {}", replica.id, replica.dir.join("replica.log").display());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(log_index: u64, leads: bool) -> Option<Value> {
+        Some(
+            json!({"log_index": log_index.to_string(), "takes_commands": leads, "halted": null, "version": "1", "wire_version": 3}),
+        )
+    }
+
+    fn may_stop(views: &[(u64, bool, Option<Value>)]) -> Vec<u64> {
+        let verdict = verdict(views);
+        let rows = verdict["replicas"].as_array().unwrap();
+        rows.iter().filter(|row| row["may_stop"] == true).filter_map(|row| row["replica"].as_u64()).collect()
+    }
+
+    #[test]
+    fn only_what_leaves_a_majority_may_stop() {
+        let all = [(1, true, view(10, true)), (2, true, view(9, false)), (3, true, view(8, false))];
+        assert_eq!(may_stop(&all), [2, 3], "the leader moves on first");
+        let one_away = [(1, true, view(10, true)), (2, true, view(9, false)), (3, true, None)];
+        assert_eq!(may_stop(&one_away), [3], "which is away already");
+        let one_behind = [(1, true, view(1_000_000, true)), (2, true, view(9, false)), (3, true, view(1_000_000, false))];
+        assert_eq!(may_stop(&one_behind), [2], "the one that counts for nothing");
+        let learner = [(1, true, view(10, true)), (2, false, view(9, false))];
+        assert_eq!(may_stop(&learner), [2]);
+        let headless = [(1, true, view(10, false)), (2, true, view(9, false)), (3, true, view(8, false))];
+        assert!(may_stop(&headless).is_empty());
+        assert!(verdict(&headless)["says"].as_str().unwrap().contains("no replica leads"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The cluster: what a replica says of it, and what the operator may change.
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use walras_consensus::{MemberChange, ReplicaId, Role};
+use walras_peer_link::{Passage, Weather};
+use walras_types::RejectReason;
+
+use super::signed::Signed;
+use super::{Answer, ApiError, App, ok};
+use crate::json::requests::parse;
+use crate::json::{Refusal, views};
+use crate::runtime::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
+
+/// The status of what another replica must be asked: 421, Misdirected Request. An answer with it was not carried out here and never will be.
+pub(super) const ELSEWHERE: StatusCode = StatusCode::MISDIRECTED_REQUEST;
+
+/// Says in a refusal who leads.
+pub(super) async fn name_leader(State(app): State<App>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    match app.venue.cluster() {
+        Some(cluster) if response.status() == ELSEWHERE => misdirected(cluster),
+        _ => response,
+    }
+}
+
+fn misdirected(cluster: &ClusterStatus) -> Response {
+    let mut error = views::error(RejectReason::NotLeader, None);
+    error["leader"] = match cluster.leader() {
+        Some((id, addresses)) if id != cluster.me() && !addresses.http.is_empty() => {
+            json!({"replica": id.get(), "url": format!("http://{}", addresses.http)})
+        }
+        _ => Value::Null,
+    };
+    (ELSEWHERE, [(header::CONTENT_TYPE, "application/json")], json!({"error": error}).to_string()).into_response()
+}
+
+fn of(app: &App) -> Result<&ClusterStatus, ApiError> {
+    let single = || Refusal::new(RejectReason::NotFound, "this venue runs on one machine: it has no cluster");
+    Ok(app.venue.cluster().ok_or_else(single)?)
+}
+
+pub(super) async fn status(State(app): State<App>) -> Answer {
+    Ok(ok(&view(&of(&app)?.view())))
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Leader => "leader",
+        Role::Follower { .. } => "follower",
+        Role::Candidate => "candidate",
+    }
+}
+
+fn view(view: &ClusterView) -> Value {
+    let leader = match view.role {
+        Role::Leader => Some(view.me),
+        Role::Follower { leader } => leader,
+        Role::Candidate => None,
+    };
+    let mut peers = view.peers.clone();
+    for id in view.members.voters.iter().chain(&view.members.learners) {
+        peers.entry(*id).or_default();
+    }
+    json!({
+        "cluster_id": view.cluster_id.to_string(),
+        "replica": view.me.get(),
+        "role": role(view.role),
+        "term": view.term.0.to_string(),
+        "leader": leader.map(ReplicaId::get),
+        "takes_commands": view.is_taking,
+        "log_index": view.log_index.0.to_string(),
+        "last_slot": view.last_slot.0.to_string(),
+        "decided_slot": view.decided_slot.0.to_string(),
+        "waiting": view.waiting,
+        "halted": view.halted,
+        "version": env!("CARGO_PKG_VERSION"),
+        "wire_version": walras_wire::WIRE_VERSION,
+        "is_changing": view.members.is_joint(),
+        "replicas": peers.iter().map(|(id, peer)| replica(*id, peer, view)).collect::<Vec<_>>(),
+    })
+}
+
+fn replica(id: ReplicaId, peer: &PeerView, view: &ClusterView) -> Value {
+    let is_me = id == view.me;
+    let text = |address: &str| if address.is_empty() { Value::Null } else { address.into() };
+    let member = match () {
+        () if view.members.voters.contains(&id) => "voter",
+        () if view.members.learners.contains(&id) => "learner",
+        () => "none",
+    };
+    let version = if is_me { Some(env!("CARGO_PKG_VERSION")) } else { peer.software.as_deref() };
+    json!({
+        "replica": id.get(),
+        "member": member,
+        "is_linked": is_me || peer.software.is_some(),
+        "version": version,
+        "trouble": if is_me { None } else { peer.trouble.as_deref() },
+        "http": text(&peer.addresses.http),
+        "order_entry": text(&peer.addresses.order_entry),
+    })
+}
+
+/// `POST /v1/admin/cluster/transfer` and `/remove`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplicaRequest {
+    replica: u64,
+}
+
+/// `POST /v1/admin/cluster/add`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddRequest {
+    replica: u64,
+    #[serde(default)]
+    learner: bool,
+}
+
+/// `POST /v1/admin/cluster/weather`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WeatherRequest {
+    replica: u64,
+    #[serde(default)]
+    out: PassageRequest,
+    #[serde(default)]
+    back: PassageRequest,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PassageRequest {
+    #[serde(default)]
+    lost_per_million: u32,
+    #[serde(default)]
+    delay_ns: u64,
+}
+
+impl From<PassageRequest> for Passage {
+    fn from(request: PassageRequest) -> Self {
+        let PassageRequest { lost_per_million, delay_ns } = request;
+        Self { lost_per_million, delay_ns }
+    }
+}
+
+fn id(number: u64) -> Result<ReplicaId, Refusal> {
+    ReplicaId::new(number).ok_or_else(|| Refusal::new(RejectReason::Malformed, "replica: they are numbered from 1"))
+}
+
+async fn ask(app: &App, asked: ClusterRequest) -> Answer {
+    let cluster = of(app)?;
+    match app.venue.ask_cluster(asked).await? {
+        Ok(()) => Ok(ok(&view(&cluster.view()))),
+        Err(_) if !matches!(cluster.view().role, Role::Leader) => Err(RejectReason::NotLeader.into()),
+        Err(why) => Err(ApiError::with_status(Refusal::new(RejectReason::VenueNotReady, why), StatusCode::CONFLICT)),
+    }
+}
+
+pub(super) async fn transfer(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: ReplicaRequest = parse(&signed.body)?;
+    ask(&app, ClusterRequest::Transfer(id(request.replica)?)).await
+}
+
+pub(super) async fn add(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: AddRequest = parse(&signed.body)?;
+    let id = id(request.replica)?;
+    if !of(&app)?.view().peers.contains_key(&id) {
+        let advice = format!(
+            "replica: {id} is not among cluster.peers here; list it on every replica, restart them one by one, then add it"
+        );
+        return Err(Refusal::new(RejectReason::Malformed, advice).into());
+    }
+    let change = if request.learner { MemberChange::AddLearner(id) } else { MemberChange::AddVoter(id) };
+    ask(&app, ClusterRequest::Change(change)).await
+}
+
+pub(super) async fn remove(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: ReplicaRequest = parse(&signed.body)?;
+    ask(&app, ClusterRequest::Change(MemberChange::Remove(id(request.replica)?))).await
+}
+
+/// Faults of the links, for tests: any replica makes its own. Not there where the configuration does not ask for it.
+pub(super) async fn weather(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: WeatherRequest = parse(&signed.body)?;
+    if !app.config.cluster.test_weather {
+        return Err(RejectReason::NotFound.into());
+    }
+    let weather = Weather { out: request.out.into(), back: request.back.into() };
+    let asked = ClusterRequest::Weather(id(request.replica)?, weather);
+    match app.venue.ask_cluster(asked).await? {
+        Ok(()) => Ok(ok(&json!({}))),
+        Err(why) => Err(Refusal::new(RejectReason::Malformed, why).into()),
+    }
+}

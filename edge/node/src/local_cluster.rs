@@ -1,0 +1,331 @@
+//! A whole cluster on one machine: a process for each replica, on loopback, with keys of its own. For trying things out, tests and
+//! measurements; a cluster that shall survive a machine needs several.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use walras_gateway::{Algorithm, Permission};
+use walras_peer_link::keys;
+use walras_types::TimeNs;
+
+use crate::access::{Access, AccessError, Start, generate, write_secret};
+use crate::cli::client::Client;
+use crate::config::Throttle;
+use crate::node::{NodeError, operator_key_file};
+use crate::runtime::{Clock, now};
+
+/// Why a cluster did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// A file or a process.
+    #[error("{what}: {source}; check the folder given with --dir and its disk")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The links' keys.
+    #[error(transparent)]
+    Keys(#[from] keys::KeysError),
+    /// The operator's key.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The operator's key, likewise.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// No room for its ports.
+    #[error("no {0} ports next to each other are free on 127.0.0.1: name another first one with --port")]
+    Ports(u16),
+    /// A replica ended at once.
+    #[error("replica {id} did not start: see {}", log.display())]
+    NotStarted {
+        /// Which.
+        id: u64,
+        /// What it wrote.
+        log: PathBuf,
+    },
+    /// Nobody leads.
+    #[error("no replica leads after {0:?}: see the files replica.log under --dir")]
+    NoLeader(Duration),
+}
+
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> LocalError {
+    let what = what.into();
+    move |source| LocalError::Io { what, source }
+}
+
+/// How a cluster is laid out.
+#[derive(Clone, Debug)]
+pub struct LocalOptions {
+    /// How many replicas.
+    pub replicas: u16,
+    /// The first of its ports, three for each replica; 0 looks for free ones.
+    pub first_port: u16,
+    /// Replicas that are configured, and not members when the cluster begins.
+    pub later: u16,
+    /// Further keys of the configuration: section, key, value.
+    pub settings: Vec<(&'static str, &'static str, toml::Value)>,
+}
+
+/// The ports that are tried: below those that the system gives to connections.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+
+/// One replica, running or not.
+#[derive(Debug)]
+pub struct LocalReplica {
+    /// Its id.
+    pub id: u64,
+    /// Its folder: `walras.toml`, `data/`, `replica.log`.
+    pub dir: PathBuf,
+    /// Where it serves HTTP.
+    pub http: String,
+    /// Where it takes binary orders.
+    pub orders: String,
+    child: Option<Child>,
+}
+
+impl LocalReplica {
+    /// Its data folder.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// The address of its HTTP server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.http)
+    }
+
+    /// Whether its process is there.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Sends its process a signal.
+    pub fn signal(&self, signal: Signal) -> Result<(), LocalError> {
+        let pid = self.child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
+        pid.map_or(Ok(()), |pid| {
+            kill_process(pid, signal).map_err(|e| io(format!("could not signal replica {}", self.id))(e.into()))
+        })
+    }
+
+    /// Waits until its process has ended; its exit status.
+    pub fn wait(&mut self) -> Result<Option<i32>, LocalError> {
+        let Some(mut child) = self.child.take() else { return Ok(None) };
+        let status = child.wait().map_err(io(format!("could not wait for replica {}", self.id)))?;
+        Ok(status.code())
+    }
+
+    /// Whether its process has ended by itself; its exit status then.
+    pub fn has_ended(&mut self) -> Option<Option<i32>> {
+        let status = self.child.as_mut()?.try_wait().ok()??;
+        self.child = None;
+        Some(status.code())
+    }
+}
+
+/// The cluster.
+#[derive(Debug)]
+pub struct LocalCluster {
+    program: PathBuf,
+    dir: PathBuf,
+    /// Replica 1 first.
+    pub replicas: Vec<LocalReplica>,
+}
+
+impl LocalCluster {
+    /// Lays a cluster out in `dir`, or takes up the one that is there: then `options` say nothing new. `program` is this program's file.
+    pub fn prepare(program: &Path, dir: &Path, options: &LocalOptions) -> Result<Self, LocalError> {
+        let count = options.replicas + options.later;
+        let place = |id: u16| dir.join(format!("replica-{id}"));
+        if !place(1).join("walras.toml").exists() {
+            lay_out(dir, options)?;
+        }
+        let mut replicas = Vec::new();
+        for id in 1..=count {
+            let path = place(id).join("walras.toml");
+            let text = std::fs::read_to_string(&path).map_err(io(format!("could not read {}", path.display())))?;
+            let table: toml::Table = text.parse().unwrap_or_default();
+            let listen = |section: &str| {
+                let address = table.get(section).and_then(|section| section.get("listen"));
+                address.and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+            };
+            let (http, orders) = (listen("http"), listen("order_entry"));
+            replicas.push(LocalReplica { id: id.into(), dir: place(id), http, orders, child: None });
+        }
+        Ok(Self { program: program.to_path_buf(), dir: dir.to_path_buf(), replicas })
+    }
+
+    /// File of the operator's key, which all replicas know.
+    #[must_use]
+    pub fn operator_key(&self) -> PathBuf {
+        operator_key_file(&self.dir)
+    }
+
+    /// Starts a replica, and returns once it serves.
+    pub fn start(&mut self, id: u64) -> Result<(), LocalError> {
+        let program = &self.program;
+        let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else { return Ok(()) };
+        let log_path = replica.dir.join("replica.log");
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(&log_path);
+        let log = opened.map_err(io(format!("could not write {}", log_path.display())))?;
+        let mut child = Command::new(program)
+            .arg("serve")
+            .arg("--config")
+            .arg(replica.dir.join("walras.toml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .map_err(io(format!("could not start {}", program.display())))?;
+        let mut line = String::new();
+        let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+        replica.child = Some(child);
+        if matches!(told, Some(Ok(len)) if len > 0) {
+            return Ok(());
+        }
+        replica.wait()?;
+        Err(LocalError::NotStarted { id, log: log_path })
+    }
+
+    /// What a replica says of the cluster.
+    #[must_use]
+    pub fn status(&self, id: u64) -> Option<Value> {
+        let replica = self.replicas.iter().find(|replica| replica.id == id && replica.is_running())?;
+        Client::new(&replica.url(), None).get("/v1/cluster").ok()
+    }
+
+    /// The replica that takes commands now.
+    #[must_use]
+    pub fn leader(&self) -> Option<u64> {
+        self.replicas
+            .iter()
+            .map(|replica| replica.id)
+            .find(|id| self.status(*id).is_some_and(|said| said["takes_commands"] == true))
+    }
+
+    /// Waits until one takes commands.
+    pub fn wait_for_leader(&self, patience: Duration) -> Result<u64, LocalError> {
+        let begun = Instant::now();
+        loop {
+            if let Some(leader) = self.leader() {
+                return Ok(leader);
+            }
+            if begun.elapsed() > patience {
+                return Err(LocalError::NoLeader(patience));
+            }
+            std::thread::sleep(Duration::from_millis(5)); // pause: other processes have an election
+        }
+    }
+
+    /// Stops all that run, in good order.
+    pub fn stop(&mut self) -> Result<(), LocalError> {
+        for replica in &self.replicas {
+            replica.signal(Signal::CONT)?;
+            replica.signal(Signal::TERM)?;
+        }
+        for replica in &mut self.replicas {
+            replica.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LocalCluster {
+    fn drop(&mut self) {
+        for replica in &mut self.replicas {
+            if let Some(child) = &mut replica.child {
+                // Whoever has not stopped it does not want it any more.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
+    let count = options.replicas + options.later;
+    let first = match options.first_port {
+        0 => free_ports(3 * count)?,
+        port => port,
+    };
+    let at = |offset: u16, id: u16| format!("127.0.0.1:{}", first + offset * count + id - 1);
+    std::fs::create_dir_all(dir).map_err(io(format!("could not make {}", dir.display())))?;
+    // As is usual for those that are made with it.
+    let cluster_id = now().0 | 1;
+    let keys_dir = dir.join("keys");
+    keys::make(&keys_dir, cluster_id >> 1, count.into())?;
+    let peers: Vec<String> = (1..=count).map(|id| format!("{id}={} http={} orders={}", at(2, id), at(0, id), at(1, id))).collect();
+    for id in 1..=count {
+        let place = dir.join(format!("replica-{id}"));
+        let data = place.join("data");
+        std::fs::create_dir_all(&data).map_err(io(format!("could not make {}", data.display())))?;
+        let mut table = toml::Table::new();
+        let mut set = |section: &str, key: &str, value: toml::Value| {
+            let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+            if let Some(section) = section.as_table_mut() {
+                section.insert(key.to_owned(), value);
+            }
+        };
+        let number = |n: u64| toml::Value::Integer(n.cast_signed());
+        set("venue", "data", data.display().to_string().into());
+        set("http", "listen", at(0, id).into());
+        set("order_entry", "listen", at(1, id).into());
+        set("cluster", "listen", at(2, id).into());
+        set("cluster", "replica", number(id.into()));
+        set("cluster", "cluster_id", number(cluster_id >> 1));
+        set("cluster", "keys", keys_dir.display().to_string().into());
+        set("cluster", "peers", peers.clone().into());
+        set("cluster", "genesis", (1..=options.replicas).map(|id| number(id.into())).collect::<Vec<_>>().into());
+        for (section, key, value) in &options.settings {
+            set(section, key, value.clone());
+        }
+        let path = place.join("walras.toml");
+        std::fs::write(&path, table.to_string()).map_err(io(format!("could not write {}", path.display())))?;
+    }
+    operator(dir, count)
+}
+
+/// One operator's key, known to all: keys are kept by each replica for itself.
+fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
+    let data = |id: u16| dir.join(format!("replica-{id}")).join("data");
+    let start = Start { started: now(), log_time: TimeNs(0) };
+    let access = Access::open(&data(1), &Throttle::default(), Clock::system(), start)?;
+    let key = generate(Algorithm::Ed25519);
+    write_secret(&operator_key_file(dir), format!("{}\n", key.to_token().as_str()).as_bytes())?;
+    let operator = [Permission::Operator].into_iter().collect();
+    access.add(key.record(None, operator).map_err(NodeError::from)?).map_err(NodeError::KeyRefused)?;
+    for id in 2..=count {
+        let text = std::fs::read(data(1).join(Access::FILE)).map_err(io("could not read the keys of replica 1"))?;
+        write_secret(&data(id).join(Access::FILE), &text)?;
+    }
+    Ok(())
+}
+
+/// The first of so many ports that nobody listens on, one after the other.
+fn free_ports(count: u16) -> Result<u16, LocalError> {
+    let span = u64::from(PORTS.end - PORTS.start - count);
+    let start = u16::try_from(crate::access::random_u64() % span).unwrap_or(0);
+    let firsts = (PORTS.start + start..PORTS.end - count).chain(PORTS.start..PORTS.start + start).step_by(usize::from(count));
+    for first in firsts {
+        let free: Result<Vec<TcpListener>, _> = (first..first + count).map(|port| TcpListener::bind(("127.0.0.1", port))).collect();
+        if free.is_ok() {
+            return Ok(first);
+        }
+    }
+    Err(LocalError::Ports(count))
+}

@@ -1,0 +1,404 @@
+//! A venue of several replicas: one thread that does everything that is in a hurry, and threads that wait for the disk.
+//!
+//! ```text
+//!  peers (TLS) ----------+
+//!  order entry (binary) -+--> [replica thread: one poll] --writes--> [log thread: write, sync]
+//!  handlers, via queues -+     sequencer, engine, market data,  <--tickets--
+//!    and a doorbell            feeds, reports, sessions          --states--> [snapshot thread]
+//! ```
+//!
+//! A round of the thread: wait in the poll; read all that is ready; step the consensus; take commands; propose what has collected;
+//! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
+
+mod doorbell;
+mod order_entry;
+mod start;
+mod status;
+mod storage;
+mod surroundings;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Receiver;
+use mio::{Events, Poll, Token};
+use tracing::{info, warn};
+use walras_consensus::{MemberChange, ReplicaId};
+use walras_log_store::Disk;
+use walras_peer_link::{LinkEvent, SnapshotId};
+use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
+use walras_types::RejectReason;
+use walras_wire::Command;
+
+use super::clock::Clock;
+use super::engine_thread::{BURST_MAX, Pace};
+use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
+pub(crate) use doorbell::Doorbell;
+use order_entry::{ConnectionKey, Desk};
+pub use start::{ClusterOptions, Peer, ReplicaVenue};
+pub use status::{ClusterStatus, ClusterView, PeerView};
+use storage::{LogDone, SnapshotDone, SnapshotJob};
+pub use surroundings::Addresses;
+use surroundings::{Surroundings, announced, reply_unready, tell_halt};
+
+/// Who sent a command to this replica.
+pub(in crate::runtime::replica) enum Origin {
+    /// Somebody who waits for its outcome.
+    Reply(Reply),
+    /// A connection that waits for its session.
+    Opens(ConnectionKey),
+}
+
+/// What an operator asks of the cluster.
+#[derive(Debug)]
+pub(crate) enum ClusterRequest {
+    /// Hand leadership over.
+    Transfer(ReplicaId),
+    /// Change the members.
+    Change(MemberChange),
+    /// Make bad weather on the link to a peer: for tests.
+    Weather(ReplicaId, walras_peer_link::Weather),
+}
+
+const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
+const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
+const DOORBELL: Token = Token(0);
+
+/// How often figures are brought up to date.
+const STATUS_EVERY: Duration = Duration::from_millis(20);
+
+pub(super) struct ReplicaThread<D: Disk> {
+    sequencer: ReplicatedSequencer<Origin>,
+    around: Surroundings<D>,
+    poll: Poll,
+    doorbell: Doorbell,
+    queues: Queues,
+    log_done: Receiver<LogDone>,
+    snapshots_done: Receiver<SnapshotDone>,
+    clock: Clock,
+    begun: Instant,
+    pace: Pace,
+    link_events: Vec<LinkEvent>,
+    /// Snapshots that come, and the messages that announce them.
+    receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
+}
+
+impl<D: Disk> ReplicaThread<D> {
+    /// Runs until asked to stop, or until it must not go on; then says why.
+    pub(super) fn run(mut self) -> Option<Halt> {
+        let halt = self.serve_all().err();
+        if let Some(halt) = &halt {
+            tell_halt(&halt.to_string());
+            self.around.cluster.set_halted(&halt.to_string());
+        }
+        self.around.status.set_ready(false);
+        for Inbound { reply, .. } in self.queues.commands.try_iter() {
+            reply_unready(reply, RejectReason::VenueNotReady);
+        }
+        info!("stopped at log entry {}", self.sequencer.engine().last_applied());
+        halt
+    }
+
+    fn serve_all(&mut self) -> Result<(), Halt> {
+        let mut events = Events::with_capacity(1024);
+        let mut next_flush = Instant::now();
+        let mut next_tick = Instant::now() + self.pace.tick_every;
+        let mut next_status = Instant::now();
+        self.around.status.set_ready(true);
+        loop {
+            let due = next_flush.min(next_tick).min(next_status).saturating_duration_since(Instant::now());
+            let wait = due.min(self.until_deadline());
+            if let Err(e) = self.poll.poll(&mut events, Some(wait))
+                && e.kind() != std::io::ErrorKind::Interrupted
+            {
+                warn!("waiting for sockets failed: {e}");
+            }
+            self.doorbell.heard();
+            self.around.now_ns = self.now_ns();
+            self.hear_log()?;
+            for event in &events {
+                self.on_ready(event);
+            }
+            self.on_link_events()?;
+            self.hear_snapshots()?;
+            self.take_commands();
+            if self.take_requests()? {
+                return Ok(());
+            }
+            self.read_on();
+            self.sequencer.propose(&mut self.around)?;
+            let now_ns = self.around.now_ns;
+            if now_ns >= self.sequencer.next_deadline_ns() {
+                self.sequencer.on_timer(now_ns, &mut self.around)?;
+            }
+            let instant = Instant::now();
+            if instant >= next_flush {
+                self.around.feed.flush(self.sequencer.engine(), &mut self.around.core.market);
+                next_flush = instant + self.pace.flush_every;
+            }
+            if instant >= next_tick {
+                next_tick = instant + self.pace.tick_every;
+                if self.sequencer.is_leading() && self.sequencer.waiting() == 0 {
+                    // Where it is not taken, another replica leads by now.
+                    let _ = self.sequencer.submit(self.clock.now(), None, &Command::Tick, None);
+                    self.sequencer.propose(&mut self.around)?;
+                }
+            }
+            if instant >= next_status {
+                next_status = instant + STATUS_EVERY;
+                self.publish();
+            }
+            self.send_all()?;
+        }
+    }
+
+    fn until_deadline(&self) -> Duration {
+        if self.around.order_entry.as_ref().is_some_and(|entry| entry.has_unread()) {
+            return Duration::ZERO;
+        }
+        let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
+        Duration::from_nanos(next_ns.saturating_sub(self.now_ns()))
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn on_ready(&mut self, event: &mio::event::Event) {
+        let Self { sequencer, around, clock, link_events, .. } = self;
+        let now_ns = around.now_ns;
+        if around.links.owns(event.token()) {
+            around.links.on_ready(event, now_ns, link_events);
+            return;
+        }
+        let leader = &around.leader_entry;
+        if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
+            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader });
+        }
+    }
+
+    fn read_on(&mut self) {
+        let Self { sequencer, around, clock, .. } = self;
+        let leader = &around.leader_entry;
+        if let Some(entry) = &mut around.order_entry
+            && entry.has_unread()
+        {
+            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader });
+        }
+    }
+
+    fn hear_log(&mut self) -> Result<(), Halt> {
+        let mut last = None;
+        loop {
+            match self.log_done.try_recv() {
+                Ok(LogDone::Persisted(ticket)) => last = Some(ticket),
+                Ok(LogDone::Failed(why)) => return Err(Halt::Disk(why)),
+                Err(crossbeam_channel::TryRecvError::Empty) => break,
+                Err(crossbeam_channel::TryRecvError::Disconnected) => {
+                    return Err(Halt::Disk("the log's thread is gone".to_owned()));
+                }
+            }
+        }
+        match last {
+            Some(ticket) => self.sequencer.on_persisted(ticket, &mut self.around),
+            None => Ok(()),
+        }
+    }
+
+    fn hear_snapshots(&mut self) -> Result<(), Halt> {
+        while let Ok(done) = self.snapshots_done.try_recv() {
+            match done {
+                SnapshotDone::Written(meta) => {
+                    self.around.writing -= 1;
+                    self.around.status.add_snapshots(1);
+                    self.sequencer.on_snapshot_durable(&meta, &mut self.around)?;
+                    let kept = self.around.store.list().len().saturating_sub(2);
+                    if let Some(oldest) = self.around.store.list().get(kept) {
+                        let _ = self.around.snapshots.send(SnapshotJob::RemoveBefore(oldest.meta.slot));
+                    }
+                }
+                SnapshotDone::NotWritten(why) => {
+                    self.around.writing -= 1;
+                    warn!("a snapshot was not written: {why}; the log keeps what it would have replaced");
+                }
+                SnapshotDone::Taken { from, id, bytes } => self.around.links.snapshot_taken(from, id, bytes),
+                SnapshotDone::Received { from, id, message: Ok(message) } => {
+                    self.around.links.answer_snapshot(from, id, Ok(()));
+                    self.sequencer.on_message(self.around.now_ns, message, &mut self.around)?;
+                }
+                SnapshotDone::Received { from, id, message: Err(why) } => {
+                    warn!("a snapshot from replica {from} was not taken: {why}");
+                    self.around.links.answer_snapshot(from, id, Err(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn on_link_events(&mut self) -> Result<(), Halt> {
+        let mut events = std::mem::take(&mut self.link_events);
+        for event in events.drain(..) {
+            self.on_link_event(event)?;
+        }
+        self.link_events = events;
+        Ok(())
+    }
+
+    fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
+        let now_ns = self.around.now_ns;
+        match event {
+            LinkEvent::Message { from: _, bytes } => {
+                // One that announces a snapshot comes with it, never alone.
+                if self.sequencer.announced_snapshot(&bytes).is_none() {
+                    self.sequencer.on_message(now_ns, bytes, &mut self.around)?;
+                }
+            }
+            LinkEvent::Connected { id, versions } => {
+                info!("replica {id} is linked, software {}", versions.software);
+                self.around.cluster.with_peer(id, |peer| {
+                    peer.software = Some(versions.software.clone());
+                    peer.is_compatible = Some(true);
+                    peer.trouble = None;
+                });
+            }
+            LinkEvent::Lost { id, why } => {
+                warn!("the link to replica {id} is lost: {why}");
+                self.around.cluster.with_peer(id, |peer| {
+                    (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
+                });
+                self.sequencer.on_unreachable(id, &mut self.around)?;
+            }
+            LinkEvent::Refused { id, remote, why } => {
+                warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));
+                if let Some(id) = id {
+                    self.around.cluster.with_peer(id, |peer| peer.trouble = Some(why.to_string()));
+                }
+            }
+            LinkEvent::SnapshotBegin { from, id, meta, .. } => match announced(&meta) {
+                Some((info, message)) => {
+                    info!("replica {from} sends the snapshot of entry {}", info.meta.log_index);
+                    self.receiving.insert((from, id), message);
+                    let _ = self.around.snapshots.send(SnapshotJob::Begin { info });
+                }
+                None => self.around.links.answer_snapshot(from, id, Err("its announcement does not decode".to_owned())),
+            },
+            LinkEvent::SnapshotChunk { from, id, bytes, .. } => {
+                let _ = self.around.snapshots.send(SnapshotJob::Chunk { from, id, bytes });
+            }
+            LinkEvent::SnapshotEnd { from, id, .. } => {
+                if let Some(message) = self.receiving.remove(&(from, id)) {
+                    let _ = self.around.snapshots.send(SnapshotJob::End { from, id, message });
+                }
+            }
+            LinkEvent::SnapshotBroken { from, id, why } => {
+                warn!("a snapshot from replica {from} did not come: {why}");
+                self.receiving.remove(&(from, id));
+                let _ = self.around.snapshots.send(SnapshotJob::GiveUp);
+            }
+            LinkEvent::SnapshotDelivered { to, id } => {
+                if self.around.sending.remove(&(to, id)).is_some() {
+                    self.sequencer.on_snapshot_sent(to, Ok(()), &mut self.around)?;
+                }
+            }
+            LinkEvent::SnapshotFailed { to, id, why } => {
+                warn!("a snapshot did not reach replica {to}: {why}");
+                if self.around.sending.remove(&(to, id)).is_some() {
+                    self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_commands(&mut self) {
+        for Inbound { command, reply } in self.queues.commands.try_iter().take(BURST_MAX) {
+            let taken = self.sequencer.submit(self.clock.now(), None, &command, reply.map(Origin::Reply));
+            if let Err((why, Some(Origin::Reply(reply)))) = taken {
+                let reason = match why {
+                    NotTaken::NotLeader { .. } => RejectReason::NotLeader,
+                    NotTaken::Refused(reason) => reason,
+                    NotTaken::Repeated(_) | NotTaken::OnItsWay => unreachable!("it has no ordinal"),
+                };
+                let _ = reply.send(Err(NoOutcome::Refused(reason)));
+            }
+        }
+        if !self.queues.commands.is_empty() {
+            self.doorbell.ring();
+        }
+    }
+
+    /// Whether to stop.
+    fn take_requests(&mut self) -> Result<bool, Halt> {
+        while let Ok(request) = self.queues.requests.try_recv() {
+            let Self { sequencer, around, .. } = self;
+            let engine = sequencer.engine();
+            match request {
+                Request::Stop => return Ok(true),
+                Request::Read(question) => {
+                    question(&View { engine, market: &around.core.market, fills: &around.core.fills });
+                }
+                Request::Connect { connection, queue } => around.feed.connect(connection, queue),
+                Request::Subscribe { connection, subscription } => {
+                    around.feed.subscribe(connection, subscription, engine, &around.core.market, &around.core.fills);
+                }
+                Request::Unsubscribe { connection, subscription } => around.feed.unsubscribe(connection, subscription),
+                Request::Disconnect { connection } => around.feed.disconnect(connection),
+                // They are taken at the same entry on every replica, so that states can be compared.
+                Request::Snapshot(reply) => {
+                    let _ = reply.send(Err(RejectReason::NotInACluster));
+                }
+                Request::Cluster(asked, reply) => {
+                    let answer = self.on_cluster_request(&asked)?;
+                    let _ = reply.send(answer);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn on_cluster_request(&mut self, asked: &ClusterRequest) -> Result<Result<(), String>, Halt> {
+        let Self { sequencer, around, .. } = self;
+        let now_ns = around.now_ns;
+        Ok(match asked {
+            ClusterRequest::Transfer(to) => sequencer.transfer_to(now_ns, *to, around)?.map_err(|e| e.to_string()),
+            ClusterRequest::Change(change) => sequencer.change_members(&[*change], around)?.map_err(|e| e.to_string()),
+            ClusterRequest::Weather(peer, weather) => around.links.set_weather(*peer, weather.clone()).map_err(|e| e.to_string()),
+        })
+    }
+
+    fn publish(&mut self) {
+        let Self { sequencer, around, .. } = self;
+        let engine = sequencer.engine();
+        around.status.add_commands(std::mem::take(&mut around.applied_count));
+        around.status.add_rejects(around.core.take_rejects());
+        around.status.set_log_index(engine.last_applied());
+        around.status.set_time_ns(engine.time());
+        around.status.set_accounts(around.core.accounts());
+        around.status.set_trades_total(around.core.market.trade_count());
+        around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
+        if std::mem::take(&mut around.replaced) {
+            around.feed.start_over(&around.core.market);
+        }
+        if let Some(entry) = &mut around.order_entry {
+            entry.on_timer(around.now_ns);
+        }
+    }
+
+    /// Everything that was queued in this round leaves.
+    fn send_all(&mut self) -> Result<(), Halt> {
+        while let Some(to) = self.around.not_sent.pop() {
+            self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
+        }
+        let now_ns = self.now_ns();
+        if now_ns >= self.around.links.next_deadline_ns() {
+            self.around.links.on_timer(now_ns, &mut self.link_events);
+        }
+        self.around.links.flush(now_ns, &mut self.link_events);
+        let Self { sequencer, around, clock, .. } = self;
+        let leader = &around.leader_entry;
+        if let Some(entry) = &mut around.order_entry {
+            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader });
+        }
+        self.on_link_events()
+    }
+}

@@ -1,0 +1,289 @@
+//! Start and stop of a replica: its log and newest snapshot, then the threads.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{bounded, unbounded};
+use mio::Poll;
+use tokio::sync::watch;
+use tracing::{info, warn};
+use walras_consensus::{Durability, Members, ReplicaId};
+use walras_gateway::session::{ReportSettings, ServerSettings};
+use walras_log_store::Disk;
+use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
+use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, Stop};
+use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
+use walras_wire::WIRE_VERSION;
+
+use super::order_entry::OrderEntry;
+use super::status::{ClusterStatus, PeerView};
+use super::storage::{LogThread, SnapshotThread};
+use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
+use super::{DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
+use crate::config::Config;
+use crate::json::SharedCatalog;
+use crate::runtime::clock::Clock;
+use crate::runtime::engine_thread::Pace;
+use crate::runtime::feed::Feed;
+use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
+use crate::runtime::status::Status;
+use crate::runtime::{Queues, Request, VenueHandle};
+
+/// Another replica.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where its links are.
+    pub link: PeerAddress,
+    /// Where participants reach it.
+    pub addresses: Addresses,
+}
+
+/// How a replica takes part in its cluster.
+#[derive(Debug)]
+pub struct ClusterOptions {
+    /// Consensus: names, times, durability.
+    pub consensus: walras_consensus::Settings,
+    /// Who began the cluster.
+    pub genesis: Members,
+    /// All replicas, this one too.
+    pub peers: BTreeMap<ReplicaId, Peer>,
+    /// Where this replica's links are.
+    pub listen: SocketAddr,
+    /// Keys of the links.
+    pub security: Security,
+    /// Where orders come in binary; `None` for nowhere.
+    pub order_entry: Option<SocketAddr>,
+    /// Entries between checkpoints.
+    pub checkpoint_every: u64,
+    /// Whether faults of the network may be asked for: tests.
+    pub weather_allowed: bool,
+}
+
+/// A running replica.
+#[derive(Debug)]
+pub struct ReplicaVenue {
+    pub(in crate::runtime) handle: VenueHandle,
+    pub(in crate::runtime) recovered: Recovered,
+    cluster: ClusterStatus,
+    order_entry: Option<SocketAddr>,
+    access: SharedAccess,
+    thread: JoinHandle<Option<Halt>>,
+    others: Vec<JoinHandle<()>>,
+    /// Its sender goes with the thread.
+    ended: watch::Receiver<()>,
+}
+
+impl ReplicaVenue {
+    /// Recovers from the data folder, or begins anew, and starts the threads.
+    pub fn start_on<D: Disk>(
+        disk: D,
+        data: &std::path::Path,
+        clock: &Clock,
+        config: &Config,
+        cluster: ClusterOptions,
+    ) -> Result<Self, RecoveryError> {
+        let ClusterOptions { consensus, genesis, peers, listen, security, order_entry, checkpoint_every, weather_allowed } =
+            cluster;
+        let begun = Instant::now();
+        if data.join("log").exists() {
+            return Err(RecoveryError::Replica(format!(
+                "{} holds a venue of one machine: give the replica another folder (venue.data), or set cluster.replica to 0",
+                data.display()
+            )));
+        }
+        let (me, cluster_id, durability) = (consensus.id, consensus.cluster_id, consensus.durability);
+        let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
+        let dir: PathBuf = data.join("replica");
+        let options = Options { log: log_options(config), ..Options::default() };
+        let Opened { log, snapshots: store, recovered, report } =
+            ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
+        if durability == Durability::Memory && report.stop == Stop::Crash {
+            return Err(RecoveryError::Replica(format!(
+                "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
+                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add)"
+            )));
+        }
+        // Not before the folder is ours alone: whatever a replica before this one took, it took before this moment.
+        let status = Status::new(&config.venue.name, clock.now());
+        let reports = ReportSettings::default();
+        let fault = |detail: String| RecoveryError::Snapshot { index: recovered.snapshot.log_index, detail };
+        let state = match recovered.snapshot.slot.0 {
+            0 => State::genesis(reports),
+            _ => {
+                let bytes = store.read(recovered.snapshot.slot).and_then(SnapshotReader::read_all);
+                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports).map_err(fault)?
+            }
+        };
+        let snapshot_index = recovered.snapshot.log_index;
+
+        let poll = Poll::new().map_err(RecoveryError::Thread)?;
+        let doorbell = Doorbell::new(poll.registry(), DOORBELL).map_err(RecoveryError::Thread)?;
+        let seed = crate::access::random_u64();
+        let mut link_config =
+            LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
+        link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
+        (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (seed, seed.rotate_left(17), weather_allowed);
+        let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        info!("replica {me} links at {}", links.local_address());
+        let access: SharedAccess = Arc::new(OnceLock::new());
+        let order_entry = order_entry
+            .map(|listen| {
+                OrderEntry::new(poll.registry(), ENTRY_TOKENS, listen, ServerSettings::default(), Arc::clone(&access)).map_err(
+                    |e| {
+                        RecoveryError::Replica(format!(
+                            "order entry can not listen on {listen}: {e}; choose another port for order_entry.listen"
+                        ))
+                    },
+                )
+            })
+            .transpose()?;
+        let entry_address = order_entry.as_ref().map(OrderEntry::address);
+
+        let views = peers.iter().map(|(id, peer)| {
+            (*id, PeerView { link: peer.link.to_string(), addresses: peer.addresses.clone(), ..PeerView::default() })
+        });
+        let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), views.collect());
+        let shared_catalog = SharedCatalog::default();
+        shared_catalog.set(state.core.catalog.clone());
+        let mut feed = Feed::new(status.clone());
+        feed.prime(&state.core.market);
+        let (log_jobs_in, log_jobs) = unbounded();
+        let (log_done_in, log_done) = unbounded();
+        let (snapshots_in, snapshot_jobs) = unbounded();
+        let (snapshots_done_in, snapshots_done) = unbounded();
+        let (commands_in, commands) = bounded(config.log.queue_entries);
+        let (requests_in, requests) = bounded(REQUESTS_MAX);
+        let mut around = Surroundings {
+            core: state.core,
+            feed,
+            reports: state.reports,
+            links,
+            order_entry,
+            log: log_jobs_in,
+            snapshots: snapshots_in,
+            store: store.clone(),
+            writing: 0,
+            sending: BTreeMap::new(),
+            not_sent: Vec::new(),
+            addresses: peers.into_iter().map(|(id, peer)| (id, peer.addresses)).collect(),
+            leader: None,
+            leader_entry: Arc::from(""),
+            now_ns: 0,
+            applied_count: 0,
+            shared_catalog: shared_catalog.clone(),
+            status: status.clone(),
+            cluster: cluster.clone(),
+            replaced: false,
+        };
+        let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
+        let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
+        // The log's thread first: what starts below may have something to write.
+        let others = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
+        let settings =
+            ReplicatedSettings { waiting_max: config.log.queue_entries, checkpoint_every, ..ReplicatedSettings::new(consensus) };
+        let sequencer = ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around)
+            .map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let engine = sequencer.engine();
+        let recovered = Recovered {
+            snapshot_index,
+            entries_replayed: engine.last_applied().0 - snapshot_index.0,
+            log_index: engine.last_applied(),
+            log_time: engine.time(),
+            state_hash: engine.state_hash(),
+        };
+        info!("replica {me} recovered to log entry {} in {:?}", recovered.log_index, begun.elapsed());
+        let thread = ReplicaThread {
+            sequencer,
+            around,
+            poll,
+            doorbell: doorbell.clone(),
+            queues: Queues { commands, requests },
+            log_done,
+            snapshots_done,
+            clock: clock.clone(),
+            begun: Instant::now(),
+            pace: Pace {
+                flush_every: Duration::from_micros(1_000_000 / config.websocket.updates_per_second),
+                tick_every: Duration::from_millis(config.log.tick_interval_ms),
+                snapshot_every: 0,
+                snapshot_every_time: Duration::ZERO,
+                snapshot_at: Instant::now(),
+                snapshot_index,
+            },
+            link_events: Vec::new(),
+            receiving: BTreeMap::new(),
+        };
+        let (alive, ended) = watch::channel(());
+        let run = move || {
+            let _alive = alive;
+            thread.run()
+        };
+        let thread = std::thread::Builder::new().name("walras-replica".into()).spawn(run).map_err(RecoveryError::Thread)?;
+        let handle = VenueHandle {
+            commands: commands_in,
+            requests: requests_in,
+            catalog: shared_catalog,
+            clock: clock.clone(),
+            status,
+            doorbell,
+            cluster: Some(cluster.clone()),
+        };
+        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
+    }
+
+    /// Lets participants in, with these keys.
+    pub fn open_order_entry(&self, access: &Arc<crate::access::Access>) {
+        // It is called once.
+        let _ = self.access.set(Arc::clone(access));
+    }
+
+    /// Where orders come in binary.
+    #[must_use]
+    pub fn order_entry_address(&self) -> Option<SocketAddr> {
+        self.order_entry
+    }
+
+    /// What it says of its cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &ClusterStatus {
+        &self.cluster
+    }
+
+    /// For everybody who uses the venue.
+    #[must_use]
+    pub fn handle(&self) -> VenueHandle {
+        self.handle.clone()
+    }
+
+    /// What was found at the start.
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// Waits until it has stopped by itself.
+    pub async fn ended(&self) {
+        // Nothing is ever sent: it ends with the thread.
+        let _ = self.ended.clone().changed().await;
+    }
+
+    /// Ends the threads; why it had stopped before, if it had.
+    pub fn stop(self) -> Option<Halt> {
+        let _ = self.handle.request(Request::Stop);
+        let halt = self.thread.join().unwrap_or_else(|_| {
+            tracing::error!("the replica's thread panicked; the other replicas hold everything that was acknowledged");
+            None
+        });
+        for thread in self.others {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the replica panicked; what was acknowledged is on its disk");
+            }
+        }
+        halt
+    }
+}

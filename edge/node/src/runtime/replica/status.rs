@@ -1,0 +1,136 @@
+//! What a replica says about itself and its cluster.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
+use walras_types::LogIndex;
+
+use super::Addresses;
+
+/// Figures of a replica, shared with whoever asks. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct ClusterStatus {
+    me: ReplicaId,
+    inner: Arc<Mutex<ClusterView>>,
+}
+
+/// A look at a cluster from one of its replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterView {
+    /// The cluster's number.
+    pub cluster_id: u64,
+    /// This replica.
+    pub me: ReplicaId,
+    /// Its term.
+    pub term: Term,
+    /// Its role.
+    pub role: Role,
+    /// Whether it takes commands.
+    pub is_taking: bool,
+    /// Who belongs to the cluster.
+    pub members: Members,
+    /// The last slot in its log, the last one that it knows to be decided, the last one applied.
+    pub last_slot: Slot,
+    /// See `last_slot`.
+    pub decided_slot: Slot,
+    /// The last entry applied.
+    pub log_index: LogIndex,
+    /// Commands taken and not decided.
+    pub waiting: usize,
+    /// The other replicas.
+    pub peers: BTreeMap<ReplicaId, PeerView>,
+    /// Why it stopped.
+    pub halted: Option<String>,
+}
+
+/// Another replica, from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerView {
+    /// Where its links are.
+    pub link: String,
+    /// Where participants reach it.
+    pub addresses: Addresses,
+    /// The software that it runs; `None` while it is not linked.
+    pub software: Option<String>,
+    /// Whether its versions go with ours; `None` while it is not linked.
+    pub is_compatible: Option<bool>,
+    /// The newest reason for which there is no link.
+    pub trouble: Option<String>,
+}
+
+impl ClusterStatus {
+    pub(super) fn new(cluster_id: u64, me: ReplicaId, members: Members, peers: BTreeMap<ReplicaId, PeerView>) -> Self {
+        let view = ClusterView {
+            cluster_id,
+            me,
+            term: Term(0),
+            role: Role::Follower { leader: None },
+            is_taking: false,
+            members,
+            last_slot: Slot(0),
+            decided_slot: Slot(0),
+            log_index: LogIndex(0),
+            waiting: 0,
+            peers,
+            halted: None,
+        };
+        Self { me, inner: Arc::new(Mutex::new(view)) }
+    }
+
+    /// This replica.
+    #[must_use]
+    pub fn me(&self) -> ReplicaId {
+        self.me
+    }
+
+    /// As it stands.
+    #[must_use]
+    pub fn view(&self) -> ClusterView {
+        self.lock().clone()
+    }
+
+    /// Who leads, as far as it is known, and where it is reached.
+    #[must_use]
+    pub fn leader(&self) -> Option<(ReplicaId, Addresses)> {
+        let view = self.lock();
+        let leader = match view.role {
+            Role::Leader => Some(self.me),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        }?;
+        Some((leader, view.peers.get(&leader).map(|peer| peer.addresses.clone()).unwrap_or_default()))
+    }
+
+    pub(super) fn set_role(&self, change: RoleChange) {
+        let mut view = self.lock();
+        (view.term, view.role) = (change.term, change.role);
+        view.is_taking &= change.role == Role::Leader;
+    }
+
+    pub(super) fn set_taking(&self, is_taking: bool) {
+        self.lock().is_taking = is_taking;
+    }
+
+    pub(super) fn set_members(&self, members: Members) {
+        self.lock().members = members;
+    }
+
+    pub(super) fn set_progress(&self, status: &walras_consensus::Status, waiting: usize) {
+        let mut view = self.lock();
+        (view.last_slot, view.decided_slot, view.log_index) = (status.last, status.committed, status.log_index);
+        view.waiting = waiting;
+    }
+
+    pub(super) fn set_halted(&self, why: &str) {
+        self.lock().halted = Some(why.to_owned());
+    }
+
+    pub(super) fn with_peer(&self, id: ReplicaId, change: impl FnOnce(&mut PeerView)) {
+        change(self.lock().peers.entry(id).or_default());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClusterView> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

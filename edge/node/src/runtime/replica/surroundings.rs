@@ -1,0 +1,321 @@
+//! What surrounds the sequencer of a replica: links, disk threads, participants, market data.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_channel::Sender;
+use tracing::{error, info, warn};
+use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
+use walras_engine::{Engine, Numbered};
+use walras_gateway::session::{ReportSettings, Reports};
+use walras_log_store::Disk;
+use walras_market_data::MarketData;
+use walras_peer_link::{Links, SnapshotId};
+use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
+use walras_sequencer::{AppliedEntry, Host, Unresolved};
+use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_wire::Event;
+
+use super::Origin;
+use super::order_entry::{ConnectionKey, OrderEntry};
+use super::status::ClusterStatus;
+use super::storage::{LogJob, SnapshotJob};
+use crate::json::SharedCatalog;
+use crate::runtime::engine_thread::Core;
+use crate::runtime::feed::Feed;
+use crate::runtime::fills::Fills;
+use crate::runtime::recovery::{join_parts, split_parts};
+use crate::runtime::status::Status;
+use crate::runtime::{NoOutcome, Outcome, Reply};
+
+/// Snapshots that may wait to be written.
+const SNAPSHOTS_MAX: usize = 2;
+
+pub(super) struct Surroundings<D: Disk> {
+    pub(super) core: Core,
+    pub(super) feed: Feed,
+    pub(super) reports: Reports,
+    pub(super) links: Links,
+    pub(super) order_entry: Option<OrderEntry>,
+    pub(super) log: Sender<LogJob>,
+    pub(super) snapshots: Sender<SnapshotJob>,
+    pub(super) store: Snapshots<D>,
+    /// Snapshots of ours that are being written.
+    pub(super) writing: usize,
+    /// Snapshots on their way to peers.
+    pub(super) sending: BTreeMap<(ReplicaId, SnapshotId), ()>,
+    /// Peers to whom a snapshot could not be sent: to be told to the consensus.
+    pub(super) not_sent: Vec<ReplicaId>,
+    /// Where each replica takes orders over HTTP, for those who ask the wrong one.
+    pub(super) addresses: BTreeMap<ReplicaId, Addresses>,
+    pub(super) leader: Option<ReplicaId>,
+    /// Where the leader takes binary orders, as far as it is known.
+    pub(super) leader_entry: Arc<str>,
+    pub(super) now_ns: u64,
+    pub(super) applied_count: u64,
+    pub(super) shared_catalog: SharedCatalog,
+    pub(super) status: Status,
+    pub(super) cluster: ClusterStatus,
+    /// The feeds of those who read along are of another state than is there now: they have to connect anew.
+    pub(super) replaced: bool,
+}
+
+/// Where a replica is reached by participants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// HTTP and WebSocket, as `host:port`; empty where that is not known.
+    pub http: String,
+    /// Binary order entry, likewise.
+    pub order_entry: String,
+}
+
+/// A state as it stands in a snapshot.
+pub(super) fn encode_state(engine: &Engine, core: &Core, reports: &Reports) -> Vec<u8> {
+    join_parts(&[&|out| engine.snapshot(out), &|out| core.market.snapshot(out), &|out| core.fills.snapshot(out), &|out| {
+        reports.snapshot(out)
+    }])
+}
+
+/// Everything that follows from the log, as a snapshot holds it.
+pub(super) struct State {
+    pub(super) engine: Engine,
+    pub(super) core: Core,
+    pub(super) reports: Reports,
+}
+
+impl State {
+    pub(super) fn genesis(settings: ReportSettings) -> Self {
+        let engine = Engine::new();
+        let core = Core::new(&engine, MarketData::new(), Fills::default());
+        Self { engine, core, reports: Reports::new(settings) }
+    }
+
+    pub(super) fn decode(bytes: &[u8], settings: ReportSettings) -> Result<Self, String> {
+        let [engine, market, fills, reports] = split_parts(bytes)?;
+        let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
+        let market = MarketData::restore(market).map_err(|e| e.to_string())?;
+        let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
+        let reports = Reports::restore(reports, settings).map_err(|e| e.to_string())?;
+        let core = Core::new(&engine, market, fills);
+        Ok(Self { engine, core, reports })
+    }
+}
+
+impl<D: Disk> Surroundings<D> {
+    fn answer(&mut self, origin: Option<Origin>, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
+        let entry = applied.entry;
+        match origin {
+            None => {}
+            Some(Origin::Reply(reply)) => {
+                let outcome = Outcome { log_index: entry.log_index, time: entry.time, events: applied.events.to_vec() };
+                // Whoever asked may have gone away; the command stands all the same.
+                let _ = reply.send(Ok(outcome));
+            }
+            Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
+        }
+    }
+
+    fn opened(&mut self, key: ConnectionKey, engine: &Engine, events: &[Event]) {
+        let Self { order_entry: Some(order_entry), reports, now_ns, .. } = self else { return };
+        let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+        match opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next))) {
+            Some((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
+            None => {
+                let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
+                order_entry.not_opened(key, reason.unwrap_or(RejectReason::VenueNotReady));
+            }
+        }
+    }
+
+    fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        let (Some(order_entry), Some(ordinal), Some(numbered)) = (&mut self.order_entry, applied.entry.ordinal, applied.numbered)
+        else {
+            return;
+        };
+        match numbered {
+            Numbered::Done(answer) => order_entry.answer(ordinal, answer, Some(applied.entry.time)),
+            Numbered::Repeated(answer) => order_entry.answer(ordinal, answer, None),
+            Numbered::Refused(reason) => order_entry.refused(ordinal, reason),
+        }
+    }
+
+    fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
+        let Self { reports, order_entry, .. } = self;
+        for event in events {
+            match order_entry {
+                None => reports.on_event(log_index, time, event, |_, _| ()),
+                Some(order_entry) => {
+                    reports.on_event(log_index, time, event, |account, report| order_entry.report(account, report));
+                    if let Event::SessionClosed(closed) = event {
+                        order_entry.closed(closed.session);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<D: Disk> Host<Origin> for Surroundings<D> {
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        // The consensus sends again what is lost.
+        let _ = self.links.send(to, bytes);
+    }
+
+    fn persist(&mut self, write: Write) {
+        // A log that is gone shows on its other channel.
+        let _ = self.log.send(LogJob::Write(write));
+    }
+
+    fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
+        self.applied_count += 1;
+        let (log_index, time) = (applied.entry.log_index, applied.entry.time);
+        if self.core.on_events(applied.entry, applied.events, Some(&mut self.feed)) {
+            self.shared_catalog.set(self.core.catalog.clone());
+        }
+        self.tell_session(&applied);
+        self.report(log_index, time, applied.events);
+        let origin = applied.origin.take();
+        self.answer(origin, engine, &applied);
+    }
+
+    fn unresolved(&mut self, origin: Origin, why: Unresolved) {
+        match (origin, why) {
+            (Origin::Reply(reply), Unresolved::Lost { .. }) => {
+                let _ = reply.send(Err(NoOutcome::Refused(RejectReason::NotLeader)));
+            }
+            (Origin::Reply(reply), Unresolved::InDoubt) => {
+                let _ = reply.send(Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
+            }
+            (Origin::Opens(key), _) => {
+                if let Some(order_entry) = &mut self.order_entry {
+                    order_entry.sent_away(key, &self.leader_entry);
+                }
+            }
+        }
+    }
+
+    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
+        if self.writing >= SNAPSHOTS_MAX {
+            return;
+        }
+        self.writing += 1;
+        let state = encode_state(engine, &self.core, &self.reports);
+        let _ = self.snapshots.send(SnapshotJob::Write { meta, state });
+    }
+
+    fn let_go(&mut self, meta: SnapshotMeta) {
+        let _ = self.log.send(LogJob::LetGo(meta));
+    }
+
+    fn send_snapshot(&mut self, to: ReplicaId, meta: SnapshotMeta, bytes: Vec<u8>) {
+        let sent = self.store.read(meta.slot).map_err(|e| e.to_string()).and_then(|reader| {
+            let (announcement, total) = (announce(reader.info(), &bytes), reader.info().state_bytes);
+            let source = Source { reader, piece: Vec::new(), at: 0 };
+            self.links.send_snapshot(to, announcement, total, Box::new(source)).map_err(|e| e.to_string())
+        });
+        match sent {
+            Ok(id) => {
+                info!("sending the snapshot of entry {} to replica {to}", meta.log_index);
+                self.sending.insert((to, id), ());
+            }
+            Err(why) => {
+                warn!("the snapshot of entry {} could not be sent to replica {to}: {why}", meta.log_index);
+                self.not_sent.push(to);
+            }
+        }
+    }
+
+    fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
+        let bytes = self.store.read(meta.slot).and_then(SnapshotReader::read_all).map_err(|e| e.to_string())?;
+        let State { engine, core, reports } = State::decode(&bytes, self.reports.settings())?;
+        info!("going on from the snapshot of entry {}", meta.log_index);
+        (self.core, self.reports) = (core, reports);
+        self.shared_catalog.set(self.core.catalog.clone());
+        self.replaced = true;
+        Ok(engine)
+    }
+
+    fn role(&mut self, change: RoleChange) {
+        let was = self.leader;
+        self.leader = match change.role {
+            Role::Leader => Some(self.cluster.me()),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        };
+        let address = self.leader.and_then(|leader| self.addresses.get(&leader)).map_or("", |known| &known.order_entry);
+        self.leader_entry = address.into();
+        info!("term {}: {:?}", change.term, change.role);
+        self.cluster.set_role(change);
+        if was != self.leader && self.leader != Some(self.cluster.me()) {
+            if let Some(order_entry) = &mut self.order_entry {
+                order_entry.not_leader(&self.leader_entry);
+            }
+        }
+    }
+
+    fn leading(&mut self, term: Term) {
+        info!("term {term}: this replica takes commands");
+        self.cluster.set_taking(true);
+    }
+
+    fn members(&mut self, members: &Members) {
+        self.cluster.set_members(members.clone());
+    }
+
+    fn read_ready(&mut self, _: ReadToken) {}
+}
+
+/// What goes before a snapshot's bytes: what it is, and the message of the consensus that announces it.
+fn announce(info: &SnapshotInfo, message: &[u8]) -> Vec<u8> {
+    let info = info.encode();
+    let mut bytes = u32::try_from(info.len()).expect("an announcement is short").to_le_bytes().to_vec();
+    bytes.extend_from_slice(&info);
+    bytes.extend_from_slice(message);
+    bytes
+}
+
+/// Such bytes, taken apart.
+pub(super) fn announced(bytes: &bytes::Bytes) -> Option<(SnapshotInfo, bytes::Bytes)> {
+    let (len, rest) = bytes.split_first_chunk::<4>()?;
+    let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
+    let (info, _) = rest.split_at_checked(len)?;
+    Some((SnapshotInfo::decode(info).ok()?, bytes.slice(4 + len..)))
+}
+
+/// A snapshot's bytes for a link.
+struct Source<F> {
+    reader: SnapshotReader<F>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl<F: walras_log_store::DiskFile> Read for Source<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.piece.len() {
+            self.piece.clear();
+            self.at = 0;
+            if !self.reader.next(&mut self.piece).map_err(io::Error::other)? {
+                return Ok(0);
+            }
+        }
+        let len = buffer.len().min(self.piece.len() - self.at);
+        buffer[..len].copy_from_slice(&self.piece[self.at..self.at + len]);
+        self.at += len;
+        Ok(len)
+    }
+}
+
+/// The keys, once they are read.
+pub(super) type SharedAccess = Arc<OnceLock<Arc<crate::access::Access>>>;
+
+/// Says that a replica stops, and why.
+pub(super) fn tell_halt(why: &str) {
+    error!("this replica stops: {why}");
+}
+
+pub(super) fn reply_unready(reply: Option<Reply>, reason: RejectReason) {
+    if let Some(reply) = reply {
+        let _ = reply.send(Err(NoOutcome::Refused(reason)));
+    }
+}

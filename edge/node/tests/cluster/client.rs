@@ -1,0 +1,204 @@
+//! A participant on a thread of its own: keeps orders on their way over binary order entry, and writes down all that it is told.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
+use walras_gateway::{ClientKey, generate_nonce};
+use walras_node::runtime::now;
+use walras_types::{
+    AccountId, ClientOrderId, InstrumentId, LogIndex, OrderTerms, PriceTicks, RejectReason, SelfTrade, SessionId, SessionSeq, Side,
+    SizeLots, TimeInForce,
+};
+use walras_wire::order_entry::ReportsWanted;
+use walras_wire::{CancelOrder, Command, NewOrder};
+
+/// Commands that it has unanswered.
+const OUTSTANDING: usize = 8;
+
+/// What a participant sent and heard.
+#[derive(Debug, Default)]
+pub(crate) struct Diary {
+    pub(crate) session: Option<SessionId>,
+    /// By `session_seq`, from 1.
+    pub(crate) sent: Vec<Command>,
+    /// In the order in which they came.
+    pub(crate) answers: Vec<(SessionSeq, LogIndex, Option<RejectReason>)>,
+    /// In the order in which they came: number and log index.
+    pub(crate) reports: Vec<(u64, LogIndex)>,
+    pub(crate) reports_missing: u64,
+    pub(crate) connections: u64,
+}
+
+/// A running participant.
+pub(crate) struct Participant {
+    pub(crate) answered: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Diary>,
+}
+
+impl Participant {
+    pub(crate) fn start(account: AccountId, key: ClientKey, replicas: Vec<String>, seed: u64) -> Self {
+        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let settings = ClientSettings {
+            reports: ReportsWanted::After(0),
+            retry_delay_ns: 20_000_000,
+            // A replica that hangs is left for another.
+            answer_timeout_ns: 1_000_000_000,
+            logon_timeout_ns: 1_000_000_000,
+            ..ClientSettings::new(replicas, 1)
+        };
+        let mut program = Program {
+            client: SessionClient::new(settings, key, now().0).unwrap(),
+            stream: None,
+            flow: Flow { account, random: seed, next_id: 1, live: VecDeque::new() },
+            diary: Diary::default(),
+        };
+        let thread = std::thread::spawn({
+            let (answered, stop) = (Arc::clone(&answered), Arc::clone(&stop));
+            move || program.run(&answered, &stop)
+        });
+        Self { answered, stop, thread }
+    }
+
+    pub(crate) fn answered_count(&self) -> u64 {
+        self.answered.load(SeqCst)
+    }
+
+    /// Sends no more, waits for what is unanswered.
+    pub(crate) fn finish(self) -> Diary {
+        self.stop.store(true, SeqCst);
+        self.thread.join().unwrap()
+    }
+}
+
+struct Program {
+    client: SessionClient,
+    stream: Option<TcpStream>,
+    flow: Flow,
+    diary: Diary,
+}
+
+impl Program {
+    fn run(&mut self, answered: &AtomicU64, stop: &AtomicBool) -> Diary {
+        let mut buffer = vec![0; 64 << 10];
+        while !stop.load(SeqCst) || self.client.unanswered_count() > 0 {
+            self.connect();
+            while !stop.load(SeqCst) && self.client.is_logged_on() && self.client.unanswered_count() < OUTSTANDING {
+                let command = self.flow.next();
+                self.client.submit(now().0, &command).unwrap();
+                self.diary.sent.push(command);
+            }
+            if self.exchange(&mut buffer).is_err() {
+                self.lose();
+            }
+            answered.store(self.diary.answers.len() as u64, SeqCst);
+        }
+        std::mem::take(&mut self.diary)
+    }
+
+    fn connect(&mut self) {
+        let Self { client, diary, .. } = self;
+        client.on_timer(now().0, &mut |event| diary.note(event));
+        match client.wish(now().0) {
+            Wish::Wait if self.stream.is_some() => {}
+            Wish::Wait => std::thread::park_timeout(Duration::from_millis(2)),
+            Wish::Close => self.lose(),
+            Wish::Connect(address) => {
+                let address = address.parse().unwrap();
+                client.on_connecting();
+                match TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
+                    Ok(stream) => {
+                        stream.set_nodelay(true).unwrap();
+                        stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+                        stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+                        self.diary.connections += 1;
+                        let entropy = std::array::from_fn(|_| self.flow.random(256) as u8);
+                        self.client.on_connected(now().0, &generate_nonce(&entropy));
+                        self.stream = Some(stream);
+                    }
+                    Err(_) => self.client.on_disconnected(now().0),
+                }
+            }
+        }
+    }
+
+    fn exchange(&mut self, buffer: &mut [u8]) -> std::io::Result<()> {
+        let Self { client, stream: Some(stream), diary, .. } = self else { return Ok(()) };
+        while !client.output().is_empty() {
+            let len = stream.write(client.output())?;
+            client.consume(len);
+        }
+        match stream.read(buffer) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(len) => {
+                client.on_bytes(now().0, &buffer[..len], &mut |event| diary.note(event));
+                Ok(())
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn lose(&mut self) {
+        self.stream = None;
+        self.client.on_disconnected(now().0);
+    }
+}
+
+impl Diary {
+    fn note(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::LoggedOn { session } => {
+                assert_eq!(*self.session.get_or_insert(session), session, "it is the same session all along");
+            }
+            ClientEvent::Answer { session_seq, log_index, rejected, .. } => self.answers.push((session_seq, log_index, rejected)),
+            ClientEvent::Report { report_seq, log_index, .. } => self.reports.push((report_seq, log_index)),
+            ClientEvent::ReportsMissing { .. } => self.reports_missing += 1,
+            ClientEvent::Disconnected { .. } => {}
+            ClientEvent::Ended(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Orders around one price, of which many trade, and cancels of some.
+struct Flow {
+    account: AccountId,
+    random: u64,
+    next_id: u64,
+    live: VecDeque<u64>,
+}
+
+impl Flow {
+    fn random(&mut self, below: u64) -> u64 {
+        // Numbers from a seed: Marsaglia, "Xorshift RNGs", 2003.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn next(&mut self) -> Command {
+        let (account, instrument) = (self.account, InstrumentId(0));
+        if self.live.len() > 40 || (!self.live.is_empty() && self.random(4) == 0) {
+            let id = self.live.pop_front().unwrap();
+            return Command::CancelOrder(CancelOrder { account, instrument, client_order_id: ClientOrderId(id) });
+        }
+        let side = if self.random(2) == 0 { Side::Buy } else { Side::Sell };
+        let (price, size) = (PriceTicks::new(119_950 + self.random(100) as i64).unwrap(), SizeLots::new(1 + self.random(50)));
+        let mut terms = OrderTerms { self_trade: SelfTrade::CancelOldest, ..OrderTerms::limit(side, price, size) };
+        if self.random(5) == 0 {
+            terms.time_in_force = TimeInForce::ImmediateOrCancel;
+        } else {
+            self.live.push_back(self.next_id);
+        }
+        let client_order_id = ClientOrderId(self.next_id);
+        self.next_id += 1;
+        Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+    }
+}

@@ -1,0 +1,310 @@
+//! Three real replicas on loopback under load, killed, cut off and stopped; then what everybody was told is held against their logs.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+mod client;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use client::{Diary, Participant};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use walras_consensus::{Members, ReplicaId};
+use walras_engine::{Engine, Numbered};
+use walras_log_store::RealDisk;
+use walras_node::bench::cluster::account_key;
+use walras_node::cli::client::{Client, read_key};
+use walras_node::local_cluster::{LocalCluster, LocalOptions};
+use walras_replica_log::{Dump, Identity, Options, ReplicaLog, Stop};
+use walras_sequencer::{Entry, decode_entry};
+use walras_types::{AccountId, Ordinal, SessionSeq};
+
+/// Longest that is waited for something that should come within a second or two; the machine may be busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Cluster {
+    local: LocalCluster,
+    dir: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn start(later: u16) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let number = |n: i64| toml::Value::Integer(n);
+        let settings = vec![
+            ("cluster", "test_weather", true.into()),
+            ("cluster", "checkpoint_every_entries", number(2_000)),
+            ("log", "segment_bytes", number(8 << 20)),
+            ("throttle", "requests_per_second", number(1_000_000)),
+            ("throttle", "burst", number(1_000_000)),
+            ("throttle", "source_requests_per_second", number(1_000_000)),
+            ("throttle", "source_burst", number(1_000_000)),
+        ];
+        let options = LocalOptions { replicas: 3, first_port: 0, later, settings };
+        let program = Path::new(env!("CARGO_BIN_EXE_walras"));
+        let mut local = LocalCluster::prepare(program, &dir.path().join("cluster"), &options).unwrap();
+        for id in 1..=3 {
+            local.start(id).unwrap();
+        }
+        local.wait_for_leader(PATIENCE).unwrap();
+        Self { local, dir }
+    }
+
+    fn operator(&self, id: u64) -> Client {
+        let replica = &self.local.replicas[id as usize - 1];
+        Client::new(&replica.url(), Some(read_key(&self.local.operator_key()).unwrap()))
+    }
+
+    fn operators(&self) -> Vec<Client> {
+        self.local.replicas.iter().filter(|replica| replica.is_running()).map(|replica| self.operator(replica.id)).collect()
+    }
+
+    /// A market and so many funded accounts with keys that all replicas know.
+    fn market(&self, accounts: u32) -> Vec<(AccountId, walras_gateway::ClientKey)> {
+        // Whoever is asked: those who do not lead say who does.
+        let operator = self.operator(1);
+        let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+        post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}));
+        post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}));
+        post(
+            "/v1/admin/instruments",
+            json!({
+                "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
+            }),
+        );
+        post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}));
+        (0..accounts)
+            .map(|account| {
+                post("/v1/admin/accounts", json!({}));
+                for (asset, amount, transfer) in [("USD", "100000000", "1"), ("BTC", "10000", "2")] {
+                    let deposit = json!({"account_id": account, "asset": asset, "amount": amount, "transfer_id": transfer});
+                    post("/v1/admin/deposits", deposit);
+                }
+                let account = AccountId(account);
+                (account, account_key(&self.operators(), account).unwrap())
+            })
+            .collect()
+    }
+
+    fn log_index(&self, id: u64) -> u64 {
+        self.local.status(id).and_then(|view| view["log_index"].as_str()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// A leader other than this one.
+    fn other_leader(&self, than: u64) -> Option<u64> {
+        let mut others = self.local.replicas.iter().map(|replica| replica.id).filter(|id| *id != than);
+        others.find(|id| self.local.status(*id).is_some_and(|view| view["takes_commands"] == true))
+    }
+
+    fn catches_up(&self, id: u64) {
+        let leader = self.local.wait_for_leader(PATIENCE).unwrap();
+        let goal = self.log_index(leader);
+        until(&format!("replica {id} is at entry {goal}"), || self.log_index(id) >= goal);
+    }
+}
+
+/// Waits on a condition.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        // Other processes need the processor meanwhile.
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn progress(participants: &[Participant], by: u64) {
+    let goals: Vec<u64> = participants.iter().map(|participant| participant.answered_count() + by).collect();
+    until("everybody is answered again", || participants.iter().zip(&goals).all(|(p, goal)| p.answered_count() >= *goal));
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off() {
+    let mut cluster = Cluster::start(0);
+    let accounts = cluster.market(3);
+    let orders: Vec<String> = cluster.local.replicas.iter().map(|replica| replica.orders.clone()).collect();
+    let participants: Vec<Participant> =
+        (0x9e37..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect();
+    progress(&participants, 200);
+
+    for _ in 0..3 {
+        let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+        let replica = &mut cluster.local.replicas[leader as usize - 1];
+        replica.signal(Signal::KILL).unwrap();
+        assert_eq!(replica.wait().unwrap(), None, "it was killed");
+        progress(&participants, 300);
+        cluster.local.start(leader).unwrap();
+        cluster.catches_up(leader);
+    }
+
+    // The leader is cut off from both others, who elect another one; then it comes back.
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let weather = |cluster: &Cluster, lost: u32| {
+        for peer in (1..=3).filter(|id| *id != leader) {
+            let passage = json!({"lost_per_million": lost});
+            let body = json!({"replica": peer, "out": passage, "back": passage});
+            cluster.operator(leader).signed("POST", "/v1/admin/cluster/weather", Some(&body)).unwrap();
+        }
+    };
+    weather(&cluster, 1_000_000);
+    until("another one leads", || cluster.other_leader(leader).is_some());
+    progress(&participants, 300);
+    weather(&cluster, 0);
+    cluster.catches_up(leader);
+
+    // A follower hangs.
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let hung = leader % 3 + 1;
+    cluster.local.replicas[hung as usize - 1].signal(Signal::STOP).unwrap();
+    progress(&participants, 1_000);
+    cluster.local.replicas[hung as usize - 1].signal(Signal::CONT).unwrap();
+    cluster.catches_up(hung);
+
+    // In good order.
+    let to = leader % 3 + 1;
+    cluster.operator(leader).signed("POST", "/v1/admin/cluster/transfer", Some(&json!({"replica": to}))).unwrap();
+    until("the other one leads", || cluster.other_leader(leader).is_some());
+    progress(&participants, 300);
+
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    // What is decided stands in a replica's log with the write that follows.
+    let enter = || {
+        let answer = cluster.operator(leader).signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
+        answer["log_index"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap()
+    };
+    let (end, _, all) = (enter(), enter(), enter());
+    until("all have applied all", || (1..=3).all(|id| cluster.log_index(id) >= all));
+    for replica in &mut cluster.local.replicas {
+        replica.signal(Signal::TERM).unwrap();
+        assert_eq!(replica.wait().unwrap(), Some(0), "replica {} stopped in good order: see {}", replica.id, replica.dir.display());
+    }
+    check(&cluster, &diaries, end);
+    drop(cluster.dir);
+}
+
+/// What was told against what is in the logs.
+fn check(cluster: &Cluster, diaries: &[Diary], end: u64) {
+    let mut connections = 0;
+    for diary in diaries {
+        connections += diary.connections;
+        let expected = (1..=diary.sent.len() as u64).map(SessionSeq);
+        assert!(diary.answers.iter().map(|(seq, ..)| *seq).eq(expected), "each command is answered once, in order");
+        assert!(diary.answers.is_sorted_by_key(|(_, log_index, _)| *log_index), "and stands in the log in that order");
+        assert_eq!(diary.reports_missing, 0);
+        let numbers = diary.reports.iter().map(|(number, _)| *number);
+        assert!(numbers.eq(1..=diary.reports.len() as u64), "reports come once, in order, without a gap");
+    }
+    assert!(connections > 2 * diaries.len() as u64, "everybody had to connect again: {connections} connections");
+
+    let logs: Vec<Vec<Entry>> = (1..=3).map(|id| entries(&cluster.local.replicas[id - 1].data().join("replica"))).collect();
+    let whole = logs.iter().find(|log| log.first().is_some_and(|entry| entry.log_index.0 == 1)).expect("one has all of its log");
+    assert!(whole.len() as u64 >= end);
+    for log in &logs {
+        let first = log.first().map_or(1, |entry| entry.log_index.0);
+        let common = whole.len().min(log.len() + first as usize - 1);
+        assert!(log[..common + 1 - first as usize] == whole[first as usize - 1..common], "all logs hold the same");
+        assert!(common as u64 >= end);
+    }
+
+    // What stands in the log, applied once more.
+    let mut engine = Engine::new();
+    let mut done: BTreeMap<Ordinal, (u64, Entry)> = BTreeMap::new();
+    let mut repeats = 0;
+    let mut events = Vec::new();
+    for entry in whole {
+        events.clear();
+        match (entry.ordinal, entry.apply(&mut engine, &mut events)) {
+            (Some(ordinal), Some(Numbered::Done(answer))) => {
+                assert_eq!(answer.log_index, entry.log_index);
+                assert!(done.insert(ordinal, (entry.log_index.0, *entry)).is_none(), "{ordinal:?} took effect twice");
+            }
+            (Some(_), Some(Numbered::Repeated(_))) => repeats += 1,
+            (Some(_), Some(Numbered::Refused(_)) | None) | (None, _) => {}
+        }
+    }
+    for diary in diaries {
+        let session = diary.session.unwrap();
+        for ((session_seq, log_index, _), sent) in diary.answers.iter().zip(&diary.sent) {
+            let (at, entry) = &done[&Ordinal { session, session_seq: *session_seq }];
+            assert_eq!((*at, &entry.command), (log_index.0, sent), "the answer names the entry that holds the command");
+        }
+    }
+    let sent: usize = diaries.iter().map(|diary| diary.sent.len()).sum();
+    println!("{sent} commands, {connections} connections, {repeats} repeats in a log of {} entries", whole.len());
+
+    // The replicas' own states where they took them: equal to the byte wherever two took one.
+    let mut states: BTreeMap<u64, BTreeSet<[u8; 32]>> = BTreeMap::new();
+    let mut taken = 0;
+    for replica in &cluster.local.replicas {
+        for (log_index, hash) in snapshots(replica.id, &replica.data().join("replica")) {
+            taken += 1;
+            states.entry(log_index).or_default().insert(hash);
+        }
+    }
+    assert!(taken > states.len(), "two replicas have a state of the same entry: {states:?}");
+    assert!(states.values().all(|hashes| hashes.len() == 1), "they are equal: {states:?}");
+}
+
+fn entries(dir: &Path) -> Vec<Entry> {
+    let dump = Dump::open(&RealDisk, dir).unwrap();
+    assert_eq!(dump.stop, Stop::Orderly);
+    let mut decided = dump.decided.expect("its log indexes are known");
+    let mut entries = Vec::new();
+    while let Some(committed) = decided.next().unwrap() {
+        for (log_index, bytes) in (committed.first.0..).map(walras_types::LogIndex).zip(committed.pack.entries()) {
+            entries.push(decode_entry(log_index, bytes).unwrap());
+        }
+    }
+    entries
+}
+
+fn snapshots(id: u64, dir: &Path) -> Vec<(u64, [u8; 32])> {
+    let cluster_id = Dump::open(&RealDisk, dir).unwrap().cluster_id;
+    let replica = |n| ReplicaId::new(n).unwrap();
+    let identity = Identity { cluster_id, replica: replica(id), genesis: Members::of_voters((1..=3).map(replica)) };
+    let opened = ReplicaLog::open(RealDisk, dir, identity, Options::default()).unwrap();
+    opened.snapshots.list().into_iter().map(|info| (info.meta.log_index.0, info.state_hash)).collect()
+}
+
+fn member(cluster: &Cluster, asked: u64, id: u64) -> String {
+    let view = cluster.local.status(asked).unwrap_or_default();
+    let rows = view["replicas"].as_array().cloned().unwrap_or_default();
+    let row = rows.iter().find(|row| row["replica"] == id).cloned().unwrap_or_default();
+    row["member"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_fourth_replica_learns_then_votes_and_a_first_one_leaves() {
+    let mut cluster = Cluster::start(1);
+    cluster.market(1);
+    cluster.local.start(4).unwrap();
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    // A follower is asked: it names the leader.
+    let operator = cluster.operator(leader % 3 + 1);
+    let post = |what: &str, body: Value| operator.signed("POST", &format!("/v1/admin/cluster/{what}"), Some(&body));
+    let unknown = post("add", json!({"replica": 9})).unwrap_err().to_string();
+    assert!(unknown.contains("cluster.peers"), "{unknown}");
+    post("add", json!({"replica": 4, "learner": true})).unwrap();
+    until("the fourth learns", || member(&cluster, 4, 4) == "learner");
+    cluster.catches_up(4);
+    post("add", json!({"replica": 4})).unwrap();
+    until("the fourth votes", || member(&cluster, leader, 4) == "voter");
+
+    let gone = leader % 3 + 1;
+    post("remove", json!({"replica": gone})).unwrap();
+    until("one has left", || member(&cluster, leader, gone) == "none");
+    let replica = &mut cluster.local.replicas[gone as usize - 1];
+    replica.signal(Signal::TERM).unwrap();
+    assert_eq!(replica.wait().unwrap(), Some(0));
+
+    // Of three voters one may be away, the fourth leading.
+    let operator = cluster.operator(leader);
+    operator.signed("POST", "/v1/admin/cluster/transfer", Some(&json!({"replica": 4}))).unwrap();
+    until("the fourth leads", || cluster.other_leader(leader) == Some(4));
+    cluster.local.replicas[leader as usize - 1].signal(Signal::KILL).unwrap();
+    cluster.local.replicas[leader as usize - 1].wait().unwrap();
+    let last = cluster.operator(4).signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
+    assert_eq!(last["account_id"], 1);
+}

@@ -1,0 +1,70 @@
+//! A cluster of one replica, in this process.
+
+use serde_json::json;
+use walras_node::config::Config;
+use walras_node::node::Node;
+
+use crate::schema::{check_named, document};
+use crate::support::{PATIENCE, config, limit, market, operator, restart};
+
+/// A cluster of one, on a port that was free a moment ago.
+fn one() -> Config {
+    let mut config = config();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    config.cluster.replica = 1;
+    config.cluster.insecure_loopback = true;
+    config.cluster.peers = vec![format!("1={port}")];
+    config.cluster.listen = port.to_string();
+    config.order_entry.listen = "127.0.0.1:0".to_owned();
+    config.check().unwrap();
+    config
+}
+
+fn wait_until_it_leads(node: &Node) {
+    let begun = std::time::Instant::now();
+    while !node.venue().cluster().unwrap().view().is_taking {
+        assert!(begun.elapsed() < PATIENCE, "a cluster of one elects itself");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = one();
+    let node = Node::start(dir.path(), &config).unwrap();
+    wait_until_it_leads(&node);
+    let url = format!("http://{}", node.address());
+    let market = market(&operator(&url, dir.path()));
+    market.order(&market.bob, &limit(1, "sell", "2", "30000"));
+    let view = market.operator.get("/v1/cluster").unwrap();
+    check_named(&document(), "ClusterView", &view);
+    assert_eq!((view["role"].as_str(), view["replicas"][0]["member"].as_str()), (Some("leader"), Some("voter")));
+    let refused = market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap_err();
+    assert!(refused.to_string().contains("NotInACluster"), "{refused}");
+    for (what, body) in [("transfer", json!({"replica": 7})), ("add", json!({"replica": 7, "learner": true}))] {
+        market.operator.signed("POST", &format!("/v1/admin/cluster/{what}"), Some(&body)).unwrap_err();
+    }
+    assert_eq!(node.stop(), None);
+
+    let node = restart(walras_log_store::RealDisk, dir.path(), &config);
+    wait_until_it_leads(&node);
+    let url = format!("http://{}", node.address());
+    let book = operator(&url, dir.path()).get("/v1/instruments/BTC-USD/book").unwrap();
+    assert_eq!(book["asks"], json!([["30000.00", "2.0000", 1]]));
+    node.stop();
+
+    let mut alone = config.clone();
+    alone.cluster.replica = 0;
+    alone.order_entry.listen.clear();
+    let refused = Node::start(dir.path(), &alone).unwrap_err().to_string();
+    assert!(refused.contains("holds a replica of a cluster"), "{refused}");
+}
+
+#[test]
+fn a_venue_of_one_machine_does_not_become_a_replica_by_accident() {
+    let dir = tempfile::tempdir().unwrap();
+    Node::start(dir.path(), &config()).unwrap().stop();
+    let refused = Node::start(dir.path(), &one()).unwrap_err().to_string();
+    assert!(refused.contains("holds a venue of one machine"), "{refused}");
+}
