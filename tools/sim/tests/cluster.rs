@@ -81,7 +81,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 121..=200),
+        Mutation::ForgetVote => (&["leaders"], 121..=300),
         Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::Diverge => (&["halt"], 1..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
@@ -90,7 +90,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::TakeHalfASnapshot => (&["halt", "recovery"], 1..=200),
         Mutation::ForgetSnapshotSent => (&["progress"], 1..=100),
         Mutation::ReadAtOnce => (&["linearizable"], 1..=20),
-        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 1..=40),
+        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 241..=400),
     }
 }
 
