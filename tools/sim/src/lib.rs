@@ -1,40 +1,33 @@
-//! A whole venue in one thread, from one seed: clients and an operator that sign and retry, a network that loses, delays and replays,
-//! one node with gateway, sequencer, log, snapshots, engine and market data, its disk and its clock.
+//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, and [`single`], one machine without consensus.
 //!
-//! The state machines and the keeper of the log are the product's, unchanged; the disk is [`walras_log_store::sim_disk::SimDisk`];
-//! what stands in for threads and sockets (`node`) is as thin as it can be. First a *safety phase*: power failures and kills at any
-//! operation of the disk, also during recovery, failed writes and syncs, full disks and disks that are gone, clocks that jump, a network
-//! at its worst. Then a *healing phase*: no more faults, and everything that was asked must be answered within a bounded time.
+//! State machines, logs, snapshots and keepers are the product's, unchanged; the disks are [`walras_log_store::sim_disk::SimDisk`]s; what
+//! stands in for threads, sockets and links is as thin as it can be. First a *safety phase*: power failures and kills at any operation of
+//! a disk, also during recovery and while a snapshot is received, failed writes and syncs, full disks and disks that are gone, slow disks
+//! and processes that stand still, clocks that jump and drift, networks that lose, delay, double, overtake and part, one way or both,
+//! connections and transfers that are cut; in the cluster also handovers and changes of members. Then a *healing phase*: no more faults,
+//! and everything that was asked must be answered within a bounded simulated time.
 //!
-//! Whatever happens, the checkers in [`checks`] hold after every step. That they can fail is shown by [`Mutation`]s: faults planted in
-//! the node, each of which has to be found.
+//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `single/checks/mod.rs` list them). That they can fail
+//! is shown by planted faults ([`cluster::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
+//! checkers that are there for it.
 //!
-//! *Deliberately absent*: HTTP and JSON (they are `edge/node`'s), several replicas and exactly-once over retries (they come with the
-//! consensus: machines, addresses and the network are plural already). A client that retries may therefore have its command applied
-//! once for each time that it sent it, and never more often.
+//! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that depends on how
+//! the product's threads share their work; damage to bytes at rest (the logs' own tests); a replica that comes back under a new id.
 //!
 //! *Invariants*
 //! - The same seed and settings give the same run, to the byte: no clock, no thread, no hash order.
-//! - A checker learns from outside the node (what clients sent and were told, what the log holds), never from the node's own books.
+//! - A checker learns from outside the product (what clients asked and were told, what replicas hand out, what disks hold), never from
+//!   the product's own books.
 //!
-//! *Start reading* at [`simulate`], then `world.rs`, then `node/process.rs`.
+//! *Start reading* at [`cluster::simulate`], then `cluster/world.rs`, `cluster/replica/process.rs` and `cluster/checks/mod.rs`; `common` is
+//! what both worlds share.
+//!
+//! *Sources*: FoundationDB's and TigerBeetle's accounts of testing by deterministic simulation; Ongaro, "Consensus: Bridging Theory and
+//! Practice", 2014 (what the cluster's checkers hold it to).
 
-pub mod checks;
-mod client;
-mod clock;
-mod disk;
-mod faults;
-mod messages;
-mod mutation;
-mod network;
-mod node;
-mod operator;
-mod schedule;
-mod trace;
-mod traffic;
-mod world;
+pub mod cluster;
+mod common;
+pub mod single;
 
-pub use checks::Violation;
-pub use mutation::Mutation;
-pub use trace::Trace;
-pub use world::{Report, Settings, simulate};
+pub use common::checks::Violation;
+pub use common::trace::Trace;

@@ -1,34 +1,59 @@
 //! `walras-sim`: runs seeds until one fails, then shows what led to it.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use walras_sim::{Mutation, Report, Settings, Trace, simulate};
+use walras_sim::{Trace, Violation, cluster, single};
 
-const USAGE: &str = "usage: walras-sim [--seeds N] [--seed FIRST] [--steps EVENTS] [--mutation NAME]
+const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
+                  [--replicas R] [--seconds S]      (--cluster)
+                  [--steps EVENTS]                  (--single)
 
-Runs a whole venue from each of N seeds (100), beginning with FIRST (1): EVENTS events (4000) with faults, then healing.
-Ends at the first violation, with the last things that happened before it.";
+Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
+a venue of R replicas (3 to 5; the seed decides) for S simulated seconds (15); with --single one machine for EVENTS events (4000).
+Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.";
+
+enum World {
+    Cluster(cluster::Settings),
+    Single(single::Settings),
+}
 
 struct Arguments {
     seeds: u64,
     first: u64,
-    settings: Settings,
+    trace: bool,
+    world: World,
 }
 
-fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
-    let mut arguments = Arguments { seeds: 100, first: 1, settings: Settings::default() };
+fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
+    let mut words: Vec<String> = words.collect();
+    let is_single = words.iter().any(|word| word == "--single");
+    words.retain(|word| word != "--single" && word != "--cluster");
+    let world = if is_single { World::Single(single::Settings::default()) } else { World::Cluster(cluster::Settings::default()) };
+    let mut arguments = Arguments { seeds: 100, first: 1, trace: false, world };
+    let mut words = words.into_iter();
     while let Some(word) = words.next() {
         if word == "--help" || word == "-h" {
             return Ok(None);
         }
         let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("{word} wants a number, not {value}"));
-        match word.as_str() {
-            "--seeds" => arguments.seeds = number()?,
-            "--seed" => arguments.first = number()?,
-            "--steps" => arguments.settings.steps = number()?,
-            "--mutation" => arguments.settings.mutation = Some(value.parse::<Mutation>()?),
+        match (word.as_str(), &mut arguments.world) {
+            ("--seeds", _) => arguments.seeds = number()?,
+            ("--seed", _) => arguments.first = number()?,
+            ("--trace", _) => (arguments.trace, arguments.first, arguments.seeds) = (true, number()?, 1),
+            ("--mutation", World::Cluster(settings)) => settings.mutation = Some(value.parse()?),
+            ("--mutation", World::Single(settings)) => settings.mutation = Some(value.parse()?),
+            ("--replicas", World::Cluster(settings)) => {
+                let replicas = number()?;
+                let is_possible = (3..=5).contains(&replicas);
+                settings.replicas =
+                    Some(if is_possible { replicas as usize } else { return Err(format!("{word} wants 3, 4 or 5")) });
+            }
+            ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
+            ("--steps", World::Single(settings)) => settings.steps = number()?,
+            ("--replicas" | "--seconds", World::Single(_)) => return Err(format!("{word} goes with --cluster")),
+            ("--steps", World::Cluster(_)) => return Err(format!("{word} goes with --single")),
             _ => return Err(format!("no option {word}")),
         }
     }
@@ -47,36 +72,66 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let Arguments { seeds, first, settings } = arguments;
+    let Arguments { seeds, first, trace, world } = arguments;
+    match world {
+        World::Cluster(settings) => {
+            let simulate = |seed, trace: &Trace| cluster::simulate(seed, &settings, trace);
+            let again = format!("--cluster --seconds {}{}", settings.safety_ns / 1_000_000_000, {
+                settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"))
+            });
+            run(seeds, first, trace, simulate, cluster_progress, &again)
+        }
+        World::Single(settings) => {
+            let simulate = |seed, trace: &Trace| single::simulate(seed, &settings, trace);
+            run(seeds, first, trace, simulate, single_progress, &format!("--single --steps {}", settings.steps))
+        }
+    }
+}
+
+fn run<R: Default + std::ops::AddAssign>(
+    seeds: u64,
+    first: u64,
+    shows_trace: bool,
+    simulate: impl Fn(u64, &Trace) -> Result<R, Violation>,
+    progress: impl Fn(&R, Duration) -> String,
+    again: &str,
+) -> ExitCode {
     let begun = Instant::now();
-    let (mut sum, mut told) = (Report::default(), begun);
+    let (mut sum, mut told) = (R::default(), begun);
     for (done, seed) in (1..=seeds).zip(first..) {
-        match simulate(seed, &settings, &Trace::off()) {
-            Ok(report) => sum += report,
+        let trace = if shows_trace { Trace::on() } else { Trace::off() };
+        let result = simulate(seed, &trace);
+        match result {
+            Ok(report) => {
+                trace.lines().iter().for_each(|line| println!("{line}"));
+                sum += report;
+            }
             Err(violation) => {
                 // The same seed does the same again, this time with somebody who writes it down.
                 let trace = Trace::on();
-                let _ = simulate(seed, &settings, &trace);
+                let _ = simulate(seed, &trace);
                 trace.lines().iter().for_each(|line| println!("{line}"));
-                println!("\nseed {seed}: {violation}\nagain: walras-sim --seeds 1 --seed {seed} --steps {}", settings.steps);
+                println!("\nseed {seed}: {violation}\nagain: walras-sim --seeds 1 --seed {seed} {again}");
                 return ExitCode::FAILURE;
             }
         }
         if told.elapsed().as_secs() >= 2 || done == seeds {
             told = Instant::now();
-            println!("{}", progress(done, seeds, &sum, begun.elapsed().as_millis()));
+            println!("{done}/{seeds} seeds, {}", progress(&sum, begun.elapsed()));
         }
     }
     ExitCode::SUCCESS
 }
 
-fn progress(done: u64, seeds: u64, sum: &Report, elapsed_ms: u128) -> String {
-    let simulated_ms = u128::from(sum.simulated_ns) / 1_000_000;
+fn per_second(simulated_ns: u64, elapsed: Duration) -> (u64, u128) {
+    (simulated_ns / 1_000_000_000, u128::from(simulated_ns) / elapsed.as_nanos().max(1))
+}
+
+fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
+    let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     format!(
-        "{done}/{seeds} seeds, {} simulated s ({} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} entries, {} crashes, \
-         {} failed starts, {} torn tails, {} snapshots",
-        simulated_ms / 1_000,
-        simulated_ms / elapsed_ms.max(1),
+        "{simulated_s} simulated s ({speed} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} entries, \
+         {} crashes, {} failed starts, {} torn tails, {} snapshots",
         sum.attempts,
         sum.acknowledged,
         sum.refused,
@@ -87,5 +142,33 @@ fn progress(done: u64, seeds: u64, sum: &Report, elapsed_ms: u128) -> String {
         sum.failed_starts,
         sum.torn_tails,
         sum.snapshots
+    )
+}
+
+fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
+    let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
+    let faults_per_hour = u128::from(sum.faults) * 3_600 * 1_000_000_000 / u128::from(sum.simulated_ns.max(1));
+    format!(
+        "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} faults ({faults_per_hour} an hour): \
+         {} crashes, {} stops, {} failed starts, {} torn tails, {} elections, {} handovers, {} changes of members, {} snapshots, \
+         {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} reads, {} connections, {} events",
+        simulated_s as f64 / 3_600.0,
+        sum.faults,
+        sum.crashes,
+        sum.stops,
+        sum.failed_starts,
+        sum.torn_tails,
+        sum.elections,
+        sum.handovers,
+        sum.member_changes,
+        sum.snapshots,
+        sum.installs,
+        sum.cut_transfers,
+        sum.entries,
+        sum.answers,
+        sum.reports,
+        sum.reads,
+        sum.connections,
+        sum.events
     )
 }

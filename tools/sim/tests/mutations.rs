@@ -1,6 +1,7 @@
 //! Every planted fault is found, by the checkers that are there for it: so they can fail.
 
-use walras_sim::{Mutation, Settings, Trace, simulate};
+use walras_sim::Trace;
+use walras_sim::single::{Mutation, Settings, simulate};
 
 /// Seeds within which each has to be found.
 const SEEDS: u64 = 120;

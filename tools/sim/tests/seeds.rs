@@ -1,6 +1,7 @@
 //! A fixed budget of seeds, the same on every machine; `WALRAS_SIM_SEEDS` asks for more.
 
-use walras_sim::{Report, Settings, Trace, simulate};
+use walras_sim::Trace;
+use walras_sim::single::{Report, Settings, simulate};
 
 fn seed_count() -> u64 {
     std::env::var("WALRAS_SIM_SEEDS").map_or(120, |count| count.parse().expect("WALRAS_SIM_SEEDS is a number of seeds"))

@@ -333,6 +333,8 @@ impl<O> ReplicatedSequencer<O> {
             }
             Effect::Role(change) => self.on_role(change, host),
             Effect::Leading { term } => {
+                let leader = self.leader();
+                self.on_their_way.lose_before(term).for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
                 self.collecting = Some(Collecting::new(term, self.engine.time()));
                 host.leading(term);
             }

@@ -137,6 +137,18 @@ impl<O> OnTheirWay<O> {
         decided
     }
 
+    /// This replica leads `term`, and has handed out all that was decided before. What it proposed in an earlier term and was not decided
+    /// is not in its log, whose end is of this term: no later leader will have it either, since terms ascend in every log.
+    ///
+    /// Without this, packs beyond the end of the log would count as on their way until something is proposed for their slots; and nothing
+    /// would be, when there are as many of them as may be on their way.
+    pub(super) fn lose_before(&mut self, term: Term) -> impl Iterator<Item = O> {
+        let (gone, left): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.packs).into_iter().partition(|p| p.term < term);
+        self.packs = left;
+        self.commands = self.packs.iter().map(|proposed| proposed.origins.len()).sum();
+        gone.into_iter().flat_map(|proposed| proposed.origins).flatten()
+    }
+
     /// A snapshot took the place of the slots up to this one: what stood in them is not told.
     pub(super) fn skip_to(&mut self, slot: Slot) -> impl Iterator<Item = O> {
         let (gone, left): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.packs).into_iter().partition(|p| p.slot <= slot);
@@ -175,5 +187,13 @@ mod tests {
         let mut mine = packs(&[(5, 1), (9, 1)]);
         assert_eq!(mine.skip_to(Slot(8)).collect::<Vec<_>>(), [(5, 1)]);
         assert_eq!((mine.packs(), mine.commands()), (1, 2));
+    }
+
+    #[test]
+    fn what_a_former_term_left_beyond_the_log_is_lost_when_a_new_one_begins() {
+        let mut mine = packs(&[(5, 1), (6, 1), (7, 1), (6, 3)]);
+        assert_eq!(mine.lose_before(Term(3)).collect::<Vec<_>>(), [(5, 1), (6, 1), (7, 1)]);
+        assert_eq!((mine.packs(), mine.commands()), (1, 2), "nothing of it holds up what is proposed now");
+        assert_eq!(mine.decide(Slot(6), Term(3)).origins, [Some((6, 3)), None]);
     }
 }

@@ -1,0 +1,38 @@
+//! What anybody applies would survive the power failing everywhere at once: a majority has it on disk.
+
+use std::collections::BTreeSet;
+
+use walras_consensus::{Members, ReplicaId};
+use walras_sequencer::Entry;
+
+use crate::common::checks::{Checked, Violation};
+
+/// `holds` says of a replica whether it would have the entry; `members` are the latest ones, since an entry may have been decided by
+/// those of a moment ago.
+pub(crate) fn check(entry: &Entry, members: &[Members], holds: impl Fn(ReplicaId) -> bool) -> Checked {
+    let everybody: BTreeSet<ReplicaId> =
+        members.iter().flat_map(|members| members.voters.union(&members.outgoing)).copied().collect();
+    let holders: BTreeSet<ReplicaId> = everybody.into_iter().filter(|id| holds(*id)).collect();
+    if members.iter().any(|members| members.is_majority(&holders)) {
+        return Ok(());
+    }
+    let detail =
+        format!("entry {} is applied, and only {holders:?} of {members:?} would have it after a power failure", entry.log_index);
+    Err(Violation::new("durable first", detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{LogIndex, TimeNs};
+    use walras_wire::Command;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_on_too_few_disks_is_found() {
+        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, command: Command::Tick };
+        let members = [Members::of_voters((1..=3).filter_map(ReplicaId::new))];
+        check(&entry, &members, |id| id.get() != 2).unwrap();
+        assert!(check(&entry, &members, |id| id.get() == 2).is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! All replicas apply the same log, in order, to the same events, answers and states as a replay of it.
+
+use std::collections::BTreeMap;
+
+use walras_consensus::ReplicaId;
+use walras_engine::Engine;
+use walras_market_data::MarketData;
+use walras_sequencer::{AppliedEntry, Entry};
+use walras_types::LogIndex;
+
+use crate::cluster::replica::Origin;
+use crate::common::checks::conservation::Conservation;
+use crate::common::checks::log_time::LogTime;
+use crate::common::checks::replay::Replay;
+use crate::common::checks::{Checked, Violation, depth};
+
+/// The log as the first replica that applied each entry had it.
+pub(super) struct History {
+    replay: Replay,
+    log_time: LogTime,
+    conservation: Conservation,
+    /// The entry that each replica applies next.
+    next: BTreeMap<ReplicaId, LogIndex>,
+}
+
+/// A hash of a state costs more than the rest, so it is taken now and then.
+const HASH_EVERY: u64 = 16;
+
+impl History {
+    pub(super) fn new() -> Self {
+        Self {
+            replay: Replay::new(HASH_EVERY),
+            log_time: LogTime::default(),
+            conservation: Conservation::default(),
+            next: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.replay.len()
+    }
+
+    pub(super) fn replay(&self) -> &Replay {
+        &self.replay
+    }
+
+    pub(super) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: &MarketData) -> Checked {
+        self.next.insert(replica, engine.last_applied().next());
+        depth::check(engine, market)?;
+        self.replay.check_state(engine)
+    }
+
+    /// Whether it is new.
+    pub(super) fn on_entry(&mut self, replica: ReplicaId, entry: &Entry) -> Result<bool, Violation> {
+        let index = entry.log_index;
+        if let Some(known) = self.replay.get(index) {
+            if known.entry == *entry {
+                return Ok(false);
+            }
+            let detail = format!("replica {replica} applies {entry:?}, another one applied {:?}", known.entry);
+            return Err(Violation::new("log equality", detail));
+        }
+        if index.0 != self.replay.len() + 1 {
+            let detail = format!("replica {replica} applies entry {index}, and nobody those from {} on", self.replay.len() + 1);
+            return Err(Violation::new("log equality", detail));
+        }
+        self.log_time.on_entry(entry)?;
+        self.replay.on_entry(entry);
+        if index.0.is_multiple_of(HASH_EVERY) {
+            self.conservation.check(self.replay.engine(), &self.replay)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn on_applied(
+        &mut self,
+        replica: ReplicaId,
+        engine: &Engine,
+        market: &MarketData,
+        applied: &AppliedEntry<'_, Origin>,
+    ) -> Checked {
+        let index = applied.entry.log_index;
+        let next = self.next.insert(replica, index.next());
+        // One that goes on from another's snapshot leaves some out.
+        if next.is_some_and(|next| index < next) {
+            let detail = format!("replica {replica} applies entry {index} again");
+            return Err(Violation::new("applied once", detail));
+        }
+        let known = self.replay.get(index).expect("it was taken before");
+        if known.numbered != applied.numbered {
+            let detail = format!("to replica {replica} entry {index} is {:?}, to a replay {:?}", applied.numbered, known.numbered);
+            return Err(Violation::new("replay", detail));
+        }
+        self.replay.check_released(index, applied.entry.time, applied.events)?;
+        if self.replay.hashes(index) {
+            depth::check(engine, market)?;
+            self.replay.check_state(engine)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_end<'a>(&mut self, replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a MarketData)>) -> Checked {
+        let head = self.replay.engine();
+        head.check_invariants();
+        let hash = head.state_hash();
+        for (replica, engine, market) in replicas {
+            engine.check_invariants();
+            market.check_invariants();
+            depth::check(engine, market)?;
+            if engine.last_applied() == head.last_applied() && engine.state_hash() != hash {
+                return Err(Violation::new("replay", format!("at the end the state of replica {replica} is not that of a replay")));
+            }
+        }
+        self.conservation.check(head, &self.replay)
+    }
+}

@@ -1,0 +1,207 @@
+//! The checkers of the cluster: one file for each thing that must hold, fed by what replicas hand out and what clients ask and are told.
+//!
+//! | file | what must hold |
+//! | --- | --- |
+//! | `history.rs` | all replicas apply the same log, in order, to the same events, answers and states as a replay of it; time never goes back; market data shows the engine's books |
+//! | `slots.rs` | logs are equal slot by slot, as far as they are decided |
+//! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
+//! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
+//! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
+//! | `reports.rs` | each account is told what a replay of the log tells it, without a gap |
+//! | `leaders.rs` | one leader a term |
+//! | `durable.rs` | what anybody applies would survive the power failing everywhere at once |
+//! | `progress.rs` | once faults stop everybody is answered, and all members have the whole log |
+//!
+//! Of `common`: conservation, depth, log time, replay. The first thing that does not hold is kept.
+
+mod answers;
+mod durable;
+mod history;
+mod leaders;
+mod linear;
+mod progress;
+mod reports;
+mod sessions;
+mod slots;
+
+use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
+use walras_engine::Engine;
+use walras_gateway::session::{ClientError, ClientEvent};
+use walras_market_data::MarketData;
+use walras_sequencer::{AppliedEntry, Entry};
+use walras_types::{AccountId, LogIndex};
+use walras_wire::Command;
+
+use crate::cluster::replica::Origin;
+use crate::common::checks::{Checked, Violation};
+
+pub(crate) use durable::check as check_durable;
+pub(crate) use progress::check as check_progress;
+
+/// Everything that is checked.
+pub(crate) struct Checks {
+    violation: Option<Violation>,
+    history: history::History,
+    sessions: sessions::Sessions,
+    answers: answers::Answers,
+    linear: linear::Linear,
+    reports: reports::Told,
+    leaders: leaders::Leaders,
+    slots: slots::Slots,
+    /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
+    unwatched: Option<ReplicaId>,
+}
+
+impl Checks {
+    pub(crate) fn new(clients: usize, unwatched: Option<ReplicaId>) -> Self {
+        Self {
+            violation: None,
+            history: history::History::new(),
+            sessions: sessions::Sessions::new(clients),
+            answers: answers::Answers::new(clients),
+            linear: linear::Linear::new(clients),
+            reports: reports::Told::new(clients),
+            leaders: leaders::Leaders::default(),
+            slots: slots::Slots::default(),
+            unwatched,
+        }
+    }
+
+    fn note(&mut self, checked: Checked) {
+        if let Err(violation) = checked {
+            self.violation.get_or_insert(violation);
+        }
+    }
+
+    /// What did not hold first.
+    pub(crate) fn result(&self) -> Checked {
+        self.violation.clone().map_or(Ok(()), Err)
+    }
+
+    /// Entries that were decided.
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.history.len()
+    }
+
+    pub(crate) fn answer_count(&self) -> u64 {
+        self.answers.count()
+    }
+
+    pub(crate) fn report_count(&self) -> u64 {
+        self.reports.count()
+    }
+
+    /// Whether a client was told all that concerns its account.
+    pub(crate) fn has_heard_all(&self, client: usize) -> bool {
+        self.reports.has_heard_all(client)
+    }
+
+    pub(crate) fn elections(&self) -> u64 {
+        self.leaders.count()
+    }
+
+    /// The last entry decided.
+    pub(crate) fn last_entry(&self) -> Option<Entry> {
+        self.history.replay().get(LogIndex(self.history.len())).map(|replayed| replayed.entry)
+    }
+
+    pub(crate) fn entries_up_to(&self, last: LogIndex) -> impl Iterator<Item = Entry> {
+        (1..=last.0).filter_map(|index| self.history.replay().get(LogIndex(index))).map(|replayed| replayed.entry)
+    }
+
+    /// A replica goes on from a state.
+    pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: &MarketData) {
+        if self.unwatched != Some(replica) {
+            let checked = self.history.on_start(replica, engine, market);
+            self.note(checked);
+        }
+    }
+
+    /// A replica applies an entry.
+    pub(crate) fn on_applied(
+        &mut self,
+        replica: ReplicaId,
+        engine: &Engine,
+        market: &MarketData,
+        applied: &AppliedEntry<'_, Origin>,
+    ) {
+        if self.violation.is_some() {
+            return;
+        }
+        let is_new = self.history.on_entry(replica, applied.entry);
+        let checked = is_new.and_then(|is_new| {
+            if is_new {
+                let replayed = self.history.replay().get(applied.entry.log_index).expect("it was replayed just now");
+                self.sessions.on_entry(replayed)?;
+                self.reports.on_entry(replayed);
+            }
+            if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, market, applied) }
+        });
+        self.note(checked);
+    }
+
+    pub(crate) fn on_role(&mut self, replica: ReplicaId, change: RoleChange) {
+        let checked = self.leaders.on_role(replica, change);
+        self.note(checked);
+    }
+
+    /// A replica's log holds this in slots that are decided.
+    pub(crate) fn on_decided(&mut self, replica: ReplicaId, entries: &[SlotEntry]) {
+        let checked = self.slots.on_decided(replica, entries);
+        self.note(checked);
+    }
+
+    /// A client asks for something, once, however often it sends it.
+    pub(crate) fn on_asked(&mut self, client: usize, command: &Command) {
+        self.sessions.on_asked(client, command);
+        self.linear.on_asked(client);
+    }
+
+    /// What a client's user is told.
+    pub(crate) fn on_told(&mut self, client: usize, account: Option<AccountId>, event: &ClientEvent) {
+        let Self { answers, sessions, linear, reports, history, .. } = self;
+        let checked = match event {
+            ClientEvent::LoggedOn { session } => sessions.on_logged_on(client, *session),
+            ClientEvent::Answer { session_seq, log_index, time, rejected } => answers
+                .on_answer(client, *session_seq, *log_index, *time, *rejected, sessions, history.replay())
+                .and_then(|()| linear.on_answer(client, *session_seq, *log_index)),
+            ClientEvent::Report { report_seq, log_index, time, event } => {
+                reports.on_report(client, account, *report_seq, *log_index, *time, event)
+            }
+            ClientEvent::ReportsMissing { from, next } => {
+                Err(Violation::new("reports", format!("client {client} misses {from} to before {next}, and none was dropped")))
+            }
+            ClientEvent::Disconnected { .. } => Ok(()),
+            ClientEvent::Ended(error) => Err(ended(client, error)),
+        };
+        self.note(checked);
+    }
+
+    /// A read begins: what it must see.
+    pub(crate) fn read_floor(&self) -> LogIndex {
+        self.linear.answered()
+    }
+
+    /// A read is answered from this state.
+    pub(crate) fn on_read(&mut self, replica: ReplicaId, floor: LogIndex, engine: &Engine) {
+        let checked = linear::check_read(replica, floor, engine);
+        self.note(checked);
+    }
+
+    /// The run is over: everything once more.
+    pub(crate) fn on_end<'a>(
+        &mut self,
+        replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a MarketData)>,
+        traders: &[usize],
+    ) -> Checked {
+        self.result()?;
+        self.sessions.check_all_done()?;
+        self.reports.check_all_told(traders)?;
+        self.history.on_end(replicas)
+    }
+}
+
+fn ended(client: usize, error: &ClientError) -> Violation {
+    let check = if matches!(error, ClientError::ReportsWentBack { .. }) { "reports" } else { "session" };
+    Violation::new(check, format!("client {client} can not go on: {error}"))
+}

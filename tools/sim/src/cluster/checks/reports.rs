@@ -1,0 +1,93 @@
+//! Each account is told what a replay of the log tells it, without a gap.
+
+use walras_gateway::session::Reports;
+use walras_types::{AccountId, LogIndex, TimeNs};
+use walras_wire::order_entry::{ReportEvent, decode_report_event};
+
+use crate::cluster::replica::report_settings;
+use crate::common::checks::replay::Replayed;
+use crate::common::checks::{Checked, Violation};
+
+struct Expected {
+    log_index: LogIndex,
+    time: TimeNs,
+    event: ReportEvent,
+}
+
+/// What accounts should hear, and how far each client has heard.
+pub(super) struct Told {
+    reports: Reports,
+    expected: Vec<Vec<Expected>>,
+    heard: Vec<(Option<AccountId>, u64)>,
+}
+
+const CHECK: &str = "reports";
+
+impl Told {
+    pub(super) fn new(clients: usize) -> Self {
+        Self { reports: Reports::new(report_settings()), expected: Vec::new(), heard: vec![(None, 0); clients] }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.heard.iter().map(|(_, heard)| heard).sum()
+    }
+
+    pub(super) fn on_entry(&mut self, replayed: &Replayed) {
+        let Self { reports, expected, .. } = self;
+        for event in &replayed.events {
+            reports.on_event(replayed.entry.log_index, replayed.entry.time, event, |account, report| {
+                let at = usize::try_from(account.0).expect("accounts are few");
+                expected.resize_with(expected.len().max(at + 1), Vec::new);
+                let event = decode_report_event(report.event).expect("it was encoded just now");
+                expected[at].push(Expected { log_index: report.log_index, time: report.time, event });
+            });
+        }
+    }
+
+    pub(super) fn on_report(
+        &mut self,
+        client: usize,
+        account: Option<AccountId>,
+        report_seq: u64,
+        log_index: LogIndex,
+        time: TimeNs,
+        event: &ReportEvent,
+    ) -> Checked {
+        let violation = |text: String| Err(Violation::new(CHECK, format!("client {client} is told report {report_seq}: {text}")));
+        let Some(account) = account else { return violation("it has no account".to_owned()) };
+        let heard = &mut self.heard[client];
+        *heard = (Some(account), heard.1 + 1);
+        if heard.1 != report_seq {
+            return violation(format!("{} comes next", heard.1));
+        }
+        let of_account = self.expected.get(account.0 as usize);
+        match of_account.and_then(|expected| expected.get(usize::try_from(report_seq - 1).ok()?)) {
+            Some(expected) if (expected.log_index, expected.time, &expected.event) == (log_index, time, event) => Ok(()),
+            Some(expected) => {
+                violation(format!("{event:?} of entry {log_index}; it is {:?} of entry {}", expected.event, expected.log_index))
+            }
+            None => violation(format!("{event:?} of entry {log_index}; there is none yet")),
+        }
+    }
+
+    /// Reports that a client has heard, and that there are.
+    fn progress(&self, client: usize) -> Option<(u64, u64)> {
+        let (account, heard) = self.heard[client];
+        let account = account?;
+        Some((heard, self.expected.get(account.0 as usize).map_or(0, Vec::len) as u64))
+    }
+
+    pub(super) fn has_heard_all(&self, client: usize) -> bool {
+        self.progress(client).is_none_or(|(heard, all)| heard == all)
+    }
+
+    /// At the end each client has heard all.
+    pub(super) fn check_all_told(&self, clients: &[usize]) -> Checked {
+        match clients.iter().find(|client| !self.has_heard_all(**client)) {
+            None => Ok(()),
+            Some(&client) => {
+                Err(Violation::new(CHECK, format!("client {client} has heard {:?} (of all) reports", self.progress(client))))
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A client: the product's end of a session, what its user asks, and what that user is told.
+
+use walras_gateway::ClientKey;
+use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
+use walras_testkit::{Choices, Random};
+use walras_types::{AccountId, TimeNs};
+use walras_wire::Command;
+use walras_wire::order_entry::{OnDisconnect, ReportsWanted, Role};
+
+use super::checks::Checks;
+use super::mutation::Mutation;
+use super::replica::{StreamId, address};
+use crate::common::clock::EPOCH_NS;
+use crate::common::operator::Script;
+use crate::common::trader::Trades;
+
+/// What a client asks for.
+enum Wants {
+    Trades(Trades),
+    Operator(Box<Script>),
+}
+
+pub(super) struct Client {
+    pub(super) number: usize,
+    pub(super) account: Option<AccountId>,
+    pub(super) end: SessionClient,
+    wants: Wants,
+    choices: Choices<'static>,
+    skew_ns: i64,
+    nonces: u64,
+    /// Its connection, as far as it knows.
+    pub(super) stream: Option<StreamId>,
+    /// When it asks next.
+    think_ns: u64,
+    /// The next event planned for it.
+    pub(super) wake_ns: Option<u64>,
+    /// The last command asked, and the user's own count of answers that are missing.
+    last_asked: Option<Command>,
+    mutation: Option<Mutation>,
+}
+
+/// Commands that wait for an answer at a time. A venue is set up one after the other.
+const PENDING_MAX: usize = 6;
+const SKEW_NS_MAX: u64 = 50_000_000;
+
+/// What a client does now.
+pub(super) enum Doing {
+    /// Nothing more.
+    Waits,
+    Connects(usize),
+    HangsUp,
+}
+
+impl Client {
+    /// Client 0 is the operator; each account has two others.
+    pub(super) fn new(
+        number: usize,
+        account: Option<AccountId>,
+        key: ClientKey,
+        replicas: usize,
+        random: &Random,
+        mutation: Option<Mutation>,
+    ) -> Self {
+        let mut choices = Choices::of_random(random.fork(number as u64 + 100));
+        let skew_ns = choices.below(2 * SKEW_NS_MAX) as i64 - SKEW_NS_MAX as i64;
+        let addresses = (0..replicas).map(|at| address(super::machine::replica_id(at))).collect();
+        let settings = ClientSettings {
+            role: if account.is_some() { Role::Account } else { Role::Operator },
+            reports: if account.is_some() { ReportsWanted::After(0) } else { ReportsWanted::None },
+            on_disconnect: if number % 4 == 3 { OnDisconnect::Cancel } else { OnDisconnect::Keep },
+            retry_delay_ns: 40_000_000,
+            logon_timeout_ns: 1_000_000_000,
+            answer_timeout_ns: 1_500_000_000,
+            ..ClientSettings::new(addresses, number as u64)
+        };
+        let wants = match account {
+            Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64)),
+            None => Wants::Operator(Box::new(Script::new(&mut Choices::of_random(random.fork(7))))),
+        };
+        let end = SessionClient::new(settings, key, EPOCH_NS).expect("there are replicas");
+        let (stream, wake_ns, last_asked) = (None, None, None);
+        Self { number, account, end, wants, choices, skew_ns, nonces: 0, stream, think_ns: 0, wake_ns, last_asked, mutation }
+    }
+
+    /// Time as its clock has it.
+    pub(super) fn clock_ns(&self, now_ns: u64) -> u64 {
+        (EPOCH_NS + now_ns).saturating_add_signed(self.skew_ns)
+    }
+
+    /// Whether the venue is not set up yet: traders wait.
+    pub(super) fn is_setting_up(&self) -> bool {
+        matches!(&self.wants, Wants::Operator(script) if script.is_setting_up() || self.last_asked.is_none())
+    }
+
+    /// Whether everything it asked was answered.
+    pub(super) fn is_content(&self) -> bool {
+        self.end.unanswered_count() == 0 && !self.is_setting_up()
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let state = if self.end.is_logged_on() { "logged on" } else { "not logged on" };
+        format!("client {} waits for {} answers, {state}", self.number, self.end.unanswered_count())
+    }
+
+    /// Asks when it is time to; `may_ask` is false once only answers are awaited.
+    pub(super) fn think(&mut self, now_ns: u64, may_ask: bool, checks: &mut Checks) {
+        if now_ns < self.think_ns {
+            return;
+        }
+        let is_setting_up = self.is_setting_up();
+        let pause_ns = match &self.wants {
+            Wants::Trades(_) => self.choices.within(1_000_000, 250_000_000),
+            Wants::Operator(_) if is_setting_up => 1_000_000,
+            Wants::Operator(_) => self.choices.within(20_000_000, 600_000_000),
+        };
+        self.think_ns = now_ns + pause_ns;
+        let room = if is_setting_up { 1 } else { PENDING_MAX };
+        if (may_ask || is_setting_up) && self.end.is_logged_on() && self.end.unanswered_count() < room {
+            self.ask(now_ns, checks);
+        }
+    }
+
+    /// Asks one thing more.
+    pub(super) fn ask(&mut self, now_ns: u64, checks: &mut Checks) {
+        let c = &mut self.choices;
+        let command = match &mut self.wants {
+            Wants::Operator(script) => script.next_command(c),
+            Wants::Trades(trades) => Some(trades.next_command(c, TimeNs(EPOCH_NS + now_ns))),
+        };
+        let Some(command) = command else { return };
+        let clock_ns = self.clock_ns(now_ns);
+        // Until it is logged on for the first time nobody knows the session's numbers.
+        if self.end.submit(clock_ns, &command).is_ok() {
+            checks.on_asked(self.number, &command);
+            self.last_asked = Some(command);
+        }
+    }
+
+    pub(super) fn on_connected(&mut self, now_ns: u64, stream: StreamId) {
+        self.nonces += 1;
+        let nonce = format!("{}-{}", self.number, self.nonces);
+        self.stream = Some(stream);
+        self.end.on_connected(self.clock_ns(now_ns), &nonce);
+    }
+
+    pub(super) fn on_disconnected(&mut self, now_ns: u64) {
+        self.stream = None;
+        self.end.on_disconnected(self.clock_ns(now_ns));
+        if self.mutation == Some(Mutation::RetryRenumbered)
+            && let Some(command) = self.last_asked.filter(|_| self.end.unanswered_count() > 0)
+        {
+            // The user believes it lost.
+            let _ = self.end.submit(self.clock_ns(now_ns), &command);
+        }
+    }
+
+    pub(super) fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], checks: &mut Checks) {
+        let clock_ns = self.clock_ns(now_ns);
+        let Self { end, number, account, .. } = self;
+        end.on_bytes(clock_ns, bytes, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
+    }
+
+    /// What it does now that time has passed or something came.
+    pub(super) fn act(&mut self, now_ns: u64, checks: &mut Checks) -> Doing {
+        let clock_ns = self.clock_ns(now_ns);
+        let Self { end, number, account, .. } = self;
+        end.on_timer(clock_ns, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
+        match end.wish(clock_ns) {
+            Wish::Wait => Doing::Waits,
+            Wish::Close => Doing::HangsUp,
+            Wish::Connect(address) => {
+                let number = address.strip_prefix("replica-").and_then(|number| number.parse::<usize>().ok());
+                let replica = number.expect("replicas name each other as they are named").saturating_sub(1);
+                end.on_connecting();
+                Doing::Connects(replica)
+            }
+        }
+    }
+
+    /// Bytes to send.
+    pub(super) fn take_output(&mut self) -> Vec<u8> {
+        let bytes = self.end.output().to_vec();
+        self.end.consume(bytes.len());
+        bytes
+    }
+
+    /// When it has something to do again.
+    pub(super) fn deadline_ns(&self, now_ns: u64) -> u64 {
+        let of_end = self.end.deadline_ns().map(|at| at.saturating_sub(EPOCH_NS).saturating_add_signed(-self.skew_ns));
+        of_end.unwrap_or(u64::MAX).min(self.think_ns).max(now_ns + 1)
+    }
+}

@@ -1,0 +1,239 @@
+//! What replicas and clients want to happen, carried out.
+
+use walras_consensus::{Role, RoleChange};
+
+use super::client::Doing;
+use super::machine::{place_of, replica_id};
+use super::net::{Direction, End, Flow};
+use super::replica::{Moment, Out, Process, ReplicaTimer, Stop, StreamId};
+use super::strikes::SHORT_RESTART_NS;
+use super::world::{Event, Phase, World};
+use crate::common::checks::Violation;
+
+/// How long a client tries to connect where nobody answers.
+const CONNECT_TIMEOUT_NS: u64 = 700_000_000;
+
+impl World {
+    /// Lets a process do something, then does what it wants.
+    pub(super) fn with_process(
+        &mut self,
+        replica: usize,
+        act: impl FnOnce(&mut Process, Moment) -> Result<(), Stop>,
+    ) -> Result<(), Violation> {
+        let machine = &mut self.machines[replica];
+        let at = machine.at(self.now_ns);
+        let Some(process) = &mut machine.process else { return Ok(()) };
+        process.at(at);
+        let done = act(process, at).and_then(|()| process.settle(at));
+        let outs = process.take_out();
+        if machine.disk.device.is_off() {
+            // What it said before the power failed may have left, or not.
+            if self.faults.one_in(2) {
+                self.carry_out(replica, outs)?;
+            }
+            self.power_failure(replica);
+            return Ok(());
+        }
+        match done {
+            Ok(()) => {
+                self.carry_out(replica, outs)?;
+                self.plan_deadline(replica);
+                Ok(())
+            }
+            Err(Stop::Disk(why)) => {
+                self.trace.line(self.now_ns, || format!("replica {}: stops: {why}", replica_id(replica)));
+                self.report.stops += 1;
+                self.carry_out(replica, outs)?;
+                self.kill(replica);
+                Ok(())
+            }
+            Err(Stop::Halt(halt)) => Err(Violation::new("halt", format!("replica {} stops for good: {halt}", replica_id(replica)))),
+        }
+    }
+
+    fn plan_deadline(&mut self, replica: usize) {
+        let machine = &mut self.machines[replica];
+        let Some(process) = &machine.process else { return };
+        let due_ns = machine.clock.when(process.deadline_ns()).max(self.now_ns + 1);
+        if machine.wake_ns.is_none_or(|wake_ns| due_ns < wake_ns) {
+            machine.wake_ns = Some(due_ns);
+            let (generation, timer) = (machine.generation, ReplicaTimer::Deadline);
+            self.schedule.at(due_ns, Event::Timer { replica, generation, timer });
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, replica: usize, outs: Vec<Out>) -> Result<(), Violation> {
+        let generation = self.machines[replica].generation;
+        for out in outs {
+            match out {
+                Out::Send { to, bytes } => self.send(replica, place_of(to), bytes),
+                Out::SendSnapshot { to, info, state, message } => {
+                    self.begin_transfer(replica, place_of(to), info, state, message);
+                }
+                Out::Timer { after_ns, timer } => {
+                    self.schedule.at(self.now_ns + after_ns, Event::Timer { replica, generation, timer });
+                }
+                Out::Stream { stream, bytes, ends } => {
+                    self.write(stream, Direction::ToClient, Flow::Bytes(bytes));
+                    if ends {
+                        self.write(stream, Direction::ToClient, Flow::End);
+                        self.write(stream, Direction::ToReplica, Flow::End);
+                    }
+                }
+                Out::Role(RoleChange { term, role }) => {
+                    if role == Role::Leader {
+                        self.trace.line(self.now_ns, || format!("replica {} leads term {term}", replica_id(replica)));
+                    }
+                }
+                Out::Voted => self.disturb_voter(replica),
+                Out::Members(members) => {
+                    self.trace.line(self.now_ns, || format!("replica {}: members are {members:?}", replica_id(replica)));
+                    self.note_members(replica, members);
+                }
+                Out::ReadReady(token) => self.read_ready(replica, token),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a message to the network.
+    fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
+        if to >= self.machines.len() {
+            return;
+        }
+        let passage = self.network.pass(self.now_ns, End::Replica(from), End::Replica(to));
+        let Some(original_ns) = passage.original_ns else { return };
+        if let Some(replay_ns) = passage.replay_ns {
+            self.schedule.at(replay_ns, Event::Message { to, bytes: bytes.clone() });
+        }
+        self.schedule.at(original_ns, Event::Message { to, bytes });
+    }
+
+    pub(super) fn write(&mut self, stream: StreamId, direction: Direction, flow: Flow) {
+        if flow == Flow::Bytes(Vec::new()) {
+            return;
+        }
+        let Self { network, schedule, now_ns, .. } = self;
+        network.write(*now_ns, stream, direction, flow, |at_ns| schedule.at(at_ns, Event::Stream(stream, direction)));
+    }
+
+    pub(super) fn cut_stream(&mut self, stream: StreamId) {
+        let Self { network, schedule, now_ns, .. } = self;
+        network.cut_stream(*now_ns, stream, |at_ns, direction| schedule.at(at_ns, Event::Stream(stream, direction)));
+    }
+
+    /// Something arrives on a stream.
+    pub(super) fn arrive(&mut self, stream: StreamId, direction: Direction) -> Result<(), Violation> {
+        let Some((client, replica)) = self.network.stream(stream).map(|stream| (stream.client, stream.replica)) else {
+            return Ok(());
+        };
+        let flow = match self.network.arrive(self.now_ns, stream, direction) {
+            Ok(Some(flow)) => flow,
+            Ok(None) => return Ok(()),
+            Err(again_ns) => {
+                self.schedule.at(again_ns, Event::Stream(stream, direction));
+                return Ok(());
+            }
+        };
+        match (direction, flow) {
+            (Direction::ToReplica, Flow::Bytes(bytes)) => self.with_process(replica, |process, at| {
+                process.on_bytes(at, stream, &bytes);
+                Ok(())
+            }),
+            (Direction::ToReplica, Flow::End) => self.with_process(replica, |process, at| {
+                process.on_stream_end(at, stream);
+                Ok(())
+            }),
+            (Direction::ToClient, flow) => {
+                let client_at = &mut self.clients[client];
+                if client_at.stream == Some(stream) {
+                    match flow {
+                        Flow::Bytes(bytes) => client_at.on_bytes(self.now_ns, &bytes, &mut self.checks.borrow_mut()),
+                        Flow::End => client_at.on_disconnected(self.now_ns),
+                    }
+                    self.client_acts(client);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A client's attempt to connect reaches a replica, or does not.
+    pub(super) fn connect(&mut self, client: usize, replica: usize) -> Result<(), Violation> {
+        let (client_end, replica_end) = (End::Client(client), End::Replica(replica));
+        let passes = self.reaches(client_end, replica_end) && self.reaches(replica_end, client_end);
+        if !passes || replica >= self.machines.len() {
+            self.schedule.at(self.now_ns + CONNECT_TIMEOUT_NS, Event::NotConnected { client });
+            return Ok(());
+        }
+        let delay_ns = self.network.delay_ns();
+        if self.machines[replica].process.is_none() {
+            self.schedule.at(self.now_ns + delay_ns, Event::NotConnected { client });
+            return Ok(());
+        }
+        let stream = self.network.open_stream(client, replica);
+        self.report.connections += 1;
+        self.schedule.at(self.now_ns + delay_ns, Event::Connected { client, stream });
+        self.with_process(replica, |process, _| {
+            process.accept(stream, client);
+            Ok(())
+        })
+    }
+
+    pub(super) fn client_wakes(&mut self, client: usize) {
+        let client_at = &mut self.clients[client];
+        if client_at.wake_ns.is_none_or(|wake_ns| wake_ns > self.now_ns) && self.now_ns > 1_000 {
+            return;
+        }
+        client_at.wake_ns = None;
+        self.client_acts(client);
+    }
+
+    /// What a client does after something came or time has passed.
+    pub(super) fn client_acts(&mut self, client: usize) {
+        let may_ask = self.phase == Phase::Safety;
+        let client_at = &mut self.clients[client];
+        client_at.think(self.now_ns, may_ask, &mut self.checks.borrow_mut());
+        loop {
+            let client_at = &mut self.clients[client];
+            let doing = client_at.act(self.now_ns, &mut self.checks.borrow_mut());
+            match doing {
+                Doing::Waits => break,
+                Doing::Connects(replica) => {
+                    let delay_ns = self.network.delay_ns();
+                    self.schedule.at(self.now_ns + delay_ns, Event::Connect { client, replica });
+                    break;
+                }
+                Doing::HangsUp => {
+                    let output = client_at.take_output();
+                    let stream = client_at.stream;
+                    client_at.on_disconnected(self.now_ns);
+                    if let Some(stream) = stream {
+                        self.write(stream, Direction::ToReplica, Flow::Bytes(output));
+                        self.write(stream, Direction::ToReplica, Flow::End);
+                        self.write(stream, Direction::ToClient, Flow::End);
+                    }
+                }
+            }
+        }
+        let client_at = &mut self.clients[client];
+        if let Some(stream) = client_at.stream {
+            let output = client_at.take_output();
+            self.write(stream, Direction::ToReplica, Flow::Bytes(output));
+        }
+        let client_at = &mut self.clients[client];
+        let due_ns = client_at.deadline_ns(self.now_ns);
+        if client_at.wake_ns.is_none_or(|wake_ns| due_ns < wake_ns) {
+            client_at.wake_ns = Some(due_ns);
+            self.schedule.at(due_ns, Event::Client(client));
+        }
+        if !self.is_set_up && client == 0 && self.clients[0].is_content() {
+            self.trace.line(self.now_ns, || "the venue is set up".to_owned());
+            self.is_set_up = true;
+            for trader in 1..self.clients.len() {
+                self.clients[trader].wake_ns = Some(self.now_ns + SHORT_RESTART_NS);
+                self.schedule.at(self.now_ns + SHORT_RESTART_NS, Event::Client(trader));
+            }
+        }
+    }
+}

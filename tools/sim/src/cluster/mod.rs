@@ -1,0 +1,26 @@
+//! The replicated venue: three to five replicas, a spare one, clients that retry at any of them, an operator, and somebody who hands
+//! leadership over and changes the members.
+//!
+//! Replicas are the product's `ReplicatedSequencer` with its consensus, on the product's log and snapshots in a simulated disk each, with
+//! order entry, reports and market data as in the node. Clients talk the binary session protocol over byte streams that are cut anywhere;
+//! replicas talk in messages that are lost, doubled, late and overtaken, and send each other snapshots in pieces.
+//!
+//! *Start reading* at `world.rs`, then `replica/process.rs` and `checks/mod.rs`.
+
+mod admin;
+mod checks;
+mod client;
+mod deliver;
+mod faults;
+mod machine;
+mod mutation;
+mod net;
+mod replica;
+mod report;
+mod strikes;
+mod transfers;
+mod world;
+
+pub use mutation::Mutation;
+pub use report::{Report, Settings};
+pub use world::simulate;

@@ -1,0 +1,274 @@
+//! Order entry at a replica: clients' connections, each with the product's end of a session.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
+use walras_gateway::{Gateway, Permission, Principal, Refusal, SourceId};
+use walras_sequencer::{NotTaken, ReplicatedSequencer};
+use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
+use walras_wire::{Command, MassCancel, OpenSession};
+
+use super::{Origin, StreamId};
+use crate::cluster::mutation::Mutation;
+
+struct Connection {
+    server: SessionServer,
+    source: SourceId,
+    account: Option<AccountId>,
+    wanted: ReportsWanted,
+    session: Option<SessionId>,
+    /// When the client signed its logon, by its own clock.
+    stamp_ns: u64,
+}
+
+/// All connections, and who may make one.
+pub(super) struct Desk {
+    gateway: Gateway,
+    settings: ServerSettings,
+    connections: BTreeMap<StreamId, Connection>,
+    by_session: BTreeMap<SessionId, StreamId>,
+    immediate: Vec<Immediate>,
+}
+
+/// What is said at once.
+enum Immediate {
+    Command(Ordinal, NotTaken),
+    Open(NotTaken),
+    Logon(Box<Result<Principal, Refusal>>),
+    /// As [`Mutation::AcknowledgeBeforeCommit`] has it.
+    TooEarly(Ordinal, LogIndex),
+}
+
+/// What connections need of the replica.
+pub(super) struct Clerk<'a> {
+    pub(super) sequencer: &'a mut ReplicatedSequencer<Origin>,
+    /// The time of day.
+    pub(super) clock_ns: u64,
+    pub(super) now_ns: u64,
+    pub(super) leader: &'a str,
+    pub(super) mutation: Option<Mutation>,
+}
+
+impl Desk {
+    pub(super) fn new(gateway: Gateway, settings: ServerSettings) -> Self {
+        let (connections, by_session) = (BTreeMap::new(), BTreeMap::new());
+        Self { gateway, settings, connections, by_session, immediate: Vec::new() }
+    }
+
+    pub(super) fn accept(&mut self, stream: StreamId, client: usize, now_ns: u64) {
+        let address = Ipv4Addr::from_bits(u32::try_from(client).expect("there are few clients"));
+        let connection = Connection {
+            server: SessionServer::new(self.settings, now_ns),
+            source: SourceId::of(IpAddr::V4(address)),
+            account: None,
+            wanted: ReportsWanted::None,
+            session: None,
+            stamp_ns: 0,
+        };
+        self.connections.insert(stream, connection);
+    }
+
+    pub(super) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], clerk: &mut Clerk<'_>) {
+        let Self { gateway, connections, immediate, .. } = self;
+        let Some(Connection { server, source, account, wanted, stamp_ns, .. }) = connections.get_mut(&stream) else { return };
+        let mut host = Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, stamp_ns, immediate };
+        server.on_bytes(host.clerk.now_ns, bytes, &mut host);
+        while !host.immediate.is_empty() {
+            for one in std::mem::take(host.immediate) {
+                match one {
+                    Immediate::Logon(verdict) => server.authenticated(*verdict, &mut host),
+                    Immediate::Open(NotTaken::NotLeader { .. }) | Immediate::Command(_, NotTaken::NotLeader { .. }) => {
+                        server.not_leader(host.clerk.leader);
+                    }
+                    Immediate::Open(NotTaken::Refused(reason)) => server.bye(ByeReason::Rejected(reason), ""),
+                    Immediate::Open(NotTaken::Repeated(_) | NotTaken::OnItsWay) => server.bye(ByeReason::VenueFault, ""),
+                    Immediate::Command(ordinal, NotTaken::Repeated(answer)) => server.answer(ordinal, answer, None),
+                    Immediate::Command(_, NotTaken::OnItsWay) => {}
+                    Immediate::Command(ordinal, NotTaken::Refused(reason)) => server.refused(ordinal, reason, None),
+                    Immediate::TooEarly(ordinal, log_index) => server.answer(ordinal, Answer { log_index, rejected: None }, None),
+                }
+            }
+        }
+        self.end_if_over(stream, clerk);
+    }
+
+    /// The client is gone.
+    pub(super) fn lose(&mut self, stream: StreamId, clerk: &mut Clerk<'_>) {
+        if let Some(connection) = self.connections.get_mut(&stream) {
+            connection.server.on_disconnect();
+            self.end_if_over(stream, clerk);
+            self.connections.remove(&stream);
+        }
+    }
+
+    fn end_if_over(&mut self, stream: StreamId, clerk: &mut Clerk<'_>) {
+        let Some(connection) = self.connections.get_mut(&stream) else { return };
+        let Some(ended) = connection.server.take_ended() else { return };
+        if let Some(account) = ended.cancel {
+            let command = Command::MassCancel(MassCancel { account, instrument: None, side: None });
+            // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
+            let _ = clerk.sequencer.submit(TimeNs(clerk.clock_ns), None, &command, None);
+        }
+        if let Some(session) = connection.session.take()
+            && self.by_session.get(&session) == Some(&stream)
+        {
+            self.by_session.remove(&session);
+        }
+    }
+
+    /// The log has opened a connection's session.
+    pub(super) fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
+        let Some(stamp_ns) = self.connections.get(&stream).map(|connection| connection.stamp_ns) else { return };
+        let current = self.by_session.get(&session).and_then(|current| self.connections.get(current));
+        if current.is_some_and(|current| current.stamp_ns > stamp_ns) {
+            // The logon of a connection that its client has given up was late: it may not take the session from the one that followed.
+            if let Some(connection) = self.connections.get_mut(&stream) {
+                connection.server.replaced();
+            }
+            return;
+        }
+        if let Some(older) = self.by_session.insert(session, stream)
+            && older != stream
+            && let Some(connection) = self.connections.get_mut(&older)
+        {
+            connection.session = None;
+            connection.server.replaced();
+        }
+        let Some(connection) = self.connections.get_mut(&stream) else { return };
+        connection.session = Some(session);
+        let start = SessionStart::new(session, next, connection.account, connection.wanted, reports);
+        connection.server.opened(now_ns, start);
+        if let Some(account) = connection.account
+            && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
+        {
+            for report in missed {
+                // They follow each other from the one that was announced.
+                let _ = connection.server.report(&report);
+            }
+        }
+    }
+
+    pub(super) fn not_opened(&mut self, stream: StreamId, reason: RejectReason) {
+        if let Some(connection) = self.connections.get_mut(&stream) {
+            connection.server.bye(ByeReason::Rejected(reason), "");
+        }
+    }
+
+    /// Another replica leads, or nobody: everybody is sent there.
+    pub(super) fn not_leader(&mut self, leader: &str) {
+        self.connections.values_mut().for_each(|connection| connection.server.not_leader(leader));
+    }
+
+    pub(super) fn sent_away(&mut self, stream: StreamId, leader: &str) {
+        if let Some(connection) = self.connections.get_mut(&stream) {
+            connection.server.not_leader(leader);
+        }
+    }
+
+    fn server_of(&mut self, session: SessionId) -> Option<&mut SessionServer> {
+        let stream = self.by_session.get(&session)?;
+        self.connections.get_mut(stream).map(|connection| &mut connection.server)
+    }
+
+    pub(super) fn answer(&mut self, ordinal: Ordinal, answer: Answer, time: Option<TimeNs>) {
+        if let Some(server) = self.server_of(ordinal.session) {
+            server.answer(ordinal, answer, time);
+        }
+    }
+
+    pub(super) fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        if let Some(server) = self.server_of(ordinal.session) {
+            server.refused(ordinal, reason, None);
+        }
+    }
+
+    pub(super) fn report(&mut self, account: AccountId, report: &Report<'_>) {
+        for connection in self.connections.values_mut().filter(|connection| connection.account == Some(account)) {
+            // They come in order from the logon on, so none is missing.
+            let _ = connection.server.report(report);
+        }
+    }
+
+    pub(super) fn closed(&mut self, session: SessionId) {
+        if let Some(server) = self.server_of(session) {
+            server.bye(ByeReason::Rejected(RejectReason::UnknownSession), "The session was closed.");
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, now_ns: u64) {
+        self.connections.values_mut().for_each(|connection| connection.server.on_timer(now_ns));
+    }
+
+    pub(super) fn deadline_ns(&self) -> u64 {
+        self.connections.values().filter_map(|connection| connection.server.deadline_ns()).min().unwrap_or(u64::MAX)
+    }
+
+    /// Gives what there is to write to `write`, and whether the connection ends after it.
+    pub(super) fn flush(&mut self, clerk: &mut Clerk<'_>, mut write: impl FnMut(StreamId, Vec<u8>, bool)) {
+        let streams: Vec<StreamId> = self.connections.keys().copied().collect();
+        for stream in streams {
+            self.end_if_over(stream, clerk);
+            let Some(Connection { server, .. }) = self.connections.get_mut(&stream) else { continue };
+            let (bytes, is_over) = (server.output().to_vec(), server.is_over());
+            server.consume(bytes.len());
+            if is_over {
+                self.connections.remove(&stream);
+            }
+            if is_over || !bytes.is_empty() {
+                write(stream, bytes, is_over);
+            }
+        }
+    }
+}
+
+/// What a connection's session asks for while it reads.
+struct Doorkeeper<'a, 'd> {
+    clerk: &'a mut Clerk<'d>,
+    gateway: &'a mut Gateway,
+    source: SourceId,
+    stream: StreamId,
+    account: &'a mut Option<AccountId>,
+    wanted: &'a mut ReportsWanted,
+    stamp_ns: &'a mut u64,
+    immediate: &'a mut Vec<Immediate>,
+}
+
+impl Doorkeeper<'_, '_> {
+    fn time(&self) -> TimeNs {
+        TimeNs(self.clerk.clock_ns)
+    }
+}
+
+impl EntryHost for Doorkeeper<'_, '_> {
+    fn authenticate(&mut self, logon: LogonRequest) {
+        *self.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
+        let verdict = logon.authorize(self.gateway, self.clerk.clock_ns, self.source);
+        self.immediate.push(Immediate::Logon(Box::new(verdict)));
+    }
+
+    fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
+        (*self.account, *self.wanted) = (account, reports);
+        let command = Command::OpenSession(OpenSession { account, token });
+        if let Err((why, _)) = self.clerk.sequencer.submit(self.time(), None, &command, Some(Origin::Opens(self.stream))) {
+            self.immediate.push(Immediate::Open(why));
+        }
+    }
+
+    fn charge(&mut self, _: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
+        self.gateway.charge(self.clerk.clock_ns, principal, permission, 1)
+    }
+
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, _: &[u8]) {
+        match self.clerk.sequencer.submit(self.time(), Some(ordinal), command, None) {
+            Err((why, _)) => self.immediate.push(Immediate::Command(ordinal, why)),
+            Ok(()) if self.clerk.mutation == Some(Mutation::AcknowledgeBeforeCommit) => {
+                let Clerk { sequencer, .. } = &*self.clerk;
+                let log_index = sequencer.engine().last_applied().0 + sequencer.waiting() as u64;
+                self.immediate.push(Immediate::TooEarly(ordinal, LogIndex(log_index)));
+            }
+            Ok(()) => {}
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A replica: the product's state machines, and in place of its threads, sockets and links a few timers and queues.
+
+mod desk;
+mod process;
+mod start;
+mod storage;
+mod surroundings;
+
+pub(crate) use process::{Moment, Out, Process, ReplicaTimer, Stop};
+pub(crate) use start::{StartError, StartFrom, holds};
+pub(crate) use surroundings::report_settings;
+
+use crate::common::clock::EPOCH_NS;
+
+/// A connection of a client. Never the same twice in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StreamId(pub(crate) u64);
+
+/// Who sent a command to this replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A connection that waits for its session.
+    Opens(StreamId),
+}
+
+/// The name under which clients know a replica.
+pub(crate) fn address(replica: walras_consensus::ReplicaId) -> String {
+    format!("replica-{replica}")
+}
+
+/// No clock shows an earlier time.
+pub(crate) const STAMPS_FROM_NS: u64 = EPOCH_NS / 2;

@@ -1,0 +1,341 @@
+//! The process: what comes in, and what the sequencer and its surroundings make of it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use walras_consensus::{MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
+use walras_engine::Engine;
+use walras_market_data::MarketData;
+use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
+use walras_sequencer::{Halt, ReplicatedSequencer};
+use walras_types::TimeNs;
+use walras_wire::Command;
+
+use super::desk::Clerk;
+use super::surroundings::Surroundings;
+use super::{Origin, StreamId};
+use crate::cluster::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+
+/// When something happens to a process, by its own machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// What its clock has counted.
+    pub(crate) now_ns: u64,
+    /// The time of day as it has it.
+    pub(crate) clock_ns: u64,
+    /// How many times longer its disk takes.
+    pub(crate) slow: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplicaTimer {
+    /// Something is due by [`Process::deadline_ns`].
+    Deadline,
+    /// The log's thread has synced, or failed to.
+    Synced,
+    /// The snapshots' thread has written a state, or failed to.
+    SnapshotWritten,
+    /// A segment is prepared.
+    Upkeep,
+    /// Time is told where nothing else is.
+    Tick,
+}
+
+/// What a process wants to happen.
+#[derive(Debug)]
+pub(crate) enum Out {
+    Send {
+        to: ReplicaId,
+        bytes: Vec<u8>,
+    },
+    SendSnapshot {
+        to: ReplicaId,
+        info: SnapshotInfo,
+        state: Vec<u8>,
+        message: Vec<u8>,
+    },
+    Timer {
+        after_ns: u64,
+        timer: ReplicaTimer,
+    },
+    Stream {
+        stream: StreamId,
+        bytes: Vec<u8>,
+        ends: bool,
+    },
+    Role(RoleChange),
+    /// It writes down that it votes for somebody else: a moment at which a crash is of interest.
+    Voted,
+    Members(Members),
+    ReadReady(ReadToken),
+}
+
+/// Why a process ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stop {
+    #[error("the disk failed: {0}")]
+    Disk(String),
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}
+
+impl Stop {
+    pub(super) fn disk(error: impl std::fmt::Display) -> Self {
+        Self::Disk(error.to_string())
+    }
+}
+
+const SYNC_NS: u64 = 200_000;
+const SNAPSHOT_NS: u64 = 2_000_000;
+const UPKEEP_NS: u64 = 1_000_000;
+const TICK_NS: u64 = 500_000_000;
+
+pub(crate) struct Process {
+    pub(super) sequencer: ReplicatedSequencer<Origin>,
+    pub(super) around: Surroundings,
+    /// Snapshots that come, by transfer.
+    receiving: BTreeMap<u64, Result<SnapshotWriter<VenueDisk>, SnapshotError>>,
+}
+
+type Done = Result<(), Stop>;
+
+impl Process {
+    pub(super) fn new(sequencer: ReplicatedSequencer<Origin>, around: Surroundings) -> Self {
+        Self { sequencer, around, receiving: BTreeMap::new() }
+    }
+
+    /// The first things that it does.
+    pub(crate) fn begin(&mut self, at: Moment) -> Done {
+        self.around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
+        self.settle(at)
+    }
+
+    /// Before anything happens.
+    pub(crate) fn at(&mut self, at: Moment) {
+        self.around.now_ns = at.now_ns;
+        self.around.sync_ns = SYNC_NS * at.slow;
+        self.around.snapshot_ns = SNAPSHOT_NS * at.slow;
+    }
+
+    pub(crate) fn on_message(&mut self, at: Moment, bytes: Bytes) -> Done {
+        Ok(self.sequencer.on_message(at.now_ns, bytes, &mut self.around)?)
+    }
+
+    pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
+        let Self { sequencer, around, .. } = self;
+        match timer {
+            ReplicaTimer::Deadline => {
+                sequencer.on_timer(at.now_ns, around)?;
+                around.desk.on_timer(at.now_ns);
+            }
+            ReplicaTimer::Synced => {
+                let ticket = around.storage.end_sync(at.now_ns)?;
+                if around.storage.upkeep.is_some() {
+                    around.out.push(Out::Timer { after_ns: UPKEEP_NS * at.slow, timer: ReplicaTimer::Upkeep });
+                }
+                if let Some(ticket) = ticket.filter(|_| around.mutation != Some(Mutation::PersistedBeforeSync)) {
+                    sequencer.on_persisted(ticket, around)?;
+                }
+                around.storage.remove_old();
+            }
+            ReplicaTimer::SnapshotWritten => {
+                if let Some(meta) = around.storage.write_state() {
+                    sequencer.on_snapshot_durable(&meta, around)?;
+                }
+            }
+            ReplicaTimer::Upkeep => around.storage.keep_up(),
+            ReplicaTimer::Tick => {
+                around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
+                if sequencer.is_leading() && sequencer.waiting() == 0 {
+                    // Where it is not taken, another replica leads by now.
+                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &Command::Tick, None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn accept(&mut self, stream: StreamId, client: usize) {
+        self.around.desk.accept(stream, client, self.around.now_ns);
+    }
+
+    pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, bytes: &[u8]) {
+        self.at_desk(at, |around, clerk| around.desk.on_bytes(stream, bytes, clerk));
+    }
+
+    pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId) {
+        self.at_desk(at, |around, clerk| around.desk.lose(stream, clerk));
+    }
+
+    fn at_desk(&mut self, at: Moment, act: impl FnOnce(&mut Surroundings, &mut Clerk<'_>)) {
+        let Self { sequencer, around, .. } = self;
+        let leader = around.leader_address();
+        let mutation = around.mutation;
+        act(around, &mut Clerk { sequencer, clock_ns: at.clock_ns, now_ns: at.now_ns, leader: &leader, mutation });
+    }
+
+    /// A snapshot begins to come.
+    pub(crate) fn begin_snapshot(&mut self, transfer: u64, info: &SnapshotInfo) {
+        let info = match self.around.mutation {
+            // Whatever comes of it counts as all of it.
+            Some(Mutation::TakeHalfASnapshot) => self.around.storage.snapshots.begin(info.meta.clone()),
+            _ => self.around.storage.snapshots.receive(info.clone()),
+        };
+        self.receiving.insert(transfer, info);
+    }
+
+    pub(crate) fn take_piece(&mut self, transfer: u64, piece: &[u8]) {
+        if let Some(Ok(writer)) = self.receiving.get_mut(&transfer)
+            && let Err(error) = writer.append(piece)
+        {
+            self.receiving.insert(transfer, Err(error));
+        }
+    }
+
+    /// The rest of it will not come.
+    pub(crate) fn give_up_snapshot(&mut self, at: Moment, transfer: u64, message: Bytes) -> Done {
+        if self.around.mutation == Some(Mutation::TakeHalfASnapshot) {
+            return self.end_snapshot(at, transfer, message).map(drop);
+        }
+        self.receiving.remove(&transfer);
+        Ok(())
+    }
+
+    /// All of it came, and the message that announces it; whether it was taken.
+    pub(crate) fn end_snapshot(&mut self, at: Moment, transfer: u64, message: Bytes) -> Result<bool, Stop> {
+        let Some(Ok(writer)) = self.receiving.remove(&transfer) else { return Ok(false) };
+        if writer.finish().is_err() {
+            return Ok(false);
+        }
+        self.on_message(at, message)?;
+        Ok(true)
+    }
+
+    pub(crate) fn snapshot_sent(&mut self, to: ReplicaId, arrived: bool) -> Done {
+        if self.around.mutation == Some(Mutation::ForgetSnapshotSent) {
+            return Ok(());
+        }
+        let arrived = if arrived { Ok(()) } else { Err(()) };
+        Ok(self.sequencer.on_snapshot_sent(to, arrived, &mut self.around)?)
+    }
+
+    /// Hands leadership over; whether that was begun.
+    pub(crate) fn transfer_to(&mut self, at: Moment, to: ReplicaId) -> Result<bool, Stop> {
+        Ok(self.sequencer.transfer_to(at.now_ns, to, &mut self.around)?.is_ok())
+    }
+
+    /// Changes the members; whether that was begun.
+    pub(crate) fn change_members(&mut self, change: MemberChange) -> Result<bool, Stop> {
+        Ok(self.sequencer.change_members(&[change], &mut self.around)?.is_ok())
+    }
+
+    /// Asks to read; whether it was taken.
+    pub(crate) fn read(&mut self, token: ReadToken) -> Result<bool, Stop> {
+        if self.around.mutation == Some(Mutation::ReadAtOnce) {
+            self.around.out.push(Out::ReadReady(token));
+            return Ok(true);
+        }
+        Ok(self.sequencer.read(token, &mut self.around)?.is_ok())
+    }
+
+    /// What the rest of a round does, whatever came in: propose, begin to write, send.
+    pub(crate) fn settle(&mut self, at: Moment) -> Done {
+        self.sequencer.propose(&mut self.around)?;
+        self.write(at)?;
+        while let Some(to) = self.around.not_sent.pop() {
+            self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
+        }
+        if at.now_ns >= self.sequencer.next_deadline_ns() {
+            self.sequencer.on_timer(at.now_ns, &mut self.around)?;
+        }
+        self.write(at)?;
+        self.at_desk(at, |around, clerk| {
+            let Surroundings { desk, out, .. } = around;
+            desk.flush(clerk, |stream, bytes, ends| out.push(Out::Stream { stream, bytes, ends }));
+        });
+        Ok(())
+    }
+
+    fn write(&mut self, at: Moment) -> Done {
+        let Self { sequencer, around, .. } = self;
+        if around.storage.syncing.is_some() {
+            return Ok(());
+        }
+        if let Some(ticket) = around.storage.begin_sync()? {
+            around.out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+            if around.mutation == Some(Mutation::PersistedBeforeSync) {
+                sequencer.on_persisted(ticket, around)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When [`ReplicaTimer::Deadline`] has something to do.
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.sequencer.next_deadline_ns().min(self.around.desk.deadline_ns())
+    }
+
+    pub(crate) fn take_out(&mut self) -> Vec<Out> {
+        std::mem::take(&mut self.around.out)
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        self.sequencer.engine()
+    }
+
+    pub(crate) fn market(&self) -> &MarketData {
+        &self.around.market
+    }
+
+    pub(crate) fn members(&self) -> &Members {
+        self.sequencer.members()
+    }
+
+    pub(crate) fn is_leading(&self) -> bool {
+        self.sequencer.is_leading()
+    }
+
+    pub(crate) fn is_following_or_leading(&self) -> bool {
+        self.sequencer.leader().is_some()
+    }
+
+    /// What its log holds in slots that are decided.
+    pub(crate) fn decided_slots(&self) -> Result<Vec<SlotEntry>, String> {
+        let held = self.around.storage.log.slots();
+        let end = held.end.min(self.sequencer.status().committed.next());
+        let mut entries = Vec::new();
+        if held.start >= end {
+            return Ok(entries);
+        }
+        let mut reader = self.around.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;
+        while let Some(entry) = reader.next().map_err(|e| e.to_string())? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let status = self.sequencer.status();
+        let role = match status.role {
+            Role::Leader => "leads".to_owned(),
+            Role::Candidate => "stands".to_owned(),
+            Role::Follower { leader } => format!("follows {leader:?}"),
+        };
+        format!(
+            "{role} (taking: {}) in term {}, last slot {}, committed {}, applied entry {}, {} commands wait, members {:?}",
+            self.is_leading(),
+            status.term,
+            status.last,
+            status.committed,
+            self.engine().last_applied(),
+            self.sequencer.waiting(),
+            self.members()
+        )
+    }
+
+    /// Snapshots written, and gone on from.
+    pub(crate) fn snapshot_counts(&self) -> (u64, u64) {
+        (self.around.storage.written_count, self.around.installed_count)
+    }
+}

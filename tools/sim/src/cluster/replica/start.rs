@@ -1,0 +1,240 @@
+//! A start: the log and the snapshots beside it, then the sequencer.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use walras_consensus::{Body, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
+use walras_engine::Engine;
+use walras_gateway::session::{Reports, ServerSettings};
+use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
+use walras_log_store::sim_disk::SimDisk;
+use walras_log_store::{LogError, LogOptions};
+use walras_market_data::MarketData;
+use walras_replica_log::{Identity, OpenError, Opened, Options, ReplicaLog, SnapshotError};
+use walras_sequencer::{Entry, ReplicatedSequencer, ReplicatedSettings, StartHalt, encode_entry};
+use walras_types::{LogIndex, TimeNs};
+use walras_wire::Event;
+
+use super::desk::Desk;
+use super::process::{Moment, Process};
+use super::storage::Storage;
+use super::surroundings::{State, Surroundings, report_settings};
+use crate::cluster::checks::Checks;
+use crate::cluster::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+
+/// What a process starts from.
+pub(crate) struct StartFrom<'a> {
+    pub(crate) me: ReplicaId,
+    pub(crate) disk: VenueDisk,
+    pub(crate) genesis: Members,
+    pub(crate) at: Moment,
+    /// For election timeouts.
+    pub(crate) seed: u64,
+    /// How far they differ.
+    pub(crate) election_spread_ns: u64,
+    pub(crate) keys: &'a [KeyRecord],
+    pub(crate) checks: Rc<RefCell<Checks>>,
+    pub(crate) mutation: Option<Mutation>,
+}
+
+/// Why a replica did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the snapshot of entry {0} does not restore: {1}")]
+    Snapshot(LogIndex, String),
+    #[error(transparent)]
+    Halt(#[from] StartHalt),
+}
+
+impl StartError {
+    /// Whether the disk of the moment explains it: then the next start may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Open(OpenError::Store(error) | OpenError::Snapshot(SnapshotError::Disk(error))) => is_transient(error),
+            _ => false,
+        }
+    }
+}
+
+fn is_transient(error: &LogError) -> bool {
+    matches!(error, LogError::Io { .. } | LogError::DiskFull { .. } | LogError::Poisoned)
+}
+
+const CLUSTER_ID: u64 = 0xC1A5;
+/// Entries between two states that are compared and kept.
+const CHECKPOINT_EVERY: u64 = 48;
+const RETAINED_SLOTS: u64 = 24;
+const BLOCK_BYTES: u32 = 512;
+
+/// Few and small segments, so that all that happens to segments happens often.
+fn log_options() -> Options {
+    let log = LogOptions {
+        segment_bytes: 40 * u64::from(BLOCK_BYTES),
+        block_bytes: BLOCK_BYTES,
+        group_bytes_max: 8_192,
+        ..LogOptions::default()
+    };
+    Options { log, retained_slots: RETAINED_SLOTS }
+}
+
+fn settings(me: ReplicaId, election_spread_ns: u64) -> ReplicatedSettings {
+    let common = Settings::new(CLUSTER_ID, me);
+    let consensus = Settings {
+        tick_ns: 5_000_000,
+        pack_bytes_max: 4_096,
+        message_bytes_max: 4_096,
+        uncommitted_bytes_max: 1 << 16,
+        retained_slots: RETAINED_SLOTS,
+        election_timeout_max_ns: common.election_timeout_min_ns + election_spread_ns,
+        ..common
+    };
+    ReplicatedSettings { waiting_max: 48, packs_max: 4, checkpoint_every: CHECKPOINT_EVERY, ..ReplicatedSettings::new(consensus) }
+}
+
+fn server_settings() -> ServerSettings {
+    ServerSettings { window: 16, idle_timeout_ns: 4_000_000_000, logon_timeout_ns: 1_500_000_000, output_bytes_max: 1 << 16 }
+}
+
+fn gateway(from: &StartFrom<'_>) -> Gateway {
+    let rate = Rate::new(2_000, 2_000).expect("it is not zero");
+    let mut gateway =
+        Gateway::new(GatewayConfig { key_rate: rate, source_rate: rate, ..GatewayConfig::new(super::STAMPS_FROM_NS) });
+    for key in from.keys {
+        gateway.add_key(key.clone()).expect("each client has a key of its own");
+    }
+    gateway
+}
+
+fn identity(me: ReplicaId, genesis: &Members) -> Identity {
+    Identity { cluster_id: CLUSTER_ID, replica: me, genesis: genesis.clone() }
+}
+
+fn dir() -> &'static Path {
+    Path::new("/replica")
+}
+
+impl Process {
+    /// The process, from the snapshot of this entry; and whether its log had a torn tail.
+    pub(crate) fn start(from: &StartFrom<'_>) -> Result<(Self, LogIndex, bool), StartError> {
+        let opened = ReplicaLog::open(from.disk.clone(), dir(), identity(from.me, &from.genesis), log_options())?;
+        let Opened { log, snapshots, mut recovered, report } = opened;
+        let storage = Storage::new(log, snapshots, from.mutation);
+        let meta = recovered.snapshot.clone();
+        let broken = |why| StartError::Snapshot(meta.log_index, why);
+        let mut state = match meta.slot.0 {
+            0 => State::genesis(),
+            _ => State::decode(&storage.read(meta.slot).map_err(broken)?).map_err(broken)?,
+        };
+        spoil(from, &mut recovered, &mut state);
+        let State { engine, market, reports } = state;
+        let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
+        from.checks.borrow_mut().on_decided(from.me, &recovered.entries[..decided]);
+        from.checks.borrow_mut().on_start(from.me, &engine, &market);
+        let mut around = Surroundings {
+            me: from.me,
+            storage,
+            market,
+            reports,
+            desk: Desk::new(gateway(from), server_settings()),
+            leader: None,
+            vote: None,
+            now_ns: from.at.now_ns,
+            sync_ns: 0,
+            snapshot_ns: 0,
+            not_sent: Vec::new(),
+            installed_count: 0,
+            out: Vec::new(),
+            checks: from.checks.clone(),
+            mutation: from.mutation,
+        };
+        let sequencer = ReplicatedSequencer::start(
+            from.at.now_ns,
+            settings(from.me, from.election_spread_ns),
+            recovered,
+            engine,
+            from.seed,
+            &mut around,
+        )?;
+        let mut process = Self::new(sequencer, around);
+        process.at(from.at);
+        Ok((process, meta.log_index, report.store.torn_tail.is_some()))
+    }
+}
+
+/// What a planted fault makes of what was recovered.
+fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
+    let is_from_snapshot = recovered.snapshot.slot.0 > 0;
+    match from.mutation {
+        Some(Mutation::ForgetVote) => recovered.hard_state.vote = None,
+        Some(Mutation::ForgetTail) if is_from_snapshot => {
+            recovered.entries.clear();
+            recovered.hard_state.commit = recovered.snapshot.slot;
+        }
+        Some(Mutation::ForgetMembers) => recovered.snapshot.members = from.genesis.clone(),
+        Some(Mutation::ForgetMarketData) => state.market = MarketData::new(),
+        Some(Mutation::ReportsForgotten) => {
+            state.reports = Reports::new(report_settings());
+            let time = TimeNs(0);
+            for account in (0..state.engine.account_count()).map(walras_types::AccountId) {
+                state.reports.on_event(recovered.snapshot.log_index, time, &Event::AccountCreated(account), |_, _| ());
+            }
+        }
+        Some(Mutation::ForgetSessions) => state.engine = replayed_otherwise(from, &recovered.snapshot, true),
+        Some(Mutation::Diverge) if from.me.get() == 2 => state.engine = replayed_otherwise(from, &recovered.snapshot, false),
+        _ => {}
+    }
+}
+
+/// The log up to a snapshot, without sessions, or with a little more money.
+fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_sessions: bool) -> Engine {
+    use walras_types::Amount;
+    use walras_wire::{Command, Transfer};
+    let (mut engine, mut events) = (Engine::new(), Vec::new());
+    let checks = from.checks.borrow();
+    for mut entry in checks.entries_up_to(snapshot.log_index) {
+        match entry.command {
+            Command::OpenSession(_) if forgets_sessions => entry.command = Command::Tick,
+            Command::Deposit(transfer) if !forgets_sessions => {
+                let amount = Amount::new(transfer.amount.get() + 1).unwrap_or(transfer.amount);
+                entry.command = Command::Deposit(Transfer { amount, ..transfer });
+            }
+            _ => {}
+        }
+        if forgets_sessions {
+            entry.ordinal = None;
+        }
+        entry.apply(&mut engine, &mut events);
+        events.clear();
+    }
+    engine
+}
+
+/// Whether a replica would have an entry if its power failed now. `None` where that can not be said: its disk would not open.
+pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, genesis: &Members, entry: &Entry) -> Option<bool> {
+    let copy = disk.fork();
+    copy.crash();
+    copy.set_capacity(u64::MAX);
+    let opened = ReplicaLog::open(copy, dir(), identity(me, genesis), log_options()).ok()?;
+    let Recovered { snapshot, entries, .. } = &opened.recovered;
+    if entry.log_index <= snapshot.log_index {
+        return Some(true);
+    }
+    let mut expected = Vec::new();
+    encode_entry(entry.time, entry.ordinal, &entry.command, &mut expected);
+    let mut next = snapshot.log_index.next();
+    for slot in entries {
+        let Body::Pack(bytes) = &slot.body else { continue };
+        let pack = walras_consensus::Packed::decode(bytes.clone())?;
+        let len = pack.len() as u64;
+        if entry.log_index.0 < next.0 + len {
+            let at = usize::try_from(entry.log_index.0 - next.0).expect("a pack is short");
+            return Some(pack.entries().nth(at) == Some(&expected[..]));
+        }
+        next = LogIndex(next.0 + len);
+    }
+    Some(false)
+}

@@ -1,0 +1,116 @@
+//! What the threads beside the replica's own do: one writes and syncs the log, one writes snapshots.
+
+use std::collections::VecDeque;
+
+use walras_consensus::{Slot, SnapshotMeta, Ticket, Write};
+use walras_replica_log::{ReplicaLog, Snapshots, Upkeep};
+
+use super::process::Stop;
+use crate::cluster::mutation::Mutation;
+use crate::common::disk::VenueDisk;
+
+/// Asked of the log's thread.
+pub(super) enum LogJob {
+    Write(Write),
+    LetGo(SnapshotMeta),
+}
+
+/// The log, the snapshots, and what is asked of them.
+pub(super) struct Storage {
+    pub(super) log: ReplicaLog<VenueDisk>,
+    pub(super) snapshots: Snapshots<VenueDisk>,
+    pub(super) jobs: VecDeque<LogJob>,
+    /// Written, and being synced: the last ticket of it.
+    pub(super) syncing: Option<Ticket>,
+    /// States that wait to be written.
+    pub(super) states: VecDeque<(SnapshotMeta, Vec<u8>)>,
+    pub(super) upkeep: Option<Upkeep<VenueDisk>>,
+    pub(super) written_count: u64,
+    mutation: Option<Mutation>,
+}
+
+/// States that may wait to be written.
+const STATES_MAX: usize = 2;
+
+impl Storage {
+    pub(super) fn new(log: ReplicaLog<VenueDisk>, snapshots: Snapshots<VenueDisk>, mutation: Option<Mutation>) -> Self {
+        let (jobs, states) = (VecDeque::new(), VecDeque::new());
+        Self { log, snapshots, jobs, syncing: None, states, upkeep: None, written_count: 0, mutation }
+    }
+
+    /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.
+    pub(super) fn begin_sync(&mut self) -> Result<Option<Ticket>, Stop> {
+        if !self.jobs.is_empty() {
+            // The log would wait for it, and here is nobody else who does it.
+            self.keep_up();
+        }
+        let mut last = None;
+        for job in std::mem::take(&mut self.jobs) {
+            match job {
+                LogJob::Write(write) => {
+                    last = Some(write.ticket);
+                    self.log.write(&write)
+                }
+                LogJob::LetGo(meta) => self.log.let_go(&meta),
+            }
+            .map_err(Stop::disk)?;
+        }
+        if last.is_some() {
+            self.log.flush().map_err(Stop::disk)?;
+        }
+        self.syncing = last;
+        Ok(last)
+    }
+
+    /// Makes it durable.
+    pub(super) fn end_sync(&mut self, now_ns: u64) -> Result<Option<Ticket>, Stop> {
+        let Some(ticket) = self.syncing.take() else { return Ok(None) };
+        self.keep_up();
+        self.log.sync().map_err(Stop::disk)?;
+        if self.upkeep.is_none() {
+            self.upkeep = self.log.upkeep(now_ns);
+        }
+        Ok(Some(ticket))
+    }
+
+    /// Prepares and removes segments.
+    pub(super) fn keep_up(&mut self) {
+        if let Some(upkeep) = self.upkeep.take() {
+            // A failure costs nothing yet.
+            let _ = upkeep.run();
+        }
+    }
+
+    /// Takes a state that is to be written; whether there is room for it.
+    pub(super) fn take_state(&mut self, meta: SnapshotMeta, state: Vec<u8>) -> bool {
+        let has_room = self.states.len() < STATES_MAX;
+        if has_room {
+            if self.mutation == Some(Mutation::LetGoBeforeSnapshot) {
+                self.jobs.push_back(LogJob::LetGo(meta.clone()));
+            }
+            self.states.push_back((meta, state));
+        }
+        has_room
+    }
+
+    /// Writes the state that has waited longest; `None` when that fails, which costs only that the log keeps what it would have replaced.
+    pub(super) fn write_state(&mut self) -> Option<SnapshotMeta> {
+        let (meta, state) = self.states.pop_front()?;
+        let mut writer = self.snapshots.begin(meta.clone()).ok()?;
+        writer.append(&state).ok()?;
+        writer.finish().ok()?;
+        self.written_count += 1;
+        Some(meta)
+    }
+
+    /// Removes the snapshots to which the log does not reach back.
+    pub(super) fn remove_old(&self) {
+        // A failure costs space; the next call tries again.
+        let _ = self.snapshots.remove_before(self.log.oldest_snapshot());
+    }
+
+    /// The state of a snapshot.
+    pub(super) fn read(&self, slot: Slot) -> Result<Vec<u8>, String> {
+        self.snapshots.read(slot).and_then(walras_replica_log::SnapshotReader::read_all).map_err(|e| e.to_string())
+    }
+}

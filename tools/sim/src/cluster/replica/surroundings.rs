@@ -1,0 +1,202 @@
+//! What surrounds the sequencer of a replica: links, disk, participants, market data.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
+use walras_engine::{Engine, Numbered};
+use walras_gateway::session::{ReportSettings, Reports};
+use walras_market_data::MarketData;
+use walras_sequencer::{AppliedEntry, Host, Unresolved};
+use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_wire::Event;
+
+use super::desk::Desk;
+use super::process::{Out, ReplicaTimer};
+use super::storage::{LogJob, Storage};
+use super::{Origin, address};
+use crate::cluster::checks::Checks;
+use crate::cluster::mutation::Mutation;
+use crate::common::parts;
+
+/// Everything that follows from the log, as a snapshot holds it.
+pub(super) struct State {
+    pub(super) engine: Engine,
+    pub(super) market: MarketData,
+    pub(super) reports: Reports,
+}
+
+/// More than a run tells anybody: none is ever dropped.
+pub(crate) fn report_settings() -> ReportSettings {
+    ReportSettings { per_account_max: 1 << 20, ..ReportSettings::default() }
+}
+
+impl State {
+    pub(super) fn genesis() -> Self {
+        Self { engine: Engine::new(), market: MarketData::new(), reports: Reports::new(report_settings()) }
+    }
+
+    fn encode(engine: &Engine, market: &MarketData, reports: &Reports) -> Vec<u8> {
+        parts::join(&[&|out| engine.snapshot(out), &|out| market.snapshot(out), &|out| reports.snapshot(out)])
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let [engine, market, reports] = parts::split(bytes)?;
+        let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
+        let market = MarketData::restore(market).map_err(|e| e.to_string())?;
+        let reports = Reports::restore(reports, report_settings()).map_err(|e| e.to_string())?;
+        Ok(Self { engine, market, reports })
+    }
+}
+
+pub(super) struct Surroundings {
+    pub(super) me: ReplicaId,
+    pub(super) storage: Storage,
+    pub(super) market: MarketData,
+    pub(super) reports: Reports,
+    pub(super) desk: Desk,
+    pub(super) leader: Option<ReplicaId>,
+    /// The last vote that it wrote down.
+    pub(super) vote: Option<(Term, ReplicaId)>,
+    pub(super) now_ns: u64,
+    /// How long its disk takes, in nanoseconds: a sync, a snapshot.
+    pub(super) sync_ns: u64,
+    pub(super) snapshot_ns: u64,
+    /// Peers to whom a snapshot could not be sent: to be told to the consensus.
+    pub(super) not_sent: Vec<ReplicaId>,
+    pub(super) installed_count: u64,
+    pub(super) out: Vec<Out>,
+    pub(super) checks: Rc<RefCell<Checks>>,
+    pub(super) mutation: Option<Mutation>,
+}
+
+impl Surroundings {
+    /// Where the leader takes orders; empty where that is not known.
+    pub(super) fn leader_address(&self) -> String {
+        self.leader.map(address).unwrap_or_default()
+    }
+
+    fn opened(&mut self, Origin::Opens(stream): Origin, engine: &Engine, events: &[Event]) {
+        let Self { desk, reports, now_ns, .. } = self;
+        let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+        match opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next))) {
+            Some((session, next)) => desk.opened(stream, *now_ns, session, next, reports),
+            None => {
+                let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
+                desk.not_opened(stream, reason.unwrap_or(RejectReason::VenueNotReady));
+            }
+        }
+    }
+
+    fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
+        match numbered {
+            Numbered::Done(mut answer) => {
+                if self.mutation == Some(Mutation::AnswerMixedUp) && answer.log_index.0.is_multiple_of(50) {
+                    answer.log_index = LogIndex(answer.log_index.0 - 1);
+                }
+                self.desk.answer(ordinal, answer, Some(applied.entry.time));
+            }
+            Numbered::Repeated(answer) => self.desk.answer(ordinal, answer, None),
+            Numbered::Refused(reason) => self.desk.refused(ordinal, reason),
+        }
+    }
+
+    fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
+        let Self { reports, desk, mutation, .. } = self;
+        for event in events {
+            if *mutation == Some(Mutation::LoseReport) && log_index.0.is_multiple_of(50) {
+                continue;
+            }
+            reports.on_event(log_index, time, event, |account, report| desk.report(account, report));
+            if let Event::SessionClosed(closed) = event {
+                desk.closed(closed.session);
+            }
+        }
+    }
+}
+
+impl Host<Origin> for Surroundings {
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        self.out.push(Out::Send { to, bytes });
+    }
+
+    fn persist(&mut self, write: Write) {
+        let vote = write.hard_state.vote.map(|vote| (write.hard_state.term, vote));
+        if vote != self.vote && vote.is_some_and(|(_, vote)| vote != self.me) {
+            self.out.push(Out::Voted);
+        }
+        self.vote = vote;
+        self.storage.jobs.push_back(LogJob::Write(write));
+    }
+
+    fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
+        let (log_index, time) = (applied.entry.log_index, applied.entry.time);
+        let _ = self.market.on_entry(log_index, time);
+        for event in applied.events {
+            let _ = self.market.on_event(log_index, time, event);
+        }
+        self.checks.borrow_mut().on_applied(self.me, engine, &self.market, &applied);
+        self.tell_session(&applied);
+        self.report(log_index, time, applied.events);
+        if let Some(origin) = applied.origin.take() {
+            self.opened(origin, engine, applied.events);
+        }
+    }
+
+    fn unresolved(&mut self, Origin::Opens(stream): Origin, _: Unresolved) {
+        let leader = self.leader_address();
+        self.desk.sent_away(stream, &leader);
+    }
+
+    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
+        let state = State::encode(engine, &self.market, &self.reports);
+        if self.storage.take_state(meta, state) {
+            self.out.push(Out::Timer { after_ns: self.snapshot_ns, timer: ReplicaTimer::SnapshotWritten });
+        }
+    }
+
+    fn let_go(&mut self, meta: SnapshotMeta) {
+        self.storage.jobs.push_back(LogJob::LetGo(meta));
+    }
+
+    fn send_snapshot(&mut self, to: ReplicaId, meta: SnapshotMeta, message: Vec<u8>) {
+        let info = self.storage.snapshots.list().into_iter().find(|info| info.meta == meta);
+        match (info, self.storage.read(meta.slot)) {
+            (Some(info), Ok(state)) => self.out.push(Out::SendSnapshot { to, info, state, message }),
+            _ => self.not_sent.push(to),
+        }
+    }
+
+    fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
+        let State { engine, market, reports } = State::decode(&self.storage.read(meta.slot)?)?;
+        (self.market, self.reports) = (market, reports);
+        self.installed_count += 1;
+        Ok(engine)
+    }
+
+    fn role(&mut self, change: RoleChange) {
+        let was = self.leader;
+        self.leader = match change.role {
+            Role::Leader => Some(self.me),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        };
+        self.checks.borrow_mut().on_role(self.me, change);
+        self.out.push(Out::Role(change));
+        if was != self.leader && self.leader != Some(self.me) {
+            let leader = self.leader_address();
+            self.desk.not_leader(&leader);
+        }
+    }
+
+    fn leading(&mut self, _: Term) {}
+
+    fn members(&mut self, members: &Members) {
+        self.out.push(Out::Members(members.clone()));
+    }
+
+    fn read_ready(&mut self, token: ReadToken) {
+        self.out.push(Out::ReadReady(token));
+    }
+}

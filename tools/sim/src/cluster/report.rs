@@ -1,0 +1,75 @@
+//! What is simulated, and what a run saw.
+
+use super::mutation::Mutation;
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Replicas that begin the cluster, 3 to 5; `None` for a number that the seed decides. One more stands by.
+    pub replicas: Option<usize>,
+    /// Simulated time with faults.
+    pub safety_ns: u64,
+    /// A planted fault.
+    pub mutation: Option<Mutation>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { replicas: None, safety_ns: 15_000_000_000, mutation: None }
+    }
+}
+
+macro_rules! report {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
+        /// What a run without a violation saw.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Report { $($(#[doc = $doc])* pub $name: u64),* }
+
+        impl std::ops::AddAssign for Report {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+report! {
+    /// Simulated time, of the whole venue.
+    simulated_ns,
+    /// From the end of faults until everybody was answered.
+    healing_ns,
+    /// Events.
+    events,
+    /// Things that went wrong: strikes, lost and doubled messages, connections cut, failed starts.
+    faults,
+    /// Entries in the log.
+    entries,
+    /// Commands answered, each once.
+    answers,
+    /// Reports told.
+    reports,
+    /// Reads answered.
+    reads,
+    /// Terms with a leader.
+    elections,
+    /// Power failures and kills.
+    crashes,
+    /// Processes that ended by themselves because their disk failed.
+    stops,
+    /// Starts that did not succeed.
+    failed_starts,
+    /// Starts that cut a torn tail.
+    torn_tails,
+    /// Snapshots written.
+    snapshots,
+    /// Snapshots of others that were gone on from.
+    installs,
+    /// Snapshots whose transfer was cut.
+    cut_transfers,
+    /// Connections made by clients.
+    connections,
+    /// Changes of the members.
+    member_changes,
+    /// Leaderships handed over.
+    handovers,
+}

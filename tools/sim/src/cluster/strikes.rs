@@ -1,0 +1,241 @@
+//! What goes wrong, carried out: processes end and start, disks fail, clocks jump, networks part.
+
+use walras_log_store::sim_disk::SimFaults;
+
+use super::faults::Fault;
+use super::machine::replica_id;
+use super::net::End;
+use super::replica::{Process, StartError, StartFrom};
+use super::world::{Event, Phase, World};
+use crate::common::checks::Violation;
+use crate::common::faults::{downtime_ns, draw_for_recovery};
+
+pub(super) const SHORT_RESTART_NS: u64 = 10_000_000;
+const FAR_NS: u64 = 1_000_000_000;
+
+impl World {
+    pub(super) fn start_at(&mut self, at_ns: u64, replica: usize) {
+        if !std::mem::replace(&mut self.machines[replica].is_starting, true) {
+            self.schedule.at(at_ns, Event::Start(replica));
+        }
+    }
+
+    fn start_later(&mut self, replica: usize) {
+        let after_ns = match self.phase {
+            Phase::Safety => downtime_ns(&mut self.faults),
+            Phase::Healing { .. } => SHORT_RESTART_NS,
+        };
+        self.start_at(self.now_ns + after_ns, replica);
+    }
+
+    pub(super) fn start(&mut self, replica: usize) -> Result<(), Violation> {
+        let machine = &mut self.machines[replica];
+        machine.is_starting = false;
+        if machine.process.is_some() {
+            return Ok(());
+        }
+        if self.phase == Phase::Safety
+            && let Some(faults) = draw_for_recovery(&mut self.faults)
+        {
+            machine.disk.device.set_faults(faults);
+        }
+        let at = machine.at(self.now_ns);
+        let from = StartFrom {
+            me: replica_id(replica),
+            disk: machine.disk.clone(),
+            genesis: self.genesis.clone(),
+            at,
+            seed: self.faults.any(),
+            election_spread_ns: self.election_spread_ns,
+            keys: &self.keys,
+            checks: self.checks.clone(),
+            mutation: self.settings.mutation,
+        };
+        let started = Process::start(&from);
+        if machine.disk.device.is_off() {
+            self.report.failed_starts += 1;
+            self.report.faults += 1;
+            self.power_failure(replica);
+            return Ok(());
+        }
+        match started {
+            Ok((process, snapshot_index, tail_was_torn)) => {
+                self.trace.line(self.now_ns, || {
+                    let id = replica_id(replica);
+                    format!(
+                        "replica {id}: starts from snapshot {snapshot_index}, torn tail: {tail_was_torn}; {}",
+                        process.describe()
+                    )
+                });
+                machine.disk.device.set_faults(SimFaults::default());
+                machine.generation += 1;
+                machine.wake_ns = None;
+                machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
+                machine.process = Some(process);
+                self.report.torn_tails += u64::from(tail_was_torn);
+                self.with_process(replica, |process, at| process.begin(at))
+            }
+            Err(error) if error.is_transient() => {
+                self.trace.line(self.now_ns, || format!("replica {}: does not start: {error}", replica_id(replica)));
+                self.report.failed_starts += 1;
+                self.report.faults += 1;
+                machine.disk.device.kill();
+                self.start_later(replica);
+                Ok(())
+            }
+            Err(error) => {
+                let check = if matches!(error, StartError::Halt(_)) { "halt" } else { "recovery" };
+                Err(Violation::new(check, format!("replica {} does not start: {error}", replica_id(replica))))
+            }
+        }
+    }
+
+    pub(super) fn power_failure(&mut self, replica: usize) {
+        self.trace.line(self.now_ns, || format!("replica {}: power fails", replica_id(replica)));
+        self.end_process(replica);
+        self.machines[replica].disk.device.crash();
+        self.start_later(replica);
+    }
+
+    pub(super) fn kill(&mut self, replica: usize) {
+        self.trace.line(self.now_ns, || format!("replica {}: is killed", replica_id(replica)));
+        self.end_process(replica);
+        self.machines[replica].disk.device.kill();
+        self.start_later(replica);
+    }
+
+    /// Power fails, and is back before anybody has noticed.
+    pub(super) fn blink(&mut self, replica: usize) {
+        self.trace.line(self.now_ns, || format!("replica {}: power fails for a moment", replica_id(replica)));
+        self.end_process(replica);
+        self.machines[replica].disk.device.crash();
+        let after_ns = self.faults.within(100_000, 1_500_000);
+        self.start_at(self.now_ns + after_ns, replica);
+    }
+
+    /// Somebody votes: perhaps its power fails when that has just become durable and was told.
+    pub(super) fn disturb_voter(&mut self, replica: usize) {
+        if self.phase == Phase::Safety && self.faults.one_in(3) {
+            let after_ns = self.faults.within(220_000, 1_500_000);
+            self.report.faults += 1;
+            self.schedule.at(self.now_ns + after_ns, Event::Blink(replica));
+        }
+    }
+
+    fn end_process(&mut self, replica: usize) {
+        self.count_snapshots(replica);
+        if self.machines[replica].process.take().is_none() {
+            return;
+        }
+        self.machines[replica].generation += 1;
+        self.report.crashes += 1;
+        self.reads.retain(|(at, _), _| *at != replica);
+        for stream in self.network.streams_of(End::Replica(replica)) {
+            self.cut_stream(stream);
+        }
+    }
+
+    pub(super) fn count_snapshots(&mut self, replica: usize) {
+        if let Some(process) = &self.machines[replica].process {
+            let (written, installed) = process.snapshot_counts();
+            self.report.snapshots += written;
+            self.report.installs += installed;
+        }
+    }
+
+    fn any_replica(&mut self) -> usize {
+        usize::try_from(self.faults.below(self.machines.len() as u64)).expect("they are few")
+    }
+
+    pub(super) fn leader(&self) -> Option<usize> {
+        (0..self.machines.len()).find(|at| self.machines[*at].process.as_ref().is_some_and(Process::is_leading))
+    }
+
+    pub(super) fn strike(&mut self, fault: Fault) -> Result<(), Violation> {
+        let replica = self.any_replica();
+        self.trace.line(self.now_ns, || format!("fault, at replica {} if at one: {fault:?}", replica_id(replica)));
+        let machine = &mut self.machines[replica];
+        let device = &machine.disk.device;
+        match fault {
+            Fault::PowerFailure if machine.process.is_some() => self.power_failure(replica),
+            Fault::Kill if machine.process.is_some() => self.kill(replica),
+            Fault::PowerFailure | Fault::Kill => {}
+            Fault::KillLeader => {
+                if let Some(leader) = self.leader() {
+                    self.kill(leader);
+                }
+                // While the others elect another one.
+                for at in 0..self.machines.len() {
+                    if self.faults.one_in(3) {
+                        let after_ns = self.faults.within(140_000_000, 330_000_000);
+                        self.schedule.at(self.now_ns + after_ns, Event::Blink(at));
+                    }
+                }
+            }
+            Fault::PowerFailsEverywhere => {
+                for at in 0..self.machines.len() {
+                    if self.machines[at].process.is_some() {
+                        self.power_failure(at);
+                    }
+                }
+            }
+            Fault::Disk(faults) => device.set_faults(faults),
+            Fault::DiskGone { in_ops, for_ns } => {
+                device.set_faults(SimFaults { gone_in_ops: Some(in_ops), ..SimFaults::default() });
+                self.schedule.at(self.now_ns + for_ns, Event::DiskIsBack(replica));
+            }
+            Fault::DiskFull { room_bytes, for_ns } => {
+                let used: u64 =
+                    device.paths().iter().filter_map(|path| device.bytes_of(path)).map(|bytes| bytes.len() as u64).sum();
+                device.set_capacity(used + room_bytes);
+                self.schedule.at(self.now_ns + for_ns, Event::DiskHasRoom(replica));
+            }
+            Fault::ClockJump { by_ns } => {
+                machine.clock.jump(by_ns);
+                machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
+            }
+            Fault::ClockDrift { fast_ppm } => {
+                machine.clock.set_rate(self.now_ns, fast_ppm);
+                // What was planned was planned at another rate.
+                return self.with_process(replica, |_, _| Ok(()));
+            }
+            Fault::ClockSetRight => {
+                machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
+                machine.clock.set_right(self.now_ns);
+                if machine.clock_was_far && machine.process.is_some() {
+                    self.kill(replica);
+                }
+            }
+            Fault::Network(weather) => self.network.weather = weather,
+            Fault::Partition { mask, cuts_out, cuts_in, for_ns } => self.part(mask, cuts_out, cuts_in, for_ns),
+            Fault::CutStream => {
+                if let Some(stream) = self.network.any_stream() {
+                    self.cut_stream(stream);
+                }
+            }
+            Fault::SlowDisk { times } => machine.slow = times,
+            Fault::Pause { for_ns } => machine.paused_until_ns = self.now_ns + for_ns,
+            Fault::Handover => return self.hand_over(),
+            Fault::ChangeMembers => return self.change_members(),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, mask: u64, cuts_out: bool, cuts_in: bool, for_ns: u64) {
+        let replicas = (0..self.machines.len()).map(End::Replica);
+        let ends: Vec<End> = replicas.chain((0..self.clients.len()).map(End::Client)).collect();
+        let is_inside = |at: usize| mask >> at & 1 == 1;
+        for (a, &inside) in ends.iter().enumerate().filter(|(at, _)| is_inside(*at)) {
+            for (b, &outside) in ends.iter().enumerate().filter(|(at, _)| !is_inside(*at)) {
+                debug_assert_ne!(a, b);
+                if cuts_out {
+                    self.network.cut(inside, outside);
+                }
+                if cuts_in {
+                    self.network.cut(outside, inside);
+                }
+            }
+        }
+        self.schedule.at(self.now_ns + for_ns, Event::NetworkHeals);
+    }
+}

@@ -1,0 +1,102 @@
+//! Snapshots on their way from one replica to another, in pieces.
+
+use bytes::Bytes;
+use walras_replica_log::SnapshotInfo;
+
+use super::machine::replica_id;
+use super::net::End;
+use super::world::{Event, World};
+use crate::common::checks::Violation;
+
+/// A snapshot on its way.
+pub(super) struct Transfer {
+    from: usize,
+    from_generation: u64,
+    pub(super) to: usize,
+    to_generation: u64,
+    info: SnapshotInfo,
+    /// What announces it to the consensus.
+    message: Bytes,
+    state: Vec<u8>,
+    /// Bytes that have come; `None` before it begins.
+    come: Option<usize>,
+}
+
+const PIECE_BYTES: usize = 4_096;
+
+impl World {
+    pub(super) fn begin_transfer(&mut self, from: usize, to: usize, info: SnapshotInfo, state: Vec<u8>, message: Vec<u8>) {
+        self.trace.line(self.now_ns, || {
+            let (from, to) = (replica_id(from), replica_id(to));
+            format!("replica {from}: sends replica {to} the snapshot of entry {}, {} bytes", info.meta.log_index, state.len())
+        });
+        let transfer = self.next_transfer;
+        self.next_transfer += 1;
+        let (from_generation, to_generation) = (self.machines[from].generation, self.machines[to].generation);
+        let message = Bytes::from(message);
+        self.transfers.insert(transfer, Transfer { from, from_generation, to, to_generation, info, message, state, come: None });
+        let delay_ns = self.network.delay_ns();
+        self.schedule.at(self.now_ns + delay_ns, Event::Piece(transfer));
+    }
+
+    /// The next piece arrives, or the way there is broken.
+    pub(super) fn piece(&mut self, number: u64) -> Result<(), Violation> {
+        let Some(mut transfer) = self.transfers.remove(&number) else { return Ok(()) };
+        let (from, to) = (transfer.from, transfer.to);
+        let is_same = |at: usize, generation| {
+            let machine = &self.machines[at];
+            machine.process.is_some() && machine.generation == generation
+        };
+        let passes = self.reaches(End::Replica(from), End::Replica(to))
+            && self.reaches(End::Replica(to), End::Replica(from))
+            && is_same(from, transfer.from_generation);
+        let is_there = is_same(to, transfer.to_generation);
+        if !passes || !is_there || self.network.breaks() {
+            self.report.cut_transfers += 1;
+            self.report.faults += 1;
+            self.tell_fate(&transfer, false);
+            return match is_there && transfer.come.is_some() {
+                true => self.with_process(to, |process, at| process.give_up_snapshot(at, number, transfer.message)),
+                false => Ok(()),
+            };
+        }
+        match transfer.come {
+            None => {
+                self.with_process(to, |process, _| {
+                    process.begin_snapshot(number, &transfer.info);
+                    Ok(())
+                })?;
+                transfer.come = Some(0);
+            }
+            Some(come) if come < transfer.state.len() => {
+                let end = transfer.state.len().min(come + PIECE_BYTES);
+                self.with_process(to, |process, _| {
+                    process.take_piece(number, &transfer.state[come..end]);
+                    Ok(())
+                })?;
+                transfer.come = Some(end);
+            }
+            Some(_) => {
+                let (mut arrived, message) = (false, transfer.message.clone());
+                self.with_process(to, |process, at| {
+                    arrived = process.end_snapshot(at, number, message)?;
+                    Ok(())
+                })?;
+                // The word of it may be lost: then it counts as not arrived.
+                let is_told = self.reaches(End::Replica(to), End::Replica(from)) && !self.network.breaks();
+                self.tell_fate(&transfer, arrived && is_told);
+                return Ok(());
+            }
+        }
+        self.transfers.insert(number, transfer);
+        let delay_ns = self.network.delay_ns();
+        self.schedule.at(self.now_ns + delay_ns, Event::Piece(number));
+        Ok(())
+    }
+
+    fn tell_fate(&mut self, transfer: &Transfer, arrived: bool) {
+        let Transfer { from, from_generation: generation, to, .. } = *transfer;
+        let delay_ns = self.network.delay_ns();
+        self.schedule.at(self.now_ns + delay_ns, Event::Fate { from, generation, to, arrived });
+    }
+}

@@ -1,0 +1,460 @@
+//! The world: machines, network and clients, and the order in which everything happens.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use walras_consensus::{Members, ReadToken};
+use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
+use walras_testkit::commands::ACCOUNTS;
+use walras_testkit::{Choices, Random};
+use walras_types::{AccountId, LogIndex};
+
+use super::checks::{self, Checks};
+use super::client::Client;
+use super::faults;
+use super::machine::{Machine, replica_id};
+use super::mutation::Mutation;
+use super::net::{Direction, End, Network};
+use super::replica::{Process, ReplicaTimer, StreamId};
+use super::report::{Report, Settings};
+use super::transfers::Transfer;
+use crate::common::checks::Violation;
+use crate::common::disk::VenueDisk;
+use crate::common::faults::pause_ns;
+use crate::common::network::Weather;
+use crate::common::panics;
+use crate::common::schedule::Schedule;
+use crate::common::trace::Trace;
+
+/// Runs a venue from a seed: the safety phase, then the healing phase. A panic of the product counts as a violation.
+pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
+    panics::as_violations(|| World::new(seed, settings, trace.clone()).run())
+}
+
+pub(super) enum Event {
+    Message {
+        to: usize,
+        bytes: Vec<u8>,
+    },
+    /// For the process of that generation; a later one has its own.
+    Timer {
+        replica: usize,
+        generation: u64,
+        timer: ReplicaTimer,
+    },
+    Stream(StreamId, Direction),
+    Connect {
+        client: usize,
+        replica: usize,
+    },
+    Connected {
+        client: usize,
+        stream: StreamId,
+    },
+    NotConnected {
+        client: usize,
+    },
+    Client(usize),
+    /// The next piece of a snapshot arrives.
+    Piece(u64),
+    /// The sender of a snapshot hears what became of it.
+    Fate {
+        from: usize,
+        generation: u64,
+        to: usize,
+        arrived: bool,
+    },
+    Start(usize),
+    Fault,
+    /// A process is killed and comes back at once.
+    Blink(usize),
+    NetworkHeals,
+    DiskHasRoom(usize),
+    DiskIsBack(usize),
+    Read,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Safety,
+    Healing { since_ns: u64 },
+}
+
+/// Simulated time in which everybody must be answered once faults have stopped.
+const HEALING_NS: u64 = 20_000_000_000;
+/// Reads are asked for this often, on average.
+const READ_NS: u64 = 150_000_000;
+/// How often what was decided is looked for on the disks.
+const DURABLE_EVERY: u64 = 40;
+/// More events in a simulated millisecond than a venue of this size has.
+const IN_A_MS_MAX: u64 = 200_000;
+/// Members that a moment ago were others.
+const MEMBERS_KEPT: usize = 3;
+
+pub(super) struct World {
+    pub(super) settings: Settings,
+    pub(super) now_ns: u64,
+    pub(super) schedule: Schedule<Event>,
+    pub(super) phase: Phase,
+    pub(super) machines: Vec<Machine>,
+    pub(super) genesis: Members,
+    /// As replicas handed them out that had applied everything, latest last.
+    pub(super) members: Vec<Members>,
+    pub(super) clients: Vec<Client>,
+    pub(super) keys: Vec<KeyRecord>,
+    pub(super) network: Network,
+    pub(super) faults: Choices<'static>,
+    pub(super) transfers: BTreeMap<u64, Transfer>,
+    pub(super) next_transfer: u64,
+    pub(super) reads: BTreeMap<(usize, ReadToken), LogIndex>,
+    pub(super) next_read: u64,
+    pub(super) is_set_up: bool,
+    /// How far election timeouts differ: the less, the more elections are contested.
+    pub(super) election_spread_ns: u64,
+    durable_checked: u64,
+    /// Events since the last millisecond began.
+    in_this_ms: u64,
+    pub(super) checks: Rc<RefCell<Checks>>,
+    pub(super) trace: Trace,
+    pub(super) report: Report,
+}
+
+impl World {
+    fn new(seed: u64, settings: &Settings, trace: Trace) -> Self {
+        let random = Random::new(seed);
+        let mut faults = Choices::of_random(random.fork(3));
+        let drawn = faults.pick(&[3, 3, 3, 4, 5]);
+        let replicas = settings.replicas.unwrap_or(drawn);
+        let election_spread_ns = faults.pick(&[0, 5_000_000, 50_000_000, 150_000_000]);
+        let machines: Vec<Machine> = (0..=replicas)
+            .map(|at| {
+                let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
+                let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
+                Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)))
+            })
+            .collect();
+        let genesis = Members::of_voters((0..replicas).map(replica_id));
+        let (mut clients, mut keys) = (Vec::new(), Vec::new());
+        for key_number in 0..=u64::from(ACCOUNTS) {
+            let mut entropy = [0; ClientKey::ENTROPY_LEN];
+            random.fork(1_000 + key_number).fill(&mut entropy);
+            let account = u32::try_from(key_number).ok().and_then(|number| number.checked_sub(1)).map(AccountId);
+            let algorithm = if account.is_some() { Algorithm::HmacSha256 } else { Algorithm::Ed25519 };
+            let permissions: &[Permission] =
+                if account.is_some() { &[Permission::Trade, Permission::Read] } else { &[Permission::Operator] };
+            let key = ClientKey::generate(algorithm, &entropy);
+            let record = key.record(account, Permissions::from_iter(permissions.iter().copied()));
+            keys.push(record.expect("a trader has an account, and each has a permission"));
+            // The first account has two programs.
+            for _ in 0..if key_number == 1 { 2 } else { 1 } {
+                let key = ClientKey::generate(algorithm, &entropy);
+                clients.push(Client::new(clients.len(), account, key, machines.len(), &random, settings.mutation));
+            }
+        }
+        let unwatched = (settings.mutation == Some(Mutation::Diverge)).then(|| replica_id(1));
+        let checks = Checks::new(clients.len(), unwatched);
+        Self {
+            settings: *settings,
+            now_ns: 0,
+            schedule: Schedule::new(),
+            phase: Phase::Safety,
+            machines,
+            members: vec![genesis.clone()],
+            genesis,
+            clients,
+            keys,
+            network: Network::new(Choices::of_random(random.fork(2))),
+            faults,
+            transfers: BTreeMap::new(),
+            next_transfer: 1,
+            reads: BTreeMap::new(),
+            next_read: 1,
+            is_set_up: false,
+            election_spread_ns,
+            durable_checked: 0,
+            in_this_ms: 0,
+            checks: Rc::new(RefCell::new(checks)),
+            trace,
+            report: Report::default(),
+        }
+    }
+
+    fn run(mut self) -> Result<Report, Violation> {
+        for replica in 0..self.machines.len() {
+            self.start_at(0, replica);
+        }
+        self.schedule.at(1_000, Event::Client(0));
+        let first_fault_ns = pause_ns(&mut self.faults);
+        self.schedule.at(first_fault_ns, Event::Fault);
+        self.schedule.at(READ_NS, Event::Read);
+        while let Some((time_ns, event)) = self.schedule.pop() {
+            self.check_liveness(time_ns)?;
+            self.now_ns = time_ns;
+            self.report.events += 1;
+            self.happen(event)?;
+            self.checks.borrow().result()?;
+            self.check_durable()?;
+            match self.phase {
+                Phase::Safety if self.now_ns >= self.settings.safety_ns => self.begin_healing(),
+                Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
+                    let waiting = self.waiting();
+                    let replicas: Vec<String> = (0..self.machines.len()).map(|at| self.describe(at)).collect();
+                    checks::check_progress(&waiting, &replicas)?;
+                    break;
+                }
+                Phase::Healing { .. } if self.waiting().is_empty() => break,
+                Phase::Safety | Phase::Healing { .. } => {}
+            }
+        }
+        self.finish()
+    }
+
+    /// Somebody who goes round in a circle is not waited for.
+    fn check_liveness(&mut self, time_ns: u64) -> Result<(), Violation> {
+        if time_ns / 1_000_000 != self.now_ns / 1_000_000 {
+            self.in_this_ms = 0;
+        }
+        self.in_this_ms += 1;
+        if self.in_this_ms < IN_A_MS_MAX {
+            return Ok(());
+        }
+        let replicas: Vec<String> = (0..self.machines.len()).map(|at| self.describe(at)).collect();
+        Err(Violation::new("livelock", format!("{IN_A_MS_MAX} events in a millisecond; {}", replicas.join("; "))))
+    }
+
+    fn describe(&self, at: usize) -> String {
+        let process = self.machines[at].process.as_ref();
+        format!("replica {}: {}", replica_id(at), process.map_or_else(|| "down".to_owned(), |process| process.describe()))
+    }
+
+    /// Who still waits for something.
+    fn waiting(&self) -> Vec<String> {
+        let content = |client: &Client| client.is_content() && client.end.is_logged_on();
+        if let Some(client) = self.clients.iter().find(|client| !content(client)) {
+            return vec![client.describe()];
+        }
+        let entries = self.checks.borrow().entry_count();
+        let Some(members) = self.leaders_members() else { return vec!["everybody waits for a leader".to_owned()] };
+        let lags = |at: &usize| {
+            let process = self.machines[*at].process.as_ref();
+            members.contains(replica_id(*at))
+                && !process.is_some_and(|p| p.is_following_or_leading() && p.engine().last_applied().0 == entries)
+        };
+        let lagging = (0..self.machines.len()).filter(lags);
+        let mut waiting: Vec<String> =
+            lagging.map(|at| format!("replica {} has not all of {entries} entries", replica_id(at))).collect();
+        if waiting.is_empty() && self.clients.iter().any(|client| client.account.is_some() && !self.has_heard_all(client.number)) {
+            waiting.push("a client has not heard all reports".to_owned());
+        }
+        waiting
+    }
+
+    /// Of a leader who has applied everything.
+    fn leaders_members(&self) -> Option<&Members> {
+        let entries = self.checks.borrow().entry_count();
+        let mut running = self.machines.iter().filter_map(|machine| machine.process.as_ref());
+        running.find(|process| process.is_leading() && process.engine().last_applied().0 == entries).map(Process::members)
+    }
+
+    fn has_heard_all(&self, client: usize) -> bool {
+        self.checks.borrow().has_heard_all(client)
+    }
+
+    fn finish(mut self) -> Result<Report, Violation> {
+        let Phase::Healing { since_ns } = self.phase else { unreachable!("a run ends healed") };
+        for at in 0..self.machines.len() {
+            self.count_snapshots(at);
+        }
+        let traders: Vec<usize> = self.clients.iter().filter(|c| c.account.is_some()).map(|c| c.number).collect();
+        let members = self.leaders_members().expect("a healed world has a leader");
+        let running = self.machines.iter().enumerate().filter_map(|(at, machine)| {
+            let process = machine.process.as_ref().filter(|_| members.contains(replica_id(at)))?;
+            Some((replica_id(at), process.engine(), process.market()))
+        });
+        for (at, machine) in self.machines.iter().enumerate() {
+            if let Some(process) = &machine.process {
+                let slots = process.decided_slots().map_err(|why| Violation::new("log equality", why))?;
+                self.checks.borrow_mut().on_decided(replica_id(at), &slots);
+            }
+        }
+        let unwatched = self.settings.mutation == Some(Mutation::Diverge);
+        let watched = running.filter(|(id, ..)| !unwatched || id.get() != 2);
+        self.checks.borrow_mut().on_end(watched, &traders)?;
+        let checks = self.checks.borrow();
+        self.report.simulated_ns = self.now_ns;
+        self.report.healing_ns = self.now_ns - since_ns;
+        self.report.entries = checks.entry_count();
+        self.report.answers = checks.answer_count();
+        self.report.reports = checks.report_count();
+        self.report.elections = checks.elections();
+        self.report.faults += self.network.lost_or_doubled;
+        Ok(self.report)
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Violation> {
+        if let Some(until_ns) = self.paused_until(&event) {
+            self.schedule.at(until_ns, event);
+            return Ok(());
+        }
+        match event {
+            Event::Message { to, bytes } => self.with_process(to, |process, at| process.on_message(at, bytes.into())),
+            Event::Timer { replica, generation, timer } => self.timer(replica, generation, timer),
+            Event::Stream(stream, direction) => self.arrive(stream, direction),
+            Event::Connect { client, replica } => self.connect(client, replica),
+            Event::Connected { client, stream } => {
+                self.network.is_up(stream);
+                self.clients[client].on_connected(self.now_ns, stream);
+                self.client_acts(client);
+                Ok(())
+            }
+            Event::NotConnected { client } => {
+                self.clients[client].on_disconnected(self.now_ns);
+                self.client_acts(client);
+                Ok(())
+            }
+            Event::Client(client) => {
+                self.client_wakes(client);
+                Ok(())
+            }
+            Event::Piece(transfer) => self.piece(transfer),
+            Event::Fate { from, generation, to, arrived } => {
+                if self.machines[from].generation != generation {
+                    return Ok(());
+                }
+                self.with_process(from, |process, _| process.snapshot_sent(replica_id(to), arrived))
+            }
+            Event::Start(replica) => self.start(replica),
+            Event::Fault if self.phase == Phase::Safety => {
+                let fault = faults::draw(&mut self.faults);
+                let after_ns = pause_ns(&mut self.faults);
+                self.schedule.at(self.now_ns + after_ns, Event::Fault);
+                self.report.faults += 1;
+                self.strike(fault)
+            }
+            Event::Fault => Ok(()),
+            Event::Blink(replica) => {
+                if self.phase == Phase::Safety && self.machines[replica].process.is_some() {
+                    self.blink(replica);
+                }
+                Ok(())
+            }
+            Event::NetworkHeals => {
+                self.network.heal();
+                Ok(())
+            }
+            Event::DiskHasRoom(replica) => {
+                self.machines[replica].disk.device.set_capacity(u64::MAX);
+                Ok(())
+            }
+            Event::DiskIsBack(replica) => {
+                self.machines[replica].disk.device.set_faults(SimFaults::default());
+                Ok(())
+            }
+            Event::Read => self.ask_to_read(READ_NS),
+        }
+    }
+
+    /// For events at a replica that does nothing now.
+    fn paused_until(&self, event: &Event) -> Option<u64> {
+        let replica = match event {
+            Event::Message { to, .. } => *to,
+            Event::Timer { replica, .. } | Event::Connect { replica, .. } => *replica,
+            Event::Fate { from, .. } => *from,
+            Event::Stream(stream, Direction::ToReplica) => self.network.stream(*stream)?.replica,
+            Event::Piece(transfer) => self.transfers.get(transfer)?.to,
+            _ => return None,
+        };
+        let until_ns = self.machines.get(replica)?.paused_until_ns;
+        (until_ns > self.now_ns).then_some(until_ns)
+    }
+
+    fn timer(&mut self, replica: usize, generation: u64, timer: ReplicaTimer) -> Result<(), Violation> {
+        let machine = &mut self.machines[replica];
+        if machine.generation != generation {
+            return Ok(());
+        }
+        if timer == ReplicaTimer::Deadline {
+            if machine.wake_ns.is_none_or(|wake_ns| wake_ns > self.now_ns) {
+                // Another one was planned for an earlier time, or a later one counts.
+                return Ok(());
+            }
+            machine.wake_ns = None;
+        }
+        self.with_process(replica, |process, at| process.on_timer(at, timer))
+    }
+
+    /// Now and then, of what was decided just now: would it survive?
+    fn check_durable(&mut self) -> Result<(), Violation> {
+        let entries = self.checks.borrow().entry_count();
+        if entries < self.durable_checked + DURABLE_EVERY {
+            return Ok(());
+        }
+        self.durable_checked = entries;
+        let Some(entry) = self.checks.borrow().last_entry() else { return Ok(()) };
+        let Self { machines, genesis, members, .. } = self;
+        let holds = |id| {
+            let device = &machines[super::machine::place_of(id)].disk.device;
+            // A disk that does not open says nothing either way.
+            super::replica::holds(device, id, genesis, &entry).unwrap_or(true)
+        };
+        checks::check_durable(&entry, members, holds)
+    }
+
+    pub(super) fn note_members(&mut self, replica: usize, members: Members) {
+        let process = self.machines[replica].process.as_ref();
+        // Those who lag behind tell of members of long ago.
+        let is_latest = process.is_none_or(|process| process.engine().last_applied().0 == self.checks.borrow().entry_count());
+        if is_latest && self.members.last() != Some(&members) {
+            self.members.push(members);
+            let spent = self.members.len().saturating_sub(MEMBERS_KEPT);
+            self.members.drain(..spent);
+        }
+    }
+
+    /// Faults stop. What an operator would do is done: clocks are set right, and a process that saw a clock far off starts anew.
+    fn begin_healing(&mut self) {
+        self.trace.line(self.now_ns, || "faults stop".to_owned());
+        self.phase = Phase::Healing { since_ns: self.now_ns };
+        self.network.weather = Weather::FAIR;
+        self.network.heal();
+        for at in 0..self.machines.len() {
+            let machine = &mut self.machines[at];
+            machine.disk.device.set_faults(SimFaults::default());
+            machine.disk.device.set_capacity(u64::MAX);
+            machine.slow = 1;
+            machine.paused_until_ns = self.now_ns;
+            machine.clock.set_rate(self.now_ns, 0);
+            machine.clock.set_right(self.now_ns);
+            if machine.clock_was_far && machine.process.is_some() {
+                self.kill(at);
+            } else if machine.process.is_some() {
+                machine.wake_ns = Some(self.now_ns + 1);
+                let generation = machine.generation;
+                let timer = ReplicaTimer::Deadline;
+                self.schedule.at(self.now_ns + 1, Event::Timer { replica: at, generation, timer });
+            }
+        }
+        // Everybody asks for one thing more.
+        for client in 0..self.clients.len() {
+            if self.is_set_up {
+                self.clients[client].ask(self.now_ns, &mut self.checks.borrow_mut());
+                self.client_acts(client);
+            }
+        }
+    }
+
+    pub(super) fn reaches(&self, from: End, to: End) -> bool {
+        self.network.reaches(from, to)
+    }
+}
+
+/// Names of files that are not synced.
+fn skipped_syncs(mutation: Option<Mutation>) -> Option<&'static str> {
+    match mutation {
+        Some(Mutation::SkipLogSync) => Some(".seg"),
+        Some(Mutation::SkipSnapshotSync) => Some(".snap.new"),
+        _ => None,
+    }
+}

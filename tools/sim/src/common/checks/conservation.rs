@@ -1,0 +1,83 @@
+//! Of every asset there is what was deposited and not withdrawn: in accounts, reserved or not, and in collected fees.
+
+use std::collections::BTreeMap;
+
+use walras_engine::Engine;
+use walras_types::{AccountId, AssetId, LogIndex};
+use walras_wire::Event;
+
+use super::replay::Replay;
+use super::{Checked, Violation};
+
+/// Deposits less withdrawals, as the log's commands have them, up to an entry.
+#[derive(Debug, Default)]
+pub(crate) struct Conservation {
+    counted: LogIndex,
+    flows: BTreeMap<AssetId, i128>,
+}
+
+const CHECK: &str = "conservation";
+
+impl Conservation {
+    pub(crate) fn check(&mut self, engine: &Engine, replay: &Replay) -> Checked {
+        if engine.last_applied() < self.counted {
+            // A node that recovered has yet to apply what another life of it had: it will be asked again.
+            return Ok(());
+        }
+        while self.counted < engine.last_applied() {
+            self.counted = self.counted.next();
+            for event in replay.events(self.counted) {
+                match event {
+                    Event::Deposited(e) => *self.flows.entry(e.asset).or_default() += i128::from(e.amount.get()),
+                    Event::Withdrawn(e) => *self.flows.entry(e.asset).or_default() -= i128::from(e.amount.get()),
+                    _ => {}
+                }
+            }
+        }
+        for asset in engine.assets() {
+            let asset = asset.asset;
+            let expected = self.flows.get(&asset).copied().unwrap_or(0);
+            let accounts = (0..engine.account_count()).map(AccountId).map(|account| engine.balance(account, asset));
+            let held: i128 = accounts.map(|balance| i128::from(balance.available.get()) + i128::from(balance.reserved.get())).sum();
+            let fees = i128::from(engine.fees(asset).get());
+            let supply = i128::from(engine.supply(asset).get());
+            if held + fees != expected || supply != expected {
+                let detail = format!(
+                    "after entry {} accounts hold {held} and fees {fees} of asset {asset}, the supply is {supply}; {expected} came in",
+                    engine.last_applied()
+                );
+                return Err(Violation::new(CHECK, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_sequencer::Entry;
+    use walras_testkit::Choices;
+    use walras_testkit::commands::{self, Range};
+    use walras_types::{Amount, TimeNs};
+    use walras_wire::{Command, Transfer};
+
+    use super::*;
+
+    #[test]
+    fn funds_out_of_nowhere_are_found() {
+        let mut engine = Engine::new();
+        let mut replay = Replay::new(1);
+        for command in commands::opening(&mut Choices::of_seed(1), Range::Near) {
+            let entry = Entry { log_index: engine.last_applied().next(), time: TimeNs(1), ordinal: None, command };
+            replay.on_entry(&entry);
+            let applied = match command {
+                Command::Deposit(transfer) if transfer.account == AccountId(2) => {
+                    Command::Deposit(Transfer { amount: Amount::new(transfer.amount.get() + 1).unwrap(), ..transfer })
+                }
+                other => other,
+            };
+            engine.apply(entry.log_index, entry.time, &applied, &mut Vec::new());
+        }
+        assert!(Conservation::default().check(&engine, &replay).is_err());
+    }
+}

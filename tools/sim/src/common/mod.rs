@@ -1,0 +1,14 @@
+//! What both worlds are made of.
+
+pub(crate) mod checks;
+pub(crate) mod clock;
+pub(crate) mod disk;
+pub(crate) mod faults;
+pub(crate) mod network;
+pub(crate) mod operator;
+pub(crate) mod panics;
+pub(crate) mod parts;
+pub(crate) mod planted;
+pub(crate) mod schedule;
+pub(crate) mod trace;
+pub(crate) mod trader;
