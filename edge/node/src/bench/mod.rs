@@ -5,6 +5,7 @@
 //! measured beside other programs, are those of `make bench`.
 
 pub mod cluster;
+pub mod failover;
 mod latency;
 pub mod load;
 pub mod machine;
