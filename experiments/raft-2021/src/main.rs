@@ -1,9 +1,11 @@
-//! Runs an experiment of section 4.2 and rewrites its folder; `--small` runs it small and writes nothing.
+//! Runs an experiment and rewrites its folder; `--small` runs it small and writes nothing.
 
 use std::path::Path;
 
 use anyhow::bail;
 use walras_experiments_raft_2021::SEED;
+use walras_experiments_raft_2021::cluster::{self, Loads};
+use walras_experiments_raft_2021::failover::{self, RANGES, Range, Timing};
 use walras_huge_pages::HugePages;
 
 /// As in the venue. Every book profits: the baseline's heaps are large allocations too.
@@ -14,8 +16,9 @@ use walras_experiments_raft_2021::matching_pair::{self, Setup};
 use walras_experiments_raft_2021::measure::Stopwatch;
 use walras_experiments_raft_2021::peer;
 use walras_experiments_raft_2021::record::{self, Origin, Record};
+use walras_experiments_raft_2021::record_cluster::{self, RealDeaths};
 
-const USAGE: &str = "usage: raft-2021 fig-4.2|fig-4.3|fig-4.5|fig-4.6|all [--small]";
+const USAGE: &str = "usage: raft-2021 fig-4.1|fig-4.2|fig-4.3|fig-4.5|fig-4.6|fig-4.7|fig-4.9|all [--small]";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
@@ -35,16 +38,19 @@ fn main() -> anyhow::Result<()> {
     println!("timer overhead {:.1} ns, subtracted", stopwatch.overhead_ns);
     // exchange-core comes last: where Java is missing, the others are done by then.
     let figures = match figure {
-        "all" => &["fig-4.2", "fig-4.5", "fig-4.6", "fig-4.3"][..],
+        "all" => &["fig-4.2", "fig-4.5", "fig-4.6", "fig-4.1", "fig-4.7", "fig-4.9", "fig-4.3"][..],
         _ => &[figure],
     };
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR"));
     for figure in figures {
         let record = match *figure {
+            "fig-4.1" => failover(scale)?,
             "fig-4.2" => pair(scale, &stopwatch)?,
             "fig-4.3" => peer(scale, &stopwatch)?,
             "fig-4.5" => record::sizes(&sizes(scale, &stopwatch)?)?,
             "fig-4.6" => detail(scale, &stopwatch)?,
+            "fig-4.7" => clients(scale)?,
+            "fig-4.9" => cluster_sizes(scale)?,
             other => bail!("there is no experiment {other}; {USAGE}"),
         };
         println!("{figure}: {:#}", record.result);
@@ -54,6 +60,48 @@ fn main() -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Ranges whose leaders are killed as processes too.
+const REAL_RANGES: [Range; 2] = [RANGES[5], RANGES[6]];
+
+fn failover(scale: Scale) -> anyhow::Result<Record> {
+    let (elections, deaths) = match scale {
+        Scale::Full => (1_000, 100),
+        Scale::Small => (10, 3),
+    };
+    // First, so that a missing program is told before anything has taken its time.
+    let program = cluster::program()?;
+    println!("{elections} simulated elections of each kind");
+    let timing = Timing::LOCAL;
+    let simulated = failover::simulate_all(&timing, elections, SEED)?;
+    let mut real = Vec::new();
+    for range in REAL_RANGES {
+        println!("{deaths} deaths of leaders among three processes, {} ms", range.name());
+        real.push(RealDeaths { range, deaths: cluster::deaths(&program, range, deaths)? });
+    }
+    record_cluster::failover(&simulated, &timing, &real)
+}
+
+fn clients(scale: Scale) -> anyhow::Result<Record> {
+    let loads = scaled(scale, Loads::clients());
+    record_cluster::clients(&cluster::load(&cluster::program()?, cluster::REPLICAS, &loads, SEED)?, &loads)
+}
+
+fn cluster_sizes(scale: Scale) -> anyhow::Result<Record> {
+    let loads = scaled(scale, Loads::burst());
+    let mut points = Vec::new();
+    for replicas in [3, 5, 7] {
+        points.extend(cluster::load(&cluster::program()?, replicas, &loads, SEED)?);
+    }
+    record_cluster::sizes(&points, &loads)
+}
+
+fn scaled(scale: Scale, loads: Loads) -> Loads {
+    match scale {
+        Scale::Full => loads,
+        Scale::Small => loads.small(),
+    }
 }
 
 fn pair(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {

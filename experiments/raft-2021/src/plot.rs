@@ -14,13 +14,13 @@ use crate::matching_pair;
 use crate::peer;
 use crate::stats::{Summary, density, quantile, quantile_of_sorted, sorted};
 
-const FONT: &str = "sans-serif";
-const PUBLISHED: RGBColor = RGBColor(120, 120, 120);
+pub(crate) const FONT: &str = "sans-serif";
+pub(crate) const PUBLISHED: RGBColor = RGBColor(120, 120, 120);
 const PUBLISHED_PEER: RGBColor = RGBColor(150, 100, 190);
 /// Points of a density curve.
 const CURVE_POINTS: u32 = 2_000;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Fig-4.2: how the means are distributed, over a logarithmic axis of latency.
 pub fn matching_pair(outcome: &matching_pair::Outcome) -> anyhow::Result<String> {
@@ -243,7 +243,7 @@ fn ours_in_detail(area: &Area<'_>, outcome: &large_sell::Outcome) -> anyhow::Res
 }
 
 /// An SVG on white.
-fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
+pub(crate) fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -255,7 +255,7 @@ fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -
     Ok(svg)
 }
 
-fn legend<'a, C: CoordTranslate>(
+pub(crate) fn legend<'a, C: CoordTranslate>(
     chart: &mut ChartContext<'a, SVGBackend<'a>, C>,
     position: SeriesLabelPosition,
 ) -> anyhow::Result<()> {
@@ -282,7 +282,7 @@ fn dot(at: (f64, f64), colour: RGBColor) -> Circle<(f64, f64), i32> {
     Circle::new(at, 2, colour.mix(0.7).filled())
 }
 
-fn dash(x: i32, y: i32, colour: RGBColor) -> PathElement<(i32, i32)> {
+pub(crate) fn dash(x: i32, y: i32, colour: RGBColor) -> PathElement<(i32, i32)> {
     PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2))
 }
 
@@ -302,7 +302,7 @@ fn spaced(range: &Range<f64>) -> Vec<f64> {
 }
 
 /// A latency with three digits and its unit.
-fn time_label(ns: f64) -> String {
+pub(crate) fn time_label(ns: f64) -> String {
     let (value, unit) = if ns < 999.5 {
         (ns, "ns")
     } else if ns < 999_500.0 {
@@ -323,7 +323,7 @@ fn sparse_label(ns: f64) -> String {
 }
 
 /// A number with its thousands set off.
-fn count_label(count: f64) -> String {
+pub(crate) fn count_label(count: f64) -> String {
     let count = count.round() as u64;
     if count < 1_000 { count.to_string() } else { format!("{},{:03}", count / 1_000, count % 1_000) }
 }

@@ -28,12 +28,48 @@ pub struct Origin {
     timer_overhead_ns: f64,
     load_average_before: String,
     seed: u64,
+    #[serde(skip)]
+    processors: Processors,
+}
+
+/// What the processors did until now, in the system's ticks.
+#[derive(Clone, Copy, Debug)]
+struct Processors {
+    all: u64,
+    busy: u64,
+    /// This process and the children that it has waited for.
+    own: u64,
+}
+
+impl Processors {
+    fn look() -> anyhow::Result<Self> {
+        let numbers = |text: &str| -> Vec<u64> { text.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
+        let stat = read("/proc/stat")?;
+        // User, nice, system, idle, waiting for a disk, interrupts, soft interrupts, stolen.
+        let all = numbers(stat.lines().next().unwrap_or_default().trim_start_matches("cpu"));
+        let own = read("/proc/self/stat")?;
+        // The name before it may hold anything. Times are the 14th to the 17th field of the line, the state after the name is the 3rd.
+        let after_name = own.rsplit(')').next().unwrap_or_default();
+        let times: Vec<u64> = after_name.split_whitespace().skip(11).take(4).filter_map(|word| word.parse().ok()).collect();
+        ensure!(
+            all.len() >= 8 && times.len() == 4,
+            "/proc/stat is not as expected: the experiments describe their machine, and need Linux for it"
+        );
+        let total: u64 = all[..8].iter().sum();
+        Ok(Self { all: total, busy: total - all[3] - all[4], own: times.iter().sum() })
+    }
+
+    /// Percent of all processors' time that others took meanwhile, the host included.
+    fn others_percent(self, later: Self) -> f64 {
+        let busy = (later.busy - self.busy).saturating_sub(later.own - self.own);
+        tenths(100.0 * busy as f64 / (later.all - self.all).max(1) as f64)
+    }
 }
 
 impl Origin {
     /// Asks the machine and the repository.
     pub fn look(stopwatch: &Stopwatch, seed: u64) -> anyhow::Result<Self> {
-        let code = ["--", "core", "experiments/raft-2021/src", "Cargo.toml", "Cargo.lock"];
+        let code = ["--", "core", "protocol", "edge", "experiments/raft-2021/src", "Cargo.toml", "Cargo.lock"];
         let changes = said("git", &[&["status", "--porcelain"], &code[..]].concat())?;
         let cpuinfo = read("/proc/cpuinfo")?;
         let processor = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split(':').nth(1));
@@ -47,6 +83,7 @@ impl Origin {
             timer_overhead_ns: tenths(stopwatch.overhead_ns),
             load_average_before: load_average()?,
             seed,
+            processors: Processors::look()?,
         })
     }
 }
@@ -74,6 +111,7 @@ impl Record {
         result["result"] = self.result.clone();
         result["origin"] = serde_json::to_value(origin)?;
         result["origin"]["load_average_after"] = load_average()?.into();
+        result["origin"]["others_cpu_percent"] = origin.processors.others_percent(Processors::look()?).into();
         let text = serde_json::to_string_pretty(&result)? + "\n";
         for (name, content) in [("result.json", &text), ("iterations.csv", &self.iterations_csv), ("plot.svg", &self.plot_svg)] {
             let path = folder.join(name);
