@@ -177,7 +177,10 @@ impl Trader {
     fn enter(local: &LocalCluster) -> Result<Self, BenchError> {
         let key = read_key(&local.operator_key())?;
         let clients: Vec<Client> = local.replicas.iter().map(|replica| Client::new(&replica.url(), Some(key.clone()))).collect();
-        let post = |path: &str, body: Value| clients[0].signed("POST", path, Some(&body)).map(|_| ());
+        // The leader, which knows at once what the command before did.
+        let leader = local.wait_for_leader(PATIENCE).map_err(told)?;
+        let place = local.replicas.iter().position(|replica| replica.id == leader).unwrap_or(0);
+        let post = |path: &str, body: Value| clients[place].signed("POST", path, Some(&body)).map(|_| ());
         post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}))?;
         post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}))?;
         let instrument = json!({
