@@ -88,9 +88,20 @@ fn dense(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let offer_count = if config.is_full { 500_000 } else { 5_000 };
     eprintln!("50 assets, {offer_count} offers");
     let batch = batch(50, offer_count, Shape::Cycles);
-    let begun = Instant::now();
+    let (sells, mut market_ms, mut index_ms) = (sells_of(&batch.offers)?, Vec::new(), Vec::new());
+    for _ in 0..config.rounds {
+        let begun = Instant::now();
+        BatchMarket::build(50, &sells, &[], Vec::new())?;
+        market_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+        let begun = Instant::now();
+        index_of(50, &batch.offers)?;
+        index_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    for (metric, samples) in [("n50_500k_market_ms", market_ms), ("n50_500k_index_ms", index_ms)] {
+        let value = report.samples(metric, samples);
+        report.figure(Figure::new(metric, value, Unit::Ms));
+    }
     let index = index_of(50, &batch.offers)?;
-    report.figure(Figure::new("n50_500k_index_ms", begun.elapsed().as_secs_f64() * 1e3, Unit::Ms));
     let rows = [((15, 10), "n50_500k_e15_m10", 83.6, 8.0), ((20, 15), "n50_500k_e20_m15", 366.0, 15.0)];
     for ((eps_bits, mu_bits), name, reference_ms, bar) in rows {
         let (times, solution) = rounds(config, &Problem::cold(&index, Accuracy::bits(eps_bits, mu_bits)))?;
@@ -99,9 +110,10 @@ fn dense(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         let queries = Figure::new(format!("{name}_queries"), solution.queries as f64, Unit::Queries);
         report.figure(if mu_bits == 10 { queries.bar(20.0) } else { queries });
     }
-    let warm = warm(config, &batch)?;
-    let ms = report.samples("n50_500k_warm_e15_m10_ms", warm);
+    let (times, solution) = warm(config, &batch)?;
+    let ms = report.samples("n50_500k_warm_e15_m10_ms", times);
     report.figure(Figure::new("n50_500k_warm_e15_m10_ms", ms, Unit::Ms));
+    report.figure(Figure::new("n50_500k_warm_e15_m10_queries", solution.queries as f64, Unit::Queries));
     let ns = report.samples("query_ns_per_book", (0..config.rounds).map(|round| query_ns(&index, &batch, round)).collect());
     let peer = PeerFigure::new("SPEEDEX's own implementation", 170.0, Unit::Ns, "measured apart, prices jittered, one thread");
     report.figure(Figure::new("query_ns_per_book", ns, Unit::Ns).against(peer).bar(30.0));
@@ -110,7 +122,7 @@ fn dense(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// The next batch, from the last one's prices.
-fn warm(config: &Config, batch: &MadeBatch) -> anyhow::Result<Vec<f64>> {
+fn warm(config: &Config, batch: &MadeBatch) -> anyhow::Result<(Vec<f64>, Solution)> {
     let index = index_of(50, &batch.offers)?;
     let accuracy = Accuracy::bits(15, 10);
     let last = Portfolio.solve(&Problem::cold(&index, accuracy));
@@ -118,7 +130,7 @@ fn warm(config: &Config, batch: &MadeBatch) -> anyhow::Result<Vec<f64>> {
     let mut next = batch.clone();
     next.next();
     let index = index_of(50, &next.offers)?;
-    Ok(rounds(config, &Problem { start: Some(&start), ..Problem::cold(&index, accuracy) })?.0)
+    rounds(config, &Problem { start: Some(&start), ..Problem::cold(&index, accuracy) })
 }
 
 /// Nanoseconds per book of a demand query with slopes, all prices moved by up to 0.1 % before each.
@@ -155,7 +167,7 @@ fn sparse(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 fn scale(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let offer_count = if config.is_full { 500_000 } else { 20_000 };
     eprintln!("200 assets, {offer_count} offers, prices and amounts");
-    let market = market_of(200, &batch(200, offer_count, Shape::Cycles).offers)?;
+    let market = BatchMarket::build(200, &sells_of(&batch(200, offer_count, Shape::Cycles).offers)?, &[], Vec::new())?;
     let exponent = |bits| Commission::new(bits).context("an exponent within 1 and 30");
     let settings = Settings::new(exponent(15)?, Mu::new(10).context("an exponent within 1 and 30")?);
     let (mut both, mut prices, mut amounts, mut verify) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -182,7 +194,7 @@ fn scale(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// The offers in whole units.
-fn market_of(asset_count: usize, offers: &[Offer]) -> anyhow::Result<BatchMarket> {
+fn sells_of(offers: &[Offer]) -> anyhow::Result<Vec<(Pair, SellOffer)>> {
     let asset = |index: usize| u16::try_from(index).map(AssetIndex);
     let mut sells = Vec::with_capacity(offers.len());
     for (number, offer) in (0_u64..).zip(offers) {
@@ -191,7 +203,7 @@ fn market_of(asset_count: usize, offers: &[Offer]) -> anyhow::Result<BatchMarket
         let stated = BatchPrice::from_bits(offer.limit.to_bits())?;
         sells.push((pair, SellOffer::new(stated, number, OfferId(number), amount)?));
     }
-    Ok(BatchMarket::build(asset_count, &sells, &[], Vec::new())?)
+    Ok(sells)
 }
 
 /// Integer circulation beside a linear program in GLPK, on bounds as 500,000 offers leave them.

@@ -10,6 +10,7 @@
 use walras_market_history::workload_file::level_hash;
 use walras_order_book::{
     Amended, Band, BookEvents, Entry, Fate, Fill, NameHash, OpenOrder, OrderBook, OwnerId, Party, Placed, PriceIndex, RemovalCause,
+    Seen,
 };
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, prefetch,
@@ -322,7 +323,7 @@ fn drive_large<I: PriceIndex>(
     at: &mut usize,
     self_trade: SelfTrade,
 ) -> u64 {
-    let mut names = [NameHash::default(); NAMES];
+    let (mut names, mut seen) = ([NameHash::default(); NAMES], [Seen::default(); NAMES]);
     for coming in *at..records.len().min(*at + NAME_AHEAD) {
         names[coming % NAMES] = name_of(book, &records[coming]);
     }
@@ -333,10 +334,10 @@ fn drive_large<I: PriceIndex>(
         }
         if let Some(coming) = records.get(here + NAME_AHEAD) {
             names[(here + NAME_AHEAD) % NAMES] = name_of(book, coming);
-            book.expect_level(coming.side(), PriceTicks::saturating(coming.price));
+            book.expect_level(coming.side(), coming.price);
         }
-        book.expect_order(names[(here + ORDER_AHEAD) % NAMES]);
-        book.expect_neighbours(names[(here + NEIGHBOURS_AHEAD) % NAMES]);
+        seen[(here + ORDER_AHEAD) % NAMES] = book.expect_order(names[(here + ORDER_AHEAD) % NAMES]);
+        book.expect_neighbours(seen[(here + NEIGHBOURS_AHEAD) % NAMES]);
         refused += step_named(book, ring, here as u64 + 1, &records[here], self_trade, names[here % NAMES]);
         here += 1;
     }

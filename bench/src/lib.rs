@@ -28,6 +28,7 @@ pub mod pipeline;
 pub mod plain;
 pub mod records;
 pub mod replay;
+pub mod replication;
 pub mod report;
 pub mod sharing;
 pub mod statistics;

@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{clearing, document, engine, instructions, order_book, replay};
+use walras_bench::{clearing, document, engine, instructions, order_book, replay, replication};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -21,12 +21,13 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 6] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
+    Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
 ];
 
 fn usage() -> String {
@@ -40,9 +41,9 @@ NAME
 
 options
   --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
-  --no-peer       without exchange-core
-  --small         a thousandth of the commands, two rounds, nothing written: does it run?
-  --streams DIR   where the streams are put [target/bench-data]
+  --no-peer       without peers
+  --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
+  --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
 "
     )
@@ -160,4 +161,14 @@ fn run_replay(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     instructions::run(&options.streams.join("counted"), report)
+}
+
+fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let config = replication::Config {
+        rounds: if options.small { 1 } else { options.rounds },
+        seconds: if options.small { 1 } else { 5 },
+        peers: options.peer.then(|| "bench/peers".into()),
+        scratch: options.streams.clone(),
+    };
+    replication::run(&config, report)
 }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 
 use crate::machine::{Commit, Load, LoadWatch, Machine, now_utc};
@@ -33,6 +33,9 @@ pub enum Unit {
     /// Million operations per second: more is better.
     #[serde(rename = "mops")]
     Mops,
+    /// Operations per second: more is better.
+    #[serde(rename = "per_s")]
+    PerS,
     /// Per cent of what there is to get right: more is better.
     #[serde(rename = "percent")]
     Percent,
@@ -65,6 +68,7 @@ impl Unit {
             Self::Failures => "failures",
             Self::Queries => "queries",
             Self::Mops => "mops",
+            Self::PerS => "per_s",
             Self::Percent => "percent",
             Self::Count => "count",
             Self::Instructions => "instructions",
@@ -74,7 +78,7 @@ impl Unit {
     const fn less_is_better(self) -> bool {
         match self {
             Self::Ns | Self::Us | Self::Ms | Self::Failures | Self::Queries | Self::Instructions => true,
-            Self::Mops | Self::Percent | Self::Count | Self::TimesFaster => false,
+            Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster => false,
         }
     }
 
@@ -200,6 +204,7 @@ pub struct Report {
     date: String,
     watch: LoadWatch,
     rounds: usize,
+    required: &'static [&'static str],
     checks: Vec<String>,
     notes: Vec<String>,
     figures: Vec<Figure>,
@@ -215,6 +220,7 @@ impl Report {
             date: now_utc(),
             watch: LoadWatch::begin(),
             rounds: 0,
+            required: &[],
             checks: Vec::new(),
             notes: Vec::new(),
             figures: Vec::new(),
@@ -225,6 +231,11 @@ impl Report {
     /// Says how many rounds the figures are medians of.
     pub fn rounds(&mut self, rounds: usize) {
         self.rounds = rounds;
+    }
+
+    /// Says without which metrics nothing may be written.
+    pub fn require(&mut self, metrics: &'static [&'static str]) {
+        self.required = metrics;
     }
 
     /// Adds a figure.
@@ -259,7 +270,7 @@ impl Report {
         &self.figures
     }
 
-    /// Prints the table and, where a folder is given, writes NAME.json into it.
+    /// Prints the table and, where a folder is given, writes NAME.json into it. Fails where that would lack a required metric.
     pub fn finish(mut self, folder: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
         let load = self.watch.end();
         if load.others_cpu_percent > QUIET_PERCENT_MAX {
@@ -271,6 +282,14 @@ impl Report {
         }
         print!("{}", self.table());
         let Some(folder) = folder else { return Ok(None) };
+        let is_there = |metric: &str| self.figures.iter().any(|figure| figure.metric == metric);
+        let missing: Vec<&str> = self.required.iter().copied().filter(|metric| !is_there(metric)).collect();
+        ensure!(
+            missing.is_empty(),
+            "{}.json was not written, because it has to hold {}, which this run did not measure; see its notes, mend what they name, and run it again",
+            self.name,
+            missing.join(", ")
+        );
         let bars = self.figures.iter().filter_map(bar_of).collect();
         let file = File {
             name: &self.name,
@@ -366,5 +385,22 @@ mod tests {
         for key in ["date", "commit", "machine", "load", "checks", "notes", "samples"] {
             assert!(!json[key].is_null(), "{key} is missing: {json}");
         }
+    }
+
+    #[test]
+    fn a_file_without_what_it_must_hold_is_not_written() {
+        let report = |metric: &str| {
+            let mut report = Report::begin("small");
+            report.require(&["x_ns", "y_ns"]);
+            report.figure(Figure::new("x_ns", 2.0, Unit::Ns));
+            report.figure(Figure::new(metric, 2.0, Unit::Ns));
+            report
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let refused = report("z_ns").finish(Some(folder.path())).unwrap_err().to_string();
+        assert!(refused.contains("has to hold y_ns,"), "{refused}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(report("z_ns").finish(None).unwrap().is_none());
+        assert!(report("y_ns").finish(Some(folder.path())).unwrap().is_some());
     }
 }

@@ -218,31 +218,50 @@ fn check_and_count<T: Stands>(for_sale: &mut [u128], offers: &[(Pair, T)]) -> Re
     Ok(())
 }
 
-/// Offers by pair in ascending order: two passes of counting sort bring a pair's offers together, then each pair is sorted.
-fn by_pair<T: Stands>(asset_count: usize, offers: &[(Pair, T)]) -> Result<Vec<(Pair, PairOffers<T>)>, MarketError> {
-    let by_buy = counting_sort(asset_count, offers, |pair| pair.buy);
-    let by_both = counting_sort(asset_count, &by_buy, |pair| pair.sell);
-    let pairs = by_both.chunk_by(|(a, _), (b, _)| a == b);
-    pairs.map(|offers| Ok((offers[0].0, PairOffers::build(offers.iter().map(|&(_, offer)| offer).collect())?))).collect()
+/// Of an offer, from the highest bit: what it sells, what it buys (12 bits each), its limit (64), its place in the input (40: more would
+/// not fit in memory).
+type SortKey = u128;
+
+const _: () = assert!(ASSETS_MAX <= 1 << 12);
+const PLACES: SortKey = (1 << 40) - 1;
+
+fn sort_key<T: Stands>(place: SortKey, (pair, offer): &(Pair, T)) -> SortKey {
+    let [sell, buy] = [pair.sell, pair.buy].map(|asset| SortKey::from(asset.0));
+    sell << 116 | buy << 104 | SortKey::from(offer.key().limit.bits()) << 40 | place
 }
 
-/// Sorts by one asset of the pair, stable: O(n + assets).
-fn counting_sort<T: Copy>(asset_count: usize, items: &[(Pair, T)], asset: impl Fn(Pair) -> AssetIndex) -> Vec<(Pair, T)> {
-    let mut next = vec![0; asset_count];
-    for &(pair, _) in items {
-        next[asset(pair).index()] += 1;
+/// Offers by pair in ascending order: two passes of counting sort bring a pair's offers together, then each pair is sorted; all that on
+/// keys, so that each offer is moved once.
+fn by_pair<T: Stands>(asset_count: usize, offers: &[(Pair, T)]) -> Result<Vec<(Pair, PairOffers<T>)>, MarketError> {
+    let mut keys: Vec<SortKey> = (0..).zip(offers).map(|(place, offer)| sort_key(place, offer)).collect();
+    let mut by_buy = vec![0; keys.len()];
+    counting_sort(asset_count, &keys, &mut by_buy, |key| (key >> 104) as usize & 0xfff);
+    counting_sort(asset_count, &by_buy, &mut keys, |key| (key >> 116) as usize);
+    let of_key = |key: SortKey| offers[(key & PLACES) as usize];
+    let pairs = keys.chunk_by_mut(|a, b| *a >> 104 == *b >> 104);
+    pairs
+        .map(|keys| {
+            keys.sort_unstable();
+            Ok((of_key(keys[0]).0, PairOffers::of_ascending(keys.iter().map(|&key| of_key(key).1).collect())?))
+        })
+        .collect()
+}
+
+/// Sorts by a digit below `digits` into another place, stable: O(n + digits).
+fn counting_sort(digits: usize, keys: &[SortKey], sorted: &mut [SortKey], digit: impl Fn(SortKey) -> usize) {
+    let mut next = vec![0; digits];
+    for &key in keys {
+        next[digit(key)] += 1;
     }
     let mut start = 0;
     for place in &mut next {
         start += std::mem::replace(place, start);
     }
-    let mut sorted = items.to_vec();
-    for &(pair, item) in items {
-        let place = &mut next[asset(pair).index()];
-        sorted[*place] = (pair, item);
+    for &key in keys {
+        let place = &mut next[digit(key)];
+        sorted[*place] = key;
         *place += 1;
     }
-    sorted
 }
 
 /// Joins two ascending lists of pairs.

@@ -75,6 +75,14 @@ impl<T: Stands> PairOffers<T> {
         Self::of_sorted(offers)
     }
 
+    /// Of offers whose limits ascend; those of one limit in any order.
+    pub(crate) fn of_ascending(mut offers: Vec<T>) -> Result<Self, MarketError> {
+        for equal in offers.chunk_by_mut(|a, b| a.key().limit == b.key().limit).filter(|equal| equal.len() > 1) {
+            equal.sort_unstable_by_key(T::key);
+        }
+        Self::of_sorted(offers)
+    }
+
     fn of_sorted(offers: Vec<T>) -> Result<Self, MarketError> {
         let mut sum = 0_u64;
         let mut through = Vec::with_capacity(offers.len());

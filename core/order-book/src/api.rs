@@ -144,7 +144,7 @@ pub enum Refusal {
 
 /// Names an open order until the book next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle(pub(crate) crate::arena::Slot);
+pub struct Handle(pub(crate) crate::id_index::Named);
 
 /// An open order as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
-use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, prefetch};
+use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
 
-use crate::api::{OwnerId, Seniority};
+use crate::api::{Entry, OwnerId, Seniority};
 use crate::price_index::Rank;
 
 /// A place in the arena. Place 0 is never used, so that `Option<Slot>` is four bytes and a zeroed level is an empty one.
@@ -60,6 +60,19 @@ pub(crate) enum Lifetime {
     FillOrKill,
 }
 
+impl Lifetime {
+    #[inline]
+    fn of(time_in_force: TimeInForce) -> Self {
+        match time_in_force {
+            TimeInForce::GoodTillCancel => Self::GoodTillCancel,
+            TimeInForce::Day => Self::Day,
+            TimeInForce::GoodTill(_) => Self::GoodTill,
+            TimeInForce::ImmediateOrCancel => Self::ImmediateOrCancel,
+            TimeInForce::FillOrKill => Self::FillOrKill,
+        }
+    }
+}
+
 /// Whether an order has [`crate::extras::Extras`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -96,12 +109,38 @@ pub(crate) struct Order {
 
 const _: () = assert!(size_of::<Order>() == 64);
 
+impl Order {
+    /// A plain order that enters, alone in its queue.
+    #[inline(always)]
+    pub(crate) fn entering(entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Self {
+        Self {
+            order_id: entry.order_id,
+            client_order_id: entry.client_order_id,
+            rank,
+            open,
+            slice: open,
+            owner: entry.owner,
+            tag,
+            next: None,
+            prev: None,
+            side: entry.side,
+            place: Place::Displayed,
+            lifetime: Lifetime::of(entry.time_in_force),
+            self_trade: entry.self_trade,
+            post_only: entry.post_only,
+            seniority: Seniority::Joined,
+            plain: Plain::Yes,
+        }
+    }
+}
+
 /// All orders of a book.
 pub(crate) struct Arena {
     orders: Vec<Order>,
-    /// Free places, linked by `next`.
+    /// Free places, linked by `next`; none only when the book is full.
     free: Option<Slot>,
-    live_count: usize,
+    /// How many of the free places hold a swept order.
+    swept_count: usize,
 }
 
 impl Arena {
@@ -124,7 +163,9 @@ impl Arena {
             seniority: Seniority::Joined,
             plain: Plain::Yes,
         };
-        Self { orders: vec![nobody], free: None, live_count: 0 }
+        let mut arena = Self { orders: vec![nobody], free: None, swept_count: 0 };
+        arena.grow();
+        arena
     }
 
     /// Makes room for `orders` in all, so that none of them waits for memory.
@@ -132,36 +173,36 @@ impl Arena {
         self.orders.reserve((orders + 1).saturating_sub(self.orders.len()));
     }
 
+    /// Places that there are, a free one more than were ever used at once.
     #[inline]
-    pub(crate) fn live_count(&self) -> usize {
-        self.live_count
+    pub(crate) fn place_count(&self) -> usize {
+        self.orders.len().wrapping_sub(1)
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.live_count >= ORDERS_PER_BOOK_MAX
+        self.free.is_none()
     }
 
-    /// Takes a place, whose order the caller fills in field by field: a record built elsewhere and copied would be stored in small
-    /// pieces and loaded in large ones, for which the processor must wait. The caller has checked [`Arena::is_full`].
+    /// Takes a place, whose order the caller replaces. The caller has checked [`Arena::is_full`].
     #[inline]
     pub(crate) fn take_place(&mut self) -> Slot {
-        self.live_count += 1;
-        match self.free {
-            Some(slot) => {
-                self.free = self.orders[slot.index()].next;
-                slot
-            }
-            None => self.push(),
+        let slot = self.free.expect("the book is not full");
+        self.free = self.orders[slot.index()].next;
+        if self.free.is_none() {
+            self.grow();
         }
+        slot
     }
 
+    /// Makes a place, unless there are as many as may be.
     #[cold]
     #[inline(never)]
-    fn push(&mut self) -> Slot {
-        let slot = u32::try_from(self.orders.len()).ok().and_then(Slot::new).expect("ORDERS_PER_BOOK_MAX fits 32 bits");
-        self.orders.push(self.orders[0]);
-        slot
+    fn grow(&mut self) {
+        if self.place_count() < ORDERS_PER_BOOK_MAX {
+            self.free = Some(u32::try_from(self.orders.len()).ok().and_then(Slot::new).expect("ORDERS_PER_BOOK_MAX fits 32 bits"));
+            self.orders.push(Order { next: None, ..self.orders[0] });
+        }
     }
 
     /// Gives a place back. Its order is in no list any more.
@@ -172,7 +213,6 @@ impl Arena {
         order.place = Place::Nowhere;
         order.next = free;
         self.free = Some(slot);
-        self.live_count -= 1;
     }
 
     /// Gives back the places of `count` orders that hang together by `next`, from `first` to `last`, each marked as swept.
@@ -180,12 +220,18 @@ impl Arena {
     pub(crate) fn remove_chain(&mut self, first: Slot, last: Slot, count: usize) {
         self.orders[last.index()].next = self.free;
         self.free = Some(first);
-        self.live_count -= count;
+        self.swept_count += count;
     }
 
-    /// How many places hold a swept order. Walks all.
+    /// How many free places hold a swept order, whose name is in the index still.
     pub(crate) fn swept_count(&self) -> usize {
-        self.orders.iter().filter(|order| order.place == Place::Swept).count()
+        self.swept_count
+    }
+
+    /// Says that a swept order's name was taken out of the index.
+    #[inline]
+    pub(crate) fn forget_swept(&mut self) {
+        self.swept_count -= 1;
     }
 
     /// Live orders in no particular order, with their places.
@@ -195,6 +241,19 @@ impl Arena {
             .enumerate()
             .filter(|(_, order)| !matches!(order.place, Place::Nowhere | Place::Swept))
             .filter_map(|(index, order)| Some((Slot::new(u32::try_from(index).ok()?)?, order)))
+    }
+
+    /// Panics if the free places and the others are not all there are, or swept orders are miscounted.
+    pub(crate) fn check_invariants(&self) {
+        let (mut free_count, mut next) = (0, self.free);
+        while let Some(slot) = next {
+            assert!(matches!(self[slot].place, Place::Nowhere | Place::Swept), "a free place holds an order");
+            free_count += 1;
+            next = self[slot].next;
+        }
+        assert_eq!(free_count + self.iter().count(), self.place_count(), "a place is lost");
+        let swept_count = self.orders.iter().filter(|order| order.place == Place::Swept).count();
+        assert_eq!(swept_count, self.swept_count, "swept orders are miscounted");
     }
 
     /// Whether an order is at `slot` that has that name.
@@ -213,7 +272,7 @@ impl Arena {
     /// Where an order that will be needed soon stands, and between whom; of none, nonsense that is safe to prefetch.
     #[inline]
     pub(crate) fn guess_links(&self, slot: Option<Slot>) -> (Side, Rank, Option<Slot>, Option<Slot>) {
-        let order = &self.orders[place_of(slot)];
+        let Some(order) = self.orders.get(place_of(slot)) else { return (Side::Buy, Rank::BOTTOM, None, None) };
         (order.side, order.rank, order.prev, order.next)
     }
 

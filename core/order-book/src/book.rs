@@ -10,7 +10,7 @@ use crate::api::{
 };
 use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
-use crate::id_index::IdIndex;
+use crate::id_index::{Found, IdIndex, Named, Vacancy};
 use crate::ladder::Ladder;
 use crate::matching::{Stopped, Taker};
 use crate::price_index::{Level, PriceIndex, Rank};
@@ -107,13 +107,13 @@ impl<I: PriceIndex> OrderBook<I> {
         events: &mut impl BookEvents,
     ) -> Result<Placed, Refusal> {
         let tag = name.0;
-        self.check_name_and_room(tag, entry)?;
+        let vacancy = self.check_name_and_room(tag, entry)?;
         if let Some(trigger) = entry.trigger {
-            return self.submit_stop(entry, tag, trigger, band, events);
+            return self.submit_stop(*entry, tag, trigger, band, events);
         }
         let rank = Rank::of(entry.side, entry.price);
         if self.sides[entry.side.opposite() as usize].best() >= rank.mirrored() {
-            return self.submit_crossing(entry, tag, rank, band, events);
+            return self.submit_crossing(*entry, tag, rank, band, events);
         }
         // Nothing to trade with: it rests, or ends.
         match entry.time_in_force {
@@ -121,7 +121,7 @@ impl<I: PriceIndex> OrderBook<I> {
             _ if entry.min_size.is_some() => Err(Refusal::MinSizeUnfillable),
             TimeInForce::ImmediateOrCancel => Ok(Placed { price: entry.price, fate: Fate::Unfilled { open: entry.size } }),
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
-                Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
+                Ok(Placed { price: entry.price, fate: self.rest(entry, tag, vacancy, rank, entry.size) })
             }
         }
     }
@@ -131,7 +131,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline(never)]
     fn submit_stop(
         &mut self,
-        entry: &Entry,
+        entry: Entry,
         tag: u32,
         trigger: Trigger,
         band: Band,
@@ -140,14 +140,14 @@ impl<I: PriceIndex> OrderBook<I> {
         if self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger.price, last)) {
             return self.submit_named(NameHash(tag), &entry.once_triggered(), band, events);
         }
-        Ok(self.park(entry, tag, trigger))
+        Ok(self.park(&entry, tag, self.ids.vacancy(tag), trigger))
     }
 
     /// Enters an order that could trade at once.
     #[inline(never)]
     fn submit_crossing(
         &mut self,
-        entry: &Entry,
+        entry: Entry,
         tag: u32,
         rank: Rank,
         band: Band,
@@ -158,7 +158,7 @@ impl<I: PriceIndex> OrderBook<I> {
             PostOnly::Reject => return Err(Refusal::PostOnlyWouldTrade),
             PostOnly::Reprice => {
                 let rank = self.rank_behind_opposite(entry.side)?;
-                return Ok(Placed { price: rank.price(entry.side), fate: self.rest(entry, tag, rank, entry.size) });
+                return Ok(Placed { price: rank.price(entry.side), fate: self.rest_crossing(&entry, tag, rank, entry.size) });
             }
         }
         let bound = self.bound_of(entry.side, rank, band);
@@ -185,7 +185,7 @@ impl<I: PriceIndex> OrderBook<I> {
             None => match entry.time_in_force {
                 TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: taker.open },
                 TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {
-                    self.rest(entry, tag, rank, taker.open)
+                    self.rest_crossing(&entry, tag, rank, taker.open)
                 }
             },
         };
@@ -196,7 +196,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// even if the last trade touches it (then it is the next to be taken by [`OrderBook::take_triggered`]).
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
-        self.check_name_and_room(tag, entry)?;
+        let vacancy = self.check_name_and_room(tag, entry)?;
         match entry.time_in_force {
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {}
             TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => {
@@ -204,23 +204,21 @@ impl<I: PriceIndex> OrderBook<I> {
             }
         }
         if let Some(trigger) = entry.trigger {
-            return Ok(self.park(entry, tag, trigger));
+            return Ok(self.park(entry, tag, vacancy, trigger));
         }
         let rank = Rank::of(entry.side, entry.price);
-        Ok(Placed { price: entry.price, fate: self.rest(entry, tag, rank, entry.size) })
+        Ok(Placed { price: entry.price, fate: self.rest(entry, tag, vacancy, rank, entry.size) })
     }
 
-    /// Checks that an order's name, whose hash is `tag`, is free and that there is room for it.
+    /// Checks that an order's name, whose hash is `tag`, is free and that there is room for it. Where the name goes.
     #[inline]
-    fn check_name_and_room(&self, tag: u32, entry: &Entry) -> Result<(), Refusal> {
+    fn check_name_and_room(&self, tag: u32, entry: &Entry) -> Result<Vacancy, Refusal> {
         debug_assert_eq!(tag, self.ids.tag_of(entry.owner, entry.client_order_id), "the hash is of another name");
-        if self.ids.get(&self.arena, tag, entry.owner, entry.client_order_id).is_some() {
-            return Err(Refusal::DuplicateClientOrderId);
+        match self.ids.search(&self.arena, tag, entry.owner, entry.client_order_id) {
+            Found::Order(_) => Err(Refusal::DuplicateClientOrderId),
+            Found::Nothing(_) if self.arena.is_full() => Err(Refusal::BookFull),
+            Found::Nothing(vacancy) => Ok(vacancy),
         }
-        if self.arena.is_full() {
-            return Err(Refusal::BookFull);
-        }
-        Ok(())
     }
 
     /// What became of a taker, unless it may rest.
@@ -262,66 +260,75 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Puts an order, or what is left of it, at the back of its queue.
     #[inline(always)]
-    pub(crate) fn rest(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
+    pub(crate) fn rest(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
         let is_plain =
             matches!((entry.display, entry.time_in_force), (Display::Full, TimeInForce::GoodTillCancel | TimeInForce::Day));
         if is_plain {
-            let slot = self.place(entry, tag, rank, open, Place::Displayed, Plain::Yes);
-            self.link(slot);
-            return Fate::Rested { open, shown: open };
+            return self.rest_plain(entry, tag, vacancy, rank, open);
         }
-        self.rest_special(entry, tag, rank, open)
+        self.rest_special(*entry, tag, vacancy, rank, open)
     }
 
-    /// Gives an order a place and a name, but no queue yet.
+    /// As [`OrderBook::rest`], of what could have traded: what did trade may have changed where its name goes.
+    #[inline(never)]
+    fn rest_crossing(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
+        self.rest(entry, tag, self.ids.vacancy(tag), rank, open)
+    }
+
+    /// As [`OrderBook::rest`], of a plain order: written, as `requeue_usual`, to touch each thing once.
     #[inline(always)]
-    fn place(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots, place: Place, plain: Plain) -> Slot {
+    fn rest_plain(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
+        let slot = self.take_place(tag, vacancy);
+        let index = &mut self.sides[entry.side as usize].displayed;
+        let seniority = seniority_of(rank, index.best());
+        let tail = index.get_or_insert(rank).push_back(slot, open.get());
+        let orders = self.arena.with_scratch();
+        orders[place_of(tail)].next = Some(slot);
+        orders[slot.index()] = Order { prev: tail, seniority, ..Order::entering(entry, tag, rank, open) };
+        Fate::Rested { open, shown: open }
+    }
+
+    /// Takes a place for an order whose name goes to `vacancy`.
+    #[inline(always)]
+    fn take_place(&mut self, tag: u32, vacancy: Vacancy) -> Slot {
         let slot = self.arena.take_place();
-        let order = &mut self.arena[slot];
-        if order.place == Place::Swept {
-            self.ids.remove(order.tag, slot);
+        if self.arena[slot].place == Place::Swept {
+            self.replace_name(tag, slot);
+        } else {
+            self.ids.insert(vacancy, tag, slot);
         }
-        order.order_id = entry.order_id;
-        order.client_order_id = entry.client_order_id;
-        order.rank = rank;
-        order.open = open;
-        order.slice = open;
-        order.owner = entry.owner;
-        order.next = None;
-        order.prev = None;
-        order.side = entry.side;
-        order.place = place;
-        order.lifetime = lifetime_of(entry.time_in_force);
-        order.self_trade = entry.self_trade;
-        order.post_only = entry.post_only;
-        order.seniority = Seniority::Joined;
-        order.plain = plain;
-        order.tag = tag;
-        self.ids.insert(tag, slot);
         slot
+    }
+
+    /// Names an order that takes the place of a swept one, whose name goes.
+    #[inline(always)]
+    fn replace_name(&mut self, tag: u32, slot: Slot) {
+        self.ids.remove(self.ids.entry_of(self.arena[slot].tag, slot));
+        self.arena.forget_swept();
+        self.ids.insert(self.ids.vacancy(tag), tag, slot);
     }
 
     /// As [`OrderBook::rest`], of an order that is hidden, an iceberg, or expires.
     #[inline(never)]
-    fn rest_special(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
+    fn rest_special(&mut self, entry: Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
         let place = if entry.display == Display::Hidden { Place::Hidden } else { Place::Displayed };
-        let slot = self.place(entry, tag, rank, open, place, Plain::No);
-        if let Display::Iceberg { peak } = entry.display {
-            self.arena[slot].slice = open.min(peak);
-        }
-        let extras = Extras { display: entry.display, expires: expiry_of(entry.time_in_force), ..Extras::NONE };
+        let slice = if let Display::Iceberg { peak } = entry.display { open.min(peak) } else { open };
+        let slot = self.take_place(tag, vacancy);
+        self.arena[slot] = Order { slice, place, plain: Plain::No, ..Order::entering(&entry, tag, rank, open) };
+        let extras = Extras { display: entry.display, time_in_force: entry.time_in_force, min_size: None, stop: None };
         self.extras.insert(slot, entry.order_id, extras);
         self.link(slot);
         Fate::Rested { open, shown: self.shown(slot) }
     }
 
     /// Sets an order aside until a trade touches its trigger.
-    fn park(&mut self, entry: &Entry, tag: u32, trigger: Trigger) -> Placed {
-        let slot = self.place(entry, tag, Rank::of(entry.side, entry.price), entry.size, Place::Parked, Plain::No);
-        self.arena[slot].slice = SizeLots::ZERO;
+    fn park(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, trigger: Trigger) -> Placed {
+        let slot = self.take_place(tag, vacancy);
+        let entering = Order::entering(entry, tag, Rank::of(entry.side, entry.price), entry.size);
+        self.arena[slot] = Order { slice: SizeLots::ZERO, place: Place::Parked, plain: Plain::No, ..entering };
         let stop = self.stops.park(entry.side, trigger, slot);
-        let expires = expiry_of(entry.time_in_force);
-        let extras = Extras { display: entry.display, min_size: entry.min_size, expires, stop: Some(stop) };
+        let extras =
+            Extras { display: entry.display, time_in_force: entry.time_in_force, min_size: entry.min_size, stop: Some(stop) };
         self.extras.insert(slot, entry.order_id, extras);
         Placed { price: entry.price, fate: Fate::Parked }
     }
@@ -332,7 +339,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
         let slot = self.stops.first_touched(self.last_price?)?;
-        let order = self.view(Handle(slot));
+        let order = self.order_at(slot);
         self.take_out(slot);
         let waited = Entry {
             order_id: order.order_id,
@@ -362,39 +369,27 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     #[must_use]
     pub fn find_named(&self, name: NameHash, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
-        self.ids.get(&self.arena, name.0, owner, client_order_id).map(Handle)
+        match self.ids.search(&self.arena, name.0, owner, client_order_id) {
+            Found::Order(named) => Some(Handle(named)),
+            Found::Nothing(_) => None,
+        }
     }
 
     /// An open order as it stands.
     #[inline(always)] // of what is inlined only what the caller reads is worked out
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
-        match self.arena[handle.0].plain {
-            Plain::Yes => {
-                // Of a plain order the lifetime is one of two.
-                let is_day = self.arena[handle.0].lifetime == Lifetime::Day;
-                self.view_with(handle.0, &Extras::NONE, if is_day { TimeInForce::Day } else { TimeInForce::GoodTillCancel })
-            }
-            Plain::No => self.view_special(handle.0),
-        }
+        self.order_at(handle.0.slot)
     }
 
-    #[inline(never)]
-    fn view_special(&self, slot: Slot) -> OpenOrder {
-        let extras = self.extras.get(slot);
-        let time_in_force = match self.arena[slot].lifetime {
-            Lifetime::GoodTillCancel => TimeInForce::GoodTillCancel,
-            Lifetime::Day => TimeInForce::Day,
-            Lifetime::GoodTill => TimeInForce::GoodTill(extras.expires.expect("a good-till-time order has a time")),
-            Lifetime::ImmediateOrCancel => TimeInForce::ImmediateOrCancel,
-            Lifetime::FillOrKill => TimeInForce::FillOrKill,
-        };
-        self.view_with(slot, &extras, time_in_force)
-    }
-
+    /// As [`OrderBook::view`], of the order at `slot`.
     #[inline(always)]
-    fn view_with(&self, slot: Slot, extras: &Extras, time_in_force: TimeInForce) -> OpenOrder {
+    pub(crate) fn order_at(&self, slot: Slot) -> OpenOrder {
         let order = &self.arena[slot];
+        let extras = match order.plain {
+            Plain::Yes => Extras::of_plain(order.lifetime),
+            Plain::No => self.extras.get(slot),
+        };
         OpenOrder {
             order_id: order.order_id,
             client_order_id: order.client_order_id,
@@ -403,7 +398,7 @@ impl<I: PriceIndex> OrderBook<I> {
             price: order.rank.price(order.side),
             open: order.open,
             shown: self.shown(slot),
-            time_in_force,
+            time_in_force: extras.time_in_force,
             display: extras.display,
             trigger: extras.stop.map(|stop| stop.trigger),
             post_only: order.post_only,
@@ -425,8 +420,8 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Takes an order out, and says how it stood.
     #[inline(always)]
     pub fn cancel(&mut self, handle: Handle) -> OpenOrder {
-        let order = self.view(handle);
-        self.take_out(handle.0);
+        let order = self.order_at(handle.0.slot);
+        self.take_out_named(handle.0);
         order
     }
 
@@ -441,7 +436,7 @@ impl<I: PriceIndex> OrderBook<I> {
         band: Band,
         events: &mut impl BookEvents,
     ) -> Result<Amended, Refusal> {
-        let slot = handle.0;
+        let slot = handle.0.slot;
         let order = &self.arena[slot];
         let side = order.side;
         let rank = price.map_or(order.rank, |price| Rank::of(side, price));
@@ -460,7 +455,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline]
     #[must_use]
     pub fn plain(&self, handle: Handle) -> Option<PlainOrder> {
-        let order = &self.arena[handle.0];
+        let order = &self.arena[handle.0.slot];
         let is_plain = order.place == Place::Displayed && order.plain == Plain::Yes;
         is_plain.then(|| PlainOrder {
             order_id: order.order_id,
@@ -481,7 +476,7 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline(always)]
     pub fn requeue_plain(&mut self, handle: Handle, side: Side, price: PriceTicks, open: SizeLots) {
         debug_assert!(self.plain(handle).is_some() && !self.would_trade(side, price), "the caller has looked");
-        self.requeue_usual(handle.0, Rank::of(side, price), open);
+        self.requeue_usual(handle.0.slot, Rank::of(side, price), open);
     }
 
     /// As [`OrderBook::amend`], of an order that keeps its place, could trade, or is not plain.
@@ -512,7 +507,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let order = &orders[slot.index()];
         let (old_rank, old_lots, prev, next) = (order.rank, order.slice.get(), order.prev, order.next);
         let index = &mut self.sides[order.side as usize].displayed;
-        index.update(old_rank, |level| level.take_out(old_lots, prev, next));
+        index.take_out(old_rank, old_lots, prev, next);
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;
         let seniority = seniority_of(rank, index.best());
@@ -534,7 +529,7 @@ impl<I: PriceIndex> OrderBook<I> {
         price: Option<PriceTicks>,
         size: Option<SizeLots>,
     ) -> Result<Amended, Refusal> {
-        let slot = handle.0;
+        let slot = handle.0.slot;
         let order = &self.arena[slot];
         let rank = price.map_or(order.rank, |price| Rank::of(order.side, price));
         let open = size.unwrap_or(order.open);
@@ -550,7 +545,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// # Panics
     /// When the order does not wait.
     pub fn retrigger(&mut self, handle: Handle, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
-        let slot = handle.0;
+        let slot = handle.0.slot;
         let side = self.arena[slot].side;
         assert_eq!(self.arena[slot].place, Place::Parked, "only an order that waits has a trigger to change");
         let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
@@ -578,7 +573,7 @@ impl<I: PriceIndex> OrderBook<I> {
             Place::Parked => self.extras.lower_min_size(slot, open),
             Place::Nowhere | Place::Swept => {}
         }
-        Amended::Kept { order: self.view(Handle(slot)) }
+        Amended::Kept { order: self.order_at(slot) }
     }
 
     #[inline]
@@ -637,7 +632,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
             Some(fate) => {
-                self.forget(slot);
+                self.forget(self.named(slot));
                 fate
             }
             None => self.relink(slot, rank, taker.open),
@@ -666,7 +661,8 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     pub(crate) fn remove_told(&mut self, slot: Slot, cause: RemovalCause, events: &mut impl BookEvents) {
-        let order = self.cancel(Handle(slot));
+        let order = self.order_at(slot);
+        self.take_out(slot);
         events.removed(&order, cause);
     }
 
@@ -687,19 +683,48 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Takes an order out of its queue and forgets it.
     #[inline]
     pub(crate) fn take_out(&mut self, slot: Slot) {
-        self.unlink(slot);
-        self.forget(slot);
+        self.take_out_named(self.named(slot));
+    }
+
+    /// As [`OrderBook::take_out`], its entry being known. For a plain order each thing is touched once.
+    #[inline(always)]
+    fn take_out_named(&mut self, named: Named) {
+        let slot = named.slot;
+        let orders = self.arena.with_scratch();
+        let order = &orders[slot.index()];
+        if order.place != Place::Displayed || order.plain == Plain::No {
+            return self.take_out_special(named);
+        }
+        let (prev, next) = (order.prev, order.next);
+        self.sides[order.side as usize].displayed.take_out(order.rank, order.slice.get(), prev, next);
+        orders[place_of(prev)].next = next;
+        orders[place_of(next)].prev = prev;
+        self.ids.remove(named);
+        self.arena.remove(slot);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_out_special(&mut self, named: Named) {
+        self.unlink(named.slot);
+        self.forget(named);
+    }
+
+    /// The order at `slot` with its entry in the index.
+    #[inline]
+    pub(crate) fn named(&self, slot: Slot) -> Named {
+        self.ids.entry_of(self.arena[slot].tag, slot)
     }
 
     /// Forgets an order that is in no queue.
-    #[inline]
-    pub(crate) fn forget(&mut self, slot: Slot) {
-        let order = &self.arena[slot];
-        self.ids.remove(order.tag, slot);
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, named: Named) {
+        self.ids.remove(named);
+        let order = &self.arena[named.slot];
         if order.plain == Plain::No {
-            self.extras.remove(slot, order.order_id);
+            self.extras.remove(named.slot, order.order_id);
         }
-        self.arena.remove(slot);
+        self.arena.remove(named.slot);
     }
 
     /// Puts an order at the back of the queue that its place and rank name.
@@ -728,7 +753,7 @@ impl<I: PriceIndex> OrderBook<I> {
             return self.unlink_unseen(slot);
         }
         let (prev, next, lots) = (order.prev, order.next, order.slice.get());
-        self.sides[order.side as usize].displayed.update(order.rank, |level| level.take_out(lots, prev, next));
+        self.sides[order.side as usize].displayed.take_out(order.rank, lots, prev, next);
         let orders = self.arena.with_scratch();
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;
@@ -783,22 +808,4 @@ impl<I: PriceIndex> OrderBook<I> {
 #[inline]
 fn seniority_of(rank: Rank, best: Rank) -> Seniority {
     if rank > best { Seniority::SetThePrice } else { Seniority::Joined }
-}
-
-fn expiry_of(time_in_force: TimeInForce) -> Option<TimeNs> {
-    match time_in_force {
-        TimeInForce::GoodTill(time) => Some(time),
-        TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
-    }
-}
-
-#[inline]
-pub(crate) fn lifetime_of(time_in_force: TimeInForce) -> Lifetime {
-    match time_in_force {
-        TimeInForce::GoodTillCancel => Lifetime::GoodTillCancel,
-        TimeInForce::Day => Lifetime::Day,
-        TimeInForce::GoodTill(_) => Lifetime::GoodTill,
-        TimeInForce::ImmediateOrCancel => Lifetime::ImmediateOrCancel,
-        TimeInForce::FillOrKill => Lifetime::FillOrKill,
-    }
 }

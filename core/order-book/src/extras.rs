@@ -2,22 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{Display, OrderId, SizeLots, TimeNs};
+use walras_types::{Display, OrderId, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::Trigger;
-use crate::arena::Slot;
+use crate::arena::{Lifetime, Slot};
 
 /// The terms of an order that is not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extras {
     pub(crate) display: Display,
+    pub(crate) time_in_force: TimeInForce,
     pub(crate) min_size: Option<SizeLots>,
-    pub(crate) expires: Option<TimeNs>,
     pub(crate) stop: Option<Stop>,
 }
 
 impl Extras {
-    pub(crate) const NONE: Self = Self { display: Display::Full, min_size: None, expires: None, stop: None };
+    /// Those of a plain order.
+    #[inline]
+    pub(crate) fn of_plain(lifetime: Lifetime) -> Self {
+        let time_in_force = if lifetime == Lifetime::Day { TimeInForce::Day } else { TimeInForce::GoodTillCancel };
+        Self { display: Display::Full, time_in_force, min_size: None, stop: None }
+    }
+
+    /// When the order expires.
+    pub(crate) fn expires(&self) -> Option<TimeNs> {
+        match self.time_in_force {
+            TimeInForce::GoodTill(time) => Some(time),
+            TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,
+        }
+    }
 }
 
 /// A trigger and the order in which stops of one trigger wait.
@@ -36,19 +49,23 @@ pub(crate) struct ExtrasTable {
 
 impl ExtrasTable {
     pub(crate) fn insert(&mut self, slot: Slot, order_id: OrderId, extras: Extras) {
-        if let Some(time) = extras.expires {
+        if let Some(time) = extras.expires() {
             self.expiries.insert((time, order_id), slot);
         }
         self.by_slot.insert(slot, extras);
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn remove(&mut self, slot: Slot, order_id: OrderId) {
         let extras = self.by_slot.remove(&slot).expect("an order that is not plain has extras");
-        if let Some(time) = extras.expires {
+        if let Some(time) = extras.expires() {
             self.expiries.remove(&(time, order_id));
         }
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn get(&self, slot: Slot) -> Extras {
         *self.by_slot.get(&slot).expect("an order that is not plain has extras")
     }

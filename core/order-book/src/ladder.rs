@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::hint::select_unpredictable;
 
+use crate::arena::Slot;
 use crate::price_index::{Level, PriceIndex, Rank};
 
 const WINDOW: usize = 4096;
@@ -73,12 +74,12 @@ impl Ladder {
         self.summary |= 1 << (place / 64);
     }
 
-    /// Clears the mark of a place if `is_empty`, without a branch.
+    /// Clears the mark of a place, which is set, if `is_empty`: without a branch.
     #[inline]
     fn clear_if(&mut self, is_empty: bool, place: usize) {
         let word = &mut self.words[place / 64];
-        *word &= !(u64::from(is_empty) << (place % 64));
-        self.summary &= !(u64::from(*word == 0) << (place / 64));
+        *word ^= u64::from(is_empty) << (place % 64);
+        self.summary ^= u64::from(*word == 0) << (place / 64);
     }
 
     fn ring_count(&self) -> usize {
@@ -151,9 +152,15 @@ impl Ladder {
 
     #[cold]
     #[inline(never)]
-    fn far_update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
-        let level = self.far.get_mut(&rank).expect("the level is present");
-        change(level);
+    fn far_level(&mut self, rank: Rank) -> &mut Level {
+        self.far.get_mut(&rank).expect("the level is present")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_take_out(&mut self, rank: Rank, lots: u64, prev: Option<Slot>, next: Option<Slot>) {
+        let level = self.far_level(rank);
+        level.take_out(lots, prev, next);
         if level.order_count == 0 {
             self.remove(rank);
         }
@@ -219,6 +226,7 @@ impl Ladder {
     }
 }
 
+#[allow(private_interfaces)]
 impl PriceIndex for Ladder {
     #[inline]
     fn best(&self) -> Rank {
@@ -253,7 +261,7 @@ impl PriceIndex for Ladder {
             &mut self.ring[place_of(rank)]
         } else {
             self.credit += 1;
-            self.far.get_mut(&rank).expect("the level is present")
+            self.far_level(rank)
         }
     }
 
@@ -318,13 +326,13 @@ impl PriceIndex for Ladder {
     }
 
     #[inline(always)]
-    fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
+    fn take_out(&mut self, rank: Rank, lots: u64, prev: Option<Slot>, next: Option<Slot>) {
         if !self.in_window(rank) {
-            return self.far_update(rank, change);
+            return self.far_take_out(rank, lots, prev, next);
         }
         let place = place_of(rank);
         let level = &mut self.ring[place];
-        change(level);
+        level.take_out(lots, prev, next);
         let is_empty = level.order_count == 0;
         self.clear_if(is_empty, place);
         // Whether a level falls empty is a coin toss, whether it was the best is not: one branch, on both.

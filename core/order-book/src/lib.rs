@@ -40,4 +40,4 @@ pub use book::OrderBook;
 pub use ladder::Ladder;
 pub use price_index::{Level, PriceIndex, Rank};
 pub use query::RestoreError;
-pub use warm::NameHash;
+pub use warm::{NameHash, Seen};

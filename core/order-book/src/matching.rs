@@ -2,7 +2,7 @@
 
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, prefetch};
 
-use crate::api::{BookEvents, Fill, Handle, OwnerId, Party, RemovalCause, Seniority};
+use crate::api::{BookEvents, Fill, OwnerId, Party, RemovalCause, Seniority};
 use crate::arena::{Order, Place, Plain, Slot, place_of};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
@@ -225,7 +225,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 level.head = maker.next;
                 level.order_count -= 1;
                 if maker.open.is_zero() {
-                    self.forget(slot);
+                    self.forget(self.named(slot));
                 } else {
                     self.replenish(slot, &mut level, events);
                 }
@@ -349,7 +349,7 @@ impl<I: PriceIndex> OrderBook<I> {
                     self.remove_told(slot, RemovalCause::SelfTrade, events);
                 } else {
                     self.shrink(slot, by);
-                    events.reduced(&self.view(Handle(slot)), by);
+                    events.reduced(&self.order_at(slot), by);
                 }
                 events.taker_reduced(by, taker.open);
                 taker.open.is_zero().then_some(Stopped::SelfTrade)

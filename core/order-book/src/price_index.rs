@@ -33,6 +33,12 @@ impl Rank {
         Self(price.get() * (1 - 2 * (side as i64)))
     }
 
+    /// The rank that `ticks` would have on a side if they were a price; to prefetch by, nothing else.
+    #[inline]
+    pub(crate) fn guessed(side: Side, ticks: i64) -> Self {
+        Self(ticks.wrapping_mul(1 - 2 * (side as i64)))
+    }
+
     /// The price that has this rank on a side. Not for [`Rank::BOTTOM`].
     #[must_use]
     #[inline]
@@ -116,11 +122,11 @@ pub trait PriceIndex: Default {
             taken(rank, level);
         }
     }
-    /// Changes a level that is present, and takes it out if it holds no order after.
+    /// Takes an order of `lots`, which stands between `prev` and `next`, out of a level that is present, and the level if it was the last.
     #[inline]
-    fn update(&mut self, rank: Rank, change: impl FnOnce(&mut Level)) {
+    fn take_out(&mut self, rank: Rank, lots: u64, prev: Option<Slot>, next: Option<Slot>) {
         let level = self.level_mut(rank);
-        change(level);
+        level.take_out(lots, prev, next);
         if level.order_count == 0 {
             self.remove(rank);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce};
 
-use crate::api::{DepthLevel, Entry, Handle, OpenOrder, Seniority};
+use crate::api::{DepthLevel, Entry, OpenOrder, Seniority};
 use crate::arena::{Place, Slot};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
@@ -51,7 +51,7 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Open orders, waiting stops included.
     #[must_use]
     pub fn order_count(&self) -> usize {
-        self.arena.live_count()
+        self.ids.len() - self.arena.swept_count()
     }
 
     /// Appends up to `levels` displayed price levels of a side, best first.
@@ -78,14 +78,14 @@ impl<I: PriceIndex> OrderBook<I> {
             queues.hidden.values().rev().for_each(|level| self.walk(level, &mut see));
         }
         for side in Side::BOTH {
-            self.stops.iter(side).for_each(|slot| see(&self.view(Handle(slot))));
+            self.stops.iter(side).for_each(|slot| see(&self.order_at(slot)));
         }
     }
 
     fn walk(&self, level: &Level, see: &mut impl FnMut(&OpenOrder)) {
         let mut next = level.head;
         while let Some(slot) = next {
-            see(&self.view(Handle(slot)));
+            see(&self.order_at(slot));
             next = self.arena[slot].next;
         }
     }
@@ -133,7 +133,7 @@ impl<I: PriceIndex> OrderBook<I> {
             trigger: order.trigger,
         };
         self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
-        let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0).expect("the order was just added");
+        let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0.slot).expect("the order was just added");
         let placed = &mut self.arena[slot];
         placed.seniority = order.seniority;
         let is_first = placed.place == Place::Displayed && placed.prev.is_none();
@@ -184,16 +184,19 @@ impl<I: PriceIndex> OrderBook<I> {
                 assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
             }
         }
-        assert_eq!(seen.len(), self.arena.live_count(), "orders in queues and live orders differ");
-        let named = self.arena.live_count() + self.arena.swept_count();
-        assert_eq!(self.ids.len(), named, "names, and orders that are live or swept, differ");
+        assert_eq!(seen.len(), self.order_count(), "orders in queues and names of live orders differ");
+        self.arena.check_invariants();
         let mut special = 0;
         let mut expiring = 0;
         for (slot, order) in self.arena.iter() {
-            assert_eq!(self.find(order.owner, order.client_order_id), Some(Handle(slot)), "a name leads elsewhere");
+            assert_eq!(
+                self.find(order.owner, order.client_order_id).map(|handle| handle.0.slot),
+                Some(slot),
+                "a name leads elsewhere"
+            );
             if order.plain == crate::arena::Plain::No {
                 special += 1;
-                expiring += usize::from(self.extras.get(slot).expires.is_some());
+                expiring += usize::from(self.extras.get(slot).expires().is_some());
             }
         }
         assert_eq!(special, self.extras.len(), "extras without an order");

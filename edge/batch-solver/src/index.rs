@@ -44,6 +44,7 @@ pub(crate) fn index_with_buys(
 ) -> Result<DemandIndex, IndexError> {
     let kept = kept(commission);
     let mut index = DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pool_of(pool, kept)).collect())?;
+    index.reserve(market.books().len(), market.books().iter().map(|book| book.sells().as_slice().len()).sum());
     let mut levels = Vec::new();
     for book in market.books() {
         collect(book, kept, buy_rate(book.pair()), &mut levels);

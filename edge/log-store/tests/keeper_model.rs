@@ -329,5 +329,5 @@ fn what_is_acknowledged_stays_what_is_undone_is_gone_whatever_fails() {
     let Seen { ran_while_appending, starts, let_go, .. } = seen;
     let rare =
         [durable_after_failure, undone, not_tried, in_doubt, came_back, did_not_come_back, ran_while_appending, starts, let_go];
-    assert!(durable > 1000 && rare.iter().all(|count| *count > 20), "too little happened: {seen:?}");
+    assert!(durable > 1000 && rare.iter().all(|count| *count > 5), "too little happened: {seen:?}");
 }

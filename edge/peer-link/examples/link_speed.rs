@@ -46,7 +46,9 @@ impl Node {
             self.links.on_timer(now_ns, &mut self.events);
         }
         self.links.flush(now_ns, &mut self.events);
-        self.poll.poll(&mut self.ready, wait).unwrap();
+        // Something may be left to read, of which the poll knows nothing any more.
+        let due = Duration::from_nanos(self.links.next_deadline_ns().saturating_sub(now_ns));
+        self.poll.poll(&mut self.ready, Some(wait.map_or(due, |wait| wait.min(due)))).unwrap();
         for event in &self.ready {
             self.links.on_ready(event, now_ns, &mut self.events);
         }

@@ -56,6 +56,18 @@
 //!
 //! *Dependencies*: `mio` 1 (MIT), `rustls` 0.23 with `ring` and `rustls-webpki` (Apache-2.0, ISC, MIT), `rcgen` 0.14 with `time` (MIT or
 //! Apache-2.0), all maintained and the common choice; they build in about 35 s of one core (`rustls` 16, `ring` 8).
+//!
+//! *Figures* (`examples/link_speed.rs`; two cores at 2.6 GHz over loopback, 2026-11-21). Time on a processor, sender and receiver together, in
+//! one thread, which the load of other programs on the machine disturbs little:
+//!
+//! | | plain | TLS |
+//! | --- | --- | --- |
+//! | 64 B there and back, one at a time | 5.7 us | 7.2 us |
+//! | the same, 64 at once, each | 0.25 us | 0.37 us |
+//! | 64 KiB one way | 11.9 us | 35.2 us |
+//!
+//! Between two threads that block in the poll, on the same machine under a load of 13 (so not more than a bound): 64 B there and back in
+//! 8.1 us plain, 9.5 us TLS at the median; 64 KiB one way at 126 and 104 MB/s.
 
 mod channel;
 mod config;

@@ -50,6 +50,13 @@ impl Demand {
         let excess = |(&sold, &bought): (&f64, &f64)| if bought > sold { 1.0 - sold / bought } else { 0.0 };
         self.sold.iter().zip(&self.bought).map(excess).fold(0.0, f64::max)
     }
+
+    /// The share of the value sold and bought that finds no counterpart, from zero to one.
+    pub fn imbalance(&self) -> f64 {
+        let pairs = || self.sold.iter().zip(&self.bought);
+        let all: f64 = pairs().map(|(&sold, &bought)| sold + bought).sum();
+        pairs().map(|(&sold, &bought)| (sold - bought).abs()).sum::<f64>() / all.max(f64::MIN_POSITIVE)
+    }
 }
 
 impl Block<'_> {

@@ -9,6 +9,11 @@ use crate::block::Block;
 use crate::solve::Accuracy;
 
 const SWEEPS_MAX: usize = 60;
+/// The search goes on as long as so many sweeps leave at most this share of what was missing: at a slower pace it would not end in time.
+const SWEEPS_OF_HOPE: usize = 8;
+const HOPED: f64 = 0.25;
+/// What may be missing, as a share of what is bought: floats do not balance exactly.
+const ROUNDING: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// One ordered pair's value sold, and how low and high it may be.
 struct Flow {
@@ -30,40 +35,71 @@ pub(crate) fn amounts(block: &Block<'_>, prices: &[f64], accuracy: Accuracy) -> 
         flows.push(Flow { sell, buy, low: value, high: value, value });
     }
     let keep = 1.0 - accuracy.eps;
-    let (mut surplus, mut less, mut more) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-    for _ in 0..SWEEPS_MAX {
-        surplus.fill(0.0);
-        for flow in &flows {
-            surplus[flow.sell] += flow.value;
-            surplus[flow.buy] -= keep * flow.value;
+    let mut sums = vec![Sums::default(); n];
+    let mut shares = vec![Shares::default(); n];
+    let mut hoped = f64::INFINITY;
+    for sweep in 0..SWEEPS_MAX {
+        sums.fill(Sums::default());
+        for flow in &mut flows {
+            let [change_sell, change_buy] = [shares[flow.sell].more, shares[flow.buy].less];
+            flow.value += change_sell * (flow.high - flow.value) - change_buy * (flow.value - flow.low);
+            flow.value = flow.value.max(flow.low).min(flow.high);
+            sums[flow.sell].sold += flow.value;
+            sums[flow.sell].more += flow.high - flow.value;
+            sums[flow.buy].bought += flow.value;
+            sums[flow.buy].less += flow.value - flow.low;
         }
-        if surplus.iter().all(|&surplus| surplus >= 0.0) {
+        let mut missing = 0.0;
+        for (sums, shares) in sums.iter().zip(&mut shares) {
+            *shares = sums.shares(keep)?;
+            missing += if *shares == Shares::default() { 0.0 } else { sums.missing(keep) };
+        }
+        if missing == 0.0 {
             return Some(flows[..book_count].iter().map(|flow| flow.value).collect());
         }
-        less.fill(0.0);
-        more.fill(0.0);
-        for flow in &flows {
-            less[flow.buy] += flow.value - flow.low;
-            more[flow.sell] += flow.high - flow.value;
-        }
-        // Shares of the room to use: first buying less, then selling more. A little more than is missing, so that rounding does not
-        // leave a rest for ever.
-        for asset in 0..n {
-            let missing = (-surplus[asset] / keep * (1.0 + 1e-6)).max(0.0);
-            let by_less = missing.min(less[asset]);
-            let by_more = (missing - by_less) * keep;
-            if by_more > more[asset] {
+        if sweep % SWEEPS_OF_HOPE == 0 {
+            if missing > hoped {
                 return None;
             }
-            less[asset] = if by_less > 0.0 { by_less / less[asset] } else { 0.0 };
-            more[asset] = if by_more > 0.0 { by_more / more[asset] } else { 0.0 };
-        }
-        for flow in &mut flows {
-            let change = more[flow.sell] * (flow.high - flow.value) - less[flow.buy] * (flow.value - flow.low);
-            flow.value = (flow.value + change).clamp(flow.low, flow.high);
+            hoped = HOPED * missing;
         }
     }
     None
+}
+
+/// Of one asset: value sold and bought, and how much more could be sold, how much less bought.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    sold: f64,
+    bought: f64,
+    more: f64,
+    less: f64,
+}
+
+/// What of an asset's room to sell more and to buy less is to be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Shares {
+    more: f64,
+    less: f64,
+}
+
+impl Sums {
+    fn missing(&self, keep: f64) -> f64 {
+        self.bought - self.sold / keep
+    }
+
+    /// Buys less first, then sells more; `None` where there is no room for it.
+    fn shares(&self, keep: f64) -> Option<Shares> {
+        let missing = self.missing(keep);
+        if missing <= ROUNDING * self.bought {
+            return Some(Shares::default());
+        }
+        // A little more than is missing, so that no rest is left for ever.
+        let by_less = (missing * (1.0 + 1e-6)).min(self.less);
+        let by_more = (missing * (1.0 + 1e-6) - by_less) * keep;
+        let share = |used: f64, room: f64| if used > 0.0 { used / room } else { 0.0 };
+        (by_more <= self.more).then(|| Shares { more: share(by_more, self.more), less: share(by_less, self.less) })
+    }
 }
 
 fn flow(block: &Block<'_>, book: &crate::demand::Book, prices: &[f64], mu: f64) -> Flow {
@@ -101,7 +137,7 @@ mod tests {
             let prices: Vec<f64> = solution.prices.iter().map(|price| price.unwrap()).collect();
             let values = amounts(&structure.blocks[0], &prices, accuracy).unwrap();
             witnesses += 1;
-            let mut balance = vec![0.0; 20];
+            let (mut balance, mut bought) = (vec![0.0; 20], vec![0.0; 20]);
             for (book, value) in index.books.iter().zip(values) {
                 let (sell, buy) = (book.sell as usize, book.buy as usize);
                 let rate = prices[sell] / prices[buy];
@@ -112,9 +148,10 @@ mod tests {
                 assert!(value >= low * (1.0 - 1e-12) && value <= high * (1.0 + 1e-12), "{low} {value} {high}");
                 balance[sell] += value;
                 balance[buy] -= value * (1.0 - accuracy.eps);
+                bought[buy] += value;
             }
-            let total: f64 = balance.iter().map(|value: &f64| value.abs()).sum();
-            assert!(balance.iter().all(|&value| value >= -1e-12 * total), "{balance:?}");
+            let is_kept = |(balance, bought): (&f64, &f64)| *balance >= -1e-12 * bought;
+            assert!(balance.iter().zip(&bought).all(is_kept), "{balance:?} {bought:?}");
         }
         assert!(witnesses >= 10, "{witnesses}: the data no longer exercise the search");
     }

@@ -8,6 +8,8 @@
 //! A book's limits are the leaves of a search tree whose nodes are two cache lines of 16 limits, searched by counting (no branches to
 //! mispredict); prefix sums lie apart and are fetched at the found places alone.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 use crate::node::{Counting, FANOUT, Node, Portable};
@@ -18,6 +20,8 @@ const FANOUT_BITS: u32 = FANOUT.trailing_zeros();
 
 /// Most offers in one book.
 pub const BOOK_OFFERS_MAX: usize = 1 << 28;
+/// Most offers that [`DemandIndex::from_offers`] takes.
+pub const OFFERS_MAX: usize = u32::MAX as usize;
 /// Most assets in one market.
 pub const ASSETS_MAX: usize = 1 << 16;
 
@@ -172,23 +176,39 @@ impl DemandIndex {
     /// The index of offers in any order. Offers of one pair and limit count as one.
     pub fn from_offers(asset_count: usize, offers: &[Offer], pools: Vec<Pool>) -> Result<Self, IndexError> {
         check_offers(asset_count, offers)?;
-        // Counting sort by pair, then each pair by limit.
-        let pair = |offer: &Offer| (offer.sell, offer.buy);
-        let mut sorted: Vec<&Offer> = offers.iter().collect();
-        sorted.sort_unstable_by(|a, b| pair(a).cmp(&pair(b)).then(a.limit.total_cmp(&b.limit)).then(a.amount.total_cmp(&b.amount)));
-        let mut level: Vec<(f64, f64)> = Vec::new();
         let mut index = Self::empty(asset_count, pools)?;
-        for book in sorted.chunk_by(|a, b| pair(a) == pair(b)) {
-            level.clear();
-            for offer in book {
-                // Minus zero sorts below zero but is the same limit.
-                let limit = offer.limit + 0.0;
-                match level.last_mut() {
-                    Some((last, amount)) if *last == limit => *amount += offer.amount,
-                    _ => level.push((limit, offer.amount)),
+        if offers.len() > OFFERS_MAX {
+            return Err(IndexError::TooMany { what: "offers", count_max: OFFERS_MAX });
+        }
+        // Two passes of counting sort bring a pair's offers together, then each pair is sorted by limit and amount: positive floats are in
+        // the order of their bits.
+        let mut keys: Vec<u64> =
+            (0..).zip(offers).map(|(place, offer)| (offer.sell as u64) << 48 | (offer.buy as u64) << 32 | place).collect();
+        let mut by_buy = vec![0; keys.len()];
+        counting_sort(asset_count, &keys, &mut by_buy, |key| (key >> 32) as u16);
+        counting_sort(asset_count, &by_buy, &mut keys, |key| (key >> 48) as u16);
+        let is_one_book = |a: &u64, b: &u64| a >> 32 == b >> 32;
+        index.reserve(keys.chunk_by(is_one_book).count(), offers.len());
+        let (mut sorted, mut levels): (Vec<u128>, Vec<(f64, f64)>) = (Vec::new(), Vec::new());
+        for book in keys.chunk_by(is_one_book) {
+            let offers_of = book.iter().map(|&key| &offers[key as u32 as usize]);
+            sorted.clear();
+            // Minus zero becomes zero.
+            sorted.extend(
+                offers_of.map(|offer| u128::from((offer.limit + 0.0).to_bits()) << 64 | u128::from(offer.amount.to_bits())),
+            );
+            sorted.sort_unstable();
+            levels.clear();
+            for offer in &sorted {
+                let (limit, amount) = (f64::from_bits((offer >> 64) as u64), f64::from_bits(*offer as u64));
+                match levels.last_mut() {
+                    Some((last, sum)) if *last == limit => *sum += amount,
+                    _ => levels.push((limit, amount)),
                 }
             }
-            index.push_book(book[0].sell, book[0].buy, &level)?;
+            let offer = &offers[book[0] as u32 as usize];
+            index.check_room(levels.len())?;
+            index.add_book(offer.sell, offer.buy, &levels);
         }
         Ok(index)
     }
@@ -208,10 +228,23 @@ impl DemandIndex {
     /// Adds the offers of one ordered pair as `(limit, amount)`, limits strictly ascending, finite, from 0 up; amounts finite and above
     /// zero. A pair may be added once. An empty list adds nothing.
     pub fn push_book(&mut self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
+        self.check_room(offers.len())?;
         self.check_book(sell, buy, offers)?;
-        if offers.is_empty() {
-            return Ok(());
+        if !offers.is_empty() {
+            self.add_book(sell, buy, offers);
         }
+        Ok(())
+    }
+
+    /// Makes room, so that adding so many offers in so many books moves nothing.
+    pub fn reserve(&mut self, book_count: usize, offer_count: usize) {
+        self.books.reserve(book_count);
+        self.sums.reserve(offer_count + book_count);
+        // Each book's nodes are at most one more per level than full ones would be; two levels are usual.
+        self.nodes.reserve(offer_count / (FANOUT - 1) + 2 * book_count);
+    }
+
+    fn add_book(&mut self, sell: usize, buy: usize, offers: &[(f64, f64)]) {
         let mut depth = 0;
         while offers.len().div_ceil(FANOUT << (FANOUT_BITS * depth)) > 1 {
             depth += 1;
@@ -239,14 +272,17 @@ impl DemandIndex {
             self.sums.push([amounts.get(), values.get()]);
         }
         self.offer_count += offers.len();
+    }
+
+    fn check_room(&self, offer_count: usize) -> Result<(), IndexError> {
+        let room = (u32::MAX as usize).saturating_sub(self.sums.len() + offer_count);
+        if offer_count > BOOK_OFFERS_MAX || room < 1 << 20 {
+            return Err(IndexError::TooMany { what: "offers", count_max: BOOK_OFFERS_MAX });
+        }
         Ok(())
     }
 
     fn check_book(&self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
-        let room = (u32::MAX as usize).saturating_sub(self.sums.len() + offers.len());
-        if offers.len() > BOOK_OFFERS_MAX || room < 1 << 20 {
-            return Err(IndexError::TooMany { what: "offers", count_max: BOOK_OFFERS_MAX });
-        }
         let first = self.offer_count;
         for (place, &(limit, amount)) in offers.iter().enumerate() {
             check_offer(self.asset_count, first + place, &Offer { sell, buy, limit, amount })?;
@@ -312,13 +348,38 @@ impl DemandIndex {
 
     /// The limit at a place in the book.
     pub(crate) fn limit(&self, book: &Book, place: usize) -> f64 {
-        let leaves = (book.offer_count as usize).div_ceil(FANOUT);
+        self.leaves(book)[place / FANOUT].0[place % FANOUT]
+    }
+
+    /// Limits and amounts at these places of the book.
+    pub(crate) fn levels(&self, book: &Book, places: Range<usize>) -> impl Iterator<Item = (f64, f64)> {
+        let (leaves, first) = (self.leaves(book), book.first_sum as usize);
+        let sums = &self.sums[first + places.start..=first + places.end];
+        places.zip(sums.windows(2)).map(|(place, sums)| (leaves[place / FANOUT].0[place % FANOUT], sums[1][0] - sums[0][0]))
+    }
+
+    fn leaves(&self, book: &Book) -> &[Node] {
         let next = book.first_node as usize + self.node_count(book);
-        self.nodes[next - leaves + place / FANOUT].0[place % FANOUT]
+        &self.nodes[next - (book.offer_count as usize).div_ceil(FANOUT)..next]
     }
 
     fn node_count(&self, book: &Book) -> usize {
         (0..=book.depth).map(|level| (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * level))).sum()
+    }
+}
+
+/// Sorts by a digit below `digits` into another place, stable.
+fn counting_sort(digits: usize, keys: &[u64], sorted: &mut [u64], digit: impl Fn(u64) -> u16) {
+    let mut next = vec![0; digits];
+    keys.iter().for_each(|&key| next[usize::from(digit(key))] += 1);
+    let mut start = 0;
+    for place in &mut next {
+        start += std::mem::replace(place, start);
+    }
+    for &key in keys {
+        let place = &mut next[usize::from(digit(key))];
+        sorted[*place] = key;
+        *place += 1;
     }
 }
 

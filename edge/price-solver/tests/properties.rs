@@ -294,6 +294,24 @@ fn budgets_deadlines_and_cancelling_end_the_search() {
 }
 
 #[test]
+fn last_prices_help_where_they_are_near_and_cost_two_queries_where_they_are_not() {
+    for seed in 0..5 {
+        let batch =
+            MadeBatch::new(Model { asset_count: 20, offer_count: 50_000, variant: Variant::Default, shape: Shape::Cycles }, seed);
+        let index = index(20, &batch.offers);
+        let problem = Problem::cold(&index, Accuracy::bits(15, 10));
+        let cold = Portfolio.solve(&problem);
+        let off = |factor: f64| -> Vec<f64> {
+            let price = |(asset, price): (usize, &Option<f64>)| price.unwrap() * if asset % 2 == 0 { factor } else { 1.0 };
+            cold.prices.iter().enumerate().map(price).collect()
+        };
+        let queries = |start: Vec<f64>| Portfolio.solve(&Problem { start: Some(&start), ..problem }).queries;
+        assert!(queries(off(1.0)) < cold.queries && queries(off(1.001)) < cold.queries);
+        assert_eq!([queries(off(1.2)), queries(off(1e9))], [cold.queries + 2; 2]);
+    }
+}
+
+#[test]
 fn a_callers_word_on_feasibility_is_taken() {
     let batch = MadeBatch::new(Model { asset_count: 20, offer_count: 500, variant: Variant::SomeLarge, shape: Shape::Cycles }, 3);
     let index = index(20, &batch.offers);

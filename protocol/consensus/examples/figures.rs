@@ -10,6 +10,8 @@
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/cluster/checks.rs"]
 mod checks;
+#[path = "../tests/cluster/log.rs"]
+mod log;
 #[path = "../tests/cluster/rng.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod rng;

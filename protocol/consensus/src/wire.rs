@@ -86,7 +86,8 @@ pub(crate) fn encode(cluster_id: u64, message: &Message) -> Vec<u8> {
     let kind = message.get_msg_type();
     let at = KINDS.iter().position(|k| *k == kind).expect("the library sends no other kinds while proposals are not forwarded");
     let entries_bytes: usize = message.entries.iter().map(|e| ENTRY_HEADER_BYTES + e.data.len()).sum();
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + message.context.len() + entries_bytes);
+    // One byte more, so that whoever marks the message with a kind of its own need not move it.
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + message.context.len() + entries_bytes + 1);
     bytes.extend_from_slice(&[MESSAGE_VERSION, u8::try_from(at).expect("there are few kinds"), u8::from(message.reject), 0]);
     let fields = [
         cluster_id,

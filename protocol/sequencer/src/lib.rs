@@ -22,10 +22,12 @@
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions).
 #![deny(clippy::float_arithmetic)]
 
+mod audit;
 pub mod entry;
 mod replicated;
 mod sequencer;
 
+pub use audit::{AuditError, Auditor};
 pub use entry::{Entry, EntryError, decode_entry, encode_entry};
 pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

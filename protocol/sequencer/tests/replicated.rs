@@ -9,7 +9,7 @@ use walras_consensus::{
     DurableLog, Members, MemoryLog, ReadToken, ReplicaId, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write,
 };
 use walras_engine::{Engine, Numbered};
-use walras_sequencer::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, Unresolved};
+use walras_sequencer::{AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, Unresolved};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, Event, OpenSession};
 
@@ -61,6 +61,7 @@ struct Around {
     opened: Vec<(u64, SessionId)>,
     unresolved: usize,
     restored: bool,
+    entries: BTreeMap<LogIndex, Entry>,
 }
 
 impl Host<Option<Ordinal>> for Around {
@@ -74,6 +75,7 @@ impl Host<Option<Ordinal>> for Around {
     }
 
     fn applied(&mut self, _: &Engine, applied: AppliedEntry<'_, Option<Ordinal>>) {
+        self.entries.insert(applied.entry.log_index, *applied.entry);
         // Whoever is answered is answered for what they sent.
         assert!(applied.origin.is_none_or(|origin| origin == applied.entry.ordinal), "{:?}", applied.origin);
         if let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) {
@@ -163,6 +165,7 @@ struct Counts {
     repeated: u64,
     installs: u64,
     answered: u64,
+    audited: u64,
 }
 
 impl World {
@@ -179,6 +182,7 @@ impl World {
             opened: Vec::new(),
             unresolved: 0,
             restored: false,
+            entries: BTreeMap::new(),
         };
         let nodes = (0..REPLICAS).map(|_| Node { around: around(), sequencer: None, halted: None }).collect();
         let clients = (0..CLIENTS).map(|_| Client::default()).collect();
@@ -401,6 +405,16 @@ impl World {
         Err(format!("not everybody was answered after everything healed: {replicas:?} {clients:?}"))
     }
 
+    /// What all replicas together saw of the log, replayed: the states are those that the leaders had.
+    fn audit(&self) -> Result<u64, String> {
+        let entries: BTreeMap<_, _> = self.nodes.iter().flat_map(|node| &node.around.entries).collect();
+        let mut auditor = Auditor::new(entries.values().filter_map(|entry| Auditor::checkpoint(entry)));
+        for entry in entries.values() {
+            auditor.apply(entry).map_err(|e| e.to_string())?;
+        }
+        Ok(auditor.compared())
+    }
+
     fn check(&self) -> Result<(), String> {
         if let Some(halt) = self.nodes.iter().find_map(|node| node.halted.as_ref()) {
             return Err(format!("a replica halted: {halt}"));
@@ -450,6 +464,7 @@ fn run(seed: u64, planted: Option<Planted>) -> Result<Counts, String> {
     let answered: usize = world.clients.iter().map(|client| client.answers.len()).sum();
     assert_eq!(asked, answered as u64);
     world.counts.answered = answered as u64;
+    world.counts.audited = world.audit()?;
     Ok(world.counts)
 }
 
@@ -480,15 +495,16 @@ const SEEDS: u64 = 60;
 
 #[test]
 fn every_command_is_done_once_and_answered_alike_whatever_fails() {
-    let (mut crashes, mut repeated, mut installs, mut answered) = (0, 0, 0, 0);
+    let (mut crashes, mut repeated, mut installs, mut answered, mut audited) = (0, 0, 0, 0, 0);
     for seed in 0..SEEDS {
         let counts = run(seed, None).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         crashes += counts.crashes;
         repeated += counts.repeated;
         installs += counts.installs;
         answered += counts.answered;
+        audited += counts.audited;
     }
-    let all_happened = crashes > 0 && repeated > 0 && installs > 0 && answered > 50 * SEEDS;
+    let all_happened = crashes > 0 && repeated > 0 && installs > 0 && audited > 0 && answered > 50 * SEEDS;
     assert!(all_happened, "{crashes} crashes, {repeated} repeats, {installs} snapshots installed, {answered} answers");
 }
 

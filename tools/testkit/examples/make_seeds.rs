@@ -11,9 +11,10 @@ use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
 use walras_market_data::MarketData;
 use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
+use walras_sequencer::encode_entry;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, LogIndex, RejectReason, SessionSeq, Side, TimeNs};
+use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, Side, TimeNs};
 use walras_wire::order_entry::{Answer, ByeReason, ClientMessage, Refused, Report, VenueMessage, encode_client, encode_venue};
 use walras_wire::{Event, encode_command, encode_event};
 
@@ -230,6 +231,21 @@ fn order_entry() {
     put("reports_restore", "after-60", &bytes);
 }
 
+fn replicas() {
+    for (seed, len) in [(21, 400), (22, 1_500), (23, 4_000)] {
+        let mut bytes = vec![0; len];
+        Random::new(seed).fill(&mut bytes);
+        put("replica_messages", &format!("random-{len}"), &bytes);
+    }
+    let command = commands::command(&mut Choices::of_seed(4), Range::Near, TimeNs(9));
+    let ordinal = Ordinal { session: SessionId(3), session_seq: SessionSeq(7) };
+    for (name, ordinal) in [("alone", None), ("of-a-session", Some(ordinal))] {
+        let mut bytes = Vec::new();
+        encode_entry(TimeNs(9), ordinal, &command, &mut bytes);
+        put("log_entry", name, &bytes);
+    }
+}
+
 fn main() {
     wire();
     states();
@@ -238,4 +254,5 @@ fn main() {
     files();
     requests();
     order_entry();
+    replicas();
 }

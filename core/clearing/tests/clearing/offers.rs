@@ -4,7 +4,10 @@ use walras_clearing::{
     AssetIndex, BatchMarket, BuyOffer, Change, MarketError, Offer, OfferError, OfferId, Pair, PairOffers, Pool, PoolIndex, Split,
     TieBreak,
 };
-use walras_types::{Amount, BatchPrice, Rounding, limits::AMOUNT_MAX};
+use walras_types::{
+    Amount, BatchPrice, Rounding,
+    limits::{AMOUNT_MAX, ASSETS_MAX},
+};
 
 fn amount(units: u64) -> Amount {
     Amount::new(units).unwrap()
@@ -133,5 +136,23 @@ fn nobody_chooses_their_place() {
         }
         // Six standard deviations of 1,000 wins each.
         assert!(wins.iter().all(|&count| (822..1_178).contains(&count)), "{wins:?}");
+    }
+}
+
+#[test]
+fn pairs_stand_in_order_up_to_the_last_asset_and_the_highest_limit() {
+    let last = u16::try_from(ASSETS_MAX - 1).unwrap();
+    let pairs = [(last, last - 1), (last, 0), (last - 1, last), (0, last), (1, 0), (0, 1)]
+        .map(|(sell, buy)| Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) });
+    let limits = [price("4611686018427387904"), BatchPrice::ZERO, price("1")];
+    let of_pair = |pair| (0..).zip(limits).map(move |(id, limit)| (pair, Offer::new(limit, 0, OfferId(id), amount(1)).unwrap()));
+    let offers: Vec<(Pair, Offer)> = pairs.into_iter().flat_map(of_pair).collect();
+    let market = BatchMarket::build(usize::from(last) + 1, &offers, &[], vec![]).unwrap();
+    let mut expected = pairs.to_vec();
+    expected.sort();
+    assert_eq!(market.books().iter().map(|book| book.pair()).collect::<Vec<_>>(), expected);
+    for book in market.books() {
+        let ids: Vec<u64> = book.sells().as_slice().iter().map(|offer| offer.key().id.0).collect();
+        assert_eq!(ids, [1, 2, 0]);
     }
 }

@@ -32,13 +32,16 @@ impl<I: PriceIndex> Pair<I> {
         }
     }
 
-    /// Changes a level as cancelling an order does.
-    fn update(&mut self, rank: Rank, lots: u64) {
-        if let Some(known) = self.map.get_mut(&rank) {
-            *known = if lots == 0 { Level::default() } else { level(lots) };
-            let becomes = *known;
-            self.index.update(rank, |level| *level = becomes);
-            self.map.retain(|_, level| level.order_count > 0);
+    /// Cancels the second of two orders, so that `lots` are left; if that is none, the only order.
+    fn take_out(&mut self, rank: Rank, lots: u64) {
+        let Some(known) = self.map.get_mut(&rank) else { return };
+        if lots == 0 {
+            self.index.take_out(rank, known.lots, None, None);
+            self.map.remove(&rank);
+        } else {
+            *known = level(lots);
+            *self.index.level_mut(rank) = Level { tail: Slot::new(2), lots: lots + 7, order_count: 2, ..*known };
+            self.index.take_out(rank, 7, known.head, None);
         }
     }
 
@@ -76,7 +79,7 @@ impl<I: PriceIndex> Pair<I> {
 enum Op {
     Set(u64),
     Remove,
-    Update(u64),
+    TakeOut(u64),
     /// Takes out the best level, as an order that clears it does.
     RemoveBest,
 }
@@ -85,7 +88,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (1u64..100).prop_map(Op::Set),
         2 => Just(Op::Remove),
-        2 => (0u64..3).prop_map(Op::Update),
+        2 => (0u64..3).prop_map(Op::TakeOut),
         2 => Just(Op::RemoveBest),
     ]
 }
@@ -110,7 +113,7 @@ fn check_against_a_map<I: PriceIndex>(ops: &[(Rank, Op)]) {
         match op {
             Op::Set(lots) => pair.set(*rank, *lots),
             Op::Remove => pair.remove(pair.at_or_above(*rank)),
-            Op::Update(lots) => pair.update(pair.at_or_above(*rank), *lots),
+            Op::TakeOut(lots) => pair.take_out(pair.at_or_above(*rank), *lots),
             Op::RemoveBest => pair.remove(pair.index.best()),
         }
         pair.check_near(*rank);

@@ -125,9 +125,8 @@ impl<I: PriceIndex> Book for OrderBook<I> {
 /// What a driver of many commands does beforehand; it may change nothing.
 fn look_ahead<I: PriceIndex>(book: &OrderBook<I>, name: Name, side: Side, price: PriceTicks) {
     let hash = book.expect_name(name.0, name.1);
-    book.expect_level(side, price);
-    book.expect_order(hash);
-    book.expect_neighbours(hash);
+    book.expect_level(side, price.get());
+    book.expect_neighbours(book.expect_order(hash));
     assert_eq!(book.find_named(hash, name.0, name.1), book.find(name.0, name.1));
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::cluster::ClusterCommand;
 use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
@@ -55,7 +56,7 @@ pub enum Command {
     Admin(AdminCommand),
     /// Runs, shows and changes a cluster of replicas.
     #[command(subcommand)]
-    Cluster(super::cluster::ClusterCommand),
+    Cluster(ClusterCommand),
     /// Makes keys.
     #[command(subcommand)]
     Keys(KeysCommand),

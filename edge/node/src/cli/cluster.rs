@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use walras_consensus::ReplicaId;
-use walras_peer_link::keys::{self, KeysError};
 
 use super::args::Cli;
 use super::client::Client;
+use super::cluster_keys::{self, ClusterKeysArgs};
 use super::table::{fields, table};
 use super::{CliError, Output, print};
 use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
@@ -64,32 +63,12 @@ pub struct LocalArgs {
     pub unthrottled: bool,
 }
 
-/// `walras cluster keys`.
-#[derive(Debug, Args)]
-pub struct ClusterKeysArgs {
-    /// Where to.
-    #[arg(long, value_name = "DIR")]
-    pub dir: PathBuf,
-    /// The cluster's number, as in `cluster.cluster_id`.
-    #[arg(long, default_value_t = 1)]
-    pub cluster_id: u64,
-    /// For replicas 1 to this.
-    #[arg(long, default_value_t = 3, conflicts_with = "add")]
-    pub replicas: u64,
-    /// For one more replica of the cluster whose keys are there.
-    #[arg(long, value_name = "REPLICA")]
-    pub add: Option<u64>,
-}
-
 /// Why a command about a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The local cluster.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// The keys.
-    #[error(transparent)]
-    Keys(#[from] KeysError),
     /// Not a replica's id.
     #[error("{0} is no replica's id: they are numbered from 1")]
     Id(u64),
@@ -98,7 +77,7 @@ pub enum ClusterError {
 pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
     let output = match command {
         ClusterCommand::Local(args) => return local(args),
-        ClusterCommand::Keys(args) => make_keys(args).map_err(CliError::Cluster)?,
+        ClusterCommand::Keys(args) => cluster_keys::run(args)?,
         ClusterCommand::Status => status(&super::client(cli)?)?,
         ClusterCommand::Transfer { replica } => change(cli, "transfer", &json!({"replica": replica}))?,
         ClusterCommand::Add { replica, learner } => change(cli, "add", &json!({"replica": replica, "learner": learner}))?,
@@ -200,27 +179,6 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
         ),
     };
     json!({"replicas": rows, "leader": leader, "compatible": wires.len() <= 1, "says": says})
-}
-
-fn make_keys(args: &ClusterKeysArgs) -> Result<Output, ClusterError> {
-    let made = match args.add {
-        Some(id) => keys::add(&args.dir, ReplicaId::new(id).ok_or(ClusterError::Id(id))?)?,
-        None => keys::make(&args.dir, args.cluster_id, args.replicas)?,
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    let rows: Vec<Value> = made
-        .replicas
-        .iter()
-        .map(|replica| json!({"replica": replica.id.get(), "certificate": path(&replica.certificate), "key": path(&replica.key)}))
-        .collect();
-    let human = format!(
-        "{}\ngive each replica {} and its own two files; keep {} where no replica is: whoever has it can make replicas\n",
-        table(&rows, &[("replica", "replica"), ("certificate", "certificate"), ("key", "key")]),
-        path(&made.authority),
-        path(&made.authority_key),
-    );
-    let json = json!({"cluster_id": made.cluster_id.to_string(), "authority": path(&made.authority), "replicas": rows});
-    Ok(Output { human, json })
 }
 
 fn local(args: &LocalArgs) -> Result<(), CliError> {

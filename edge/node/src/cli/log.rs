@@ -1,11 +1,13 @@
 //! Looking into a log.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use serde_json::json;
 use walras_log_store::{LogError, RealDisk, open_read_only, verify};
+use walras_replica_log::Dump;
 use walras_sequencer::decode_entry;
-use walras_types::LogIndex;
+use walras_types::{LogIndex, Ordinal};
 
 use super::args::LogCommand;
 use super::{CliError, print};
@@ -14,33 +16,112 @@ use crate::progress::Slow;
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
     match command {
-        LogCommand::Dump { dir, from, limit } => dump(&dir.join("log"), from.map(LogIndex), limit.unwrap_or(u64::MAX), is_json),
+        LogCommand::Dump { dir, from, limit } => dump(dir, from.map(LogIndex), limit.unwrap_or(u64::MAX), is_json),
+        LogCommand::Verify { dir } if is_replica(dir) => check_replica(&dir.join(REPLICA), is_json),
         LogCommand::Verify { dir } => check(&dir.join("log"), is_json),
     }
 }
 
-fn dump(dir: &std::path::Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result<(), CliError> {
-    let (mut reader, _lock) = open_read_only(&RealDisk, dir, from)?;
+/// A replica's folder in its data folder.
+const REPLICA: &str = "replica";
+
+fn is_replica(dir: &Path) -> bool {
+    dir.join(REPLICA).exists()
+}
+
+fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result<(), CliError> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut left = limit;
-    while left > 0 {
-        let Some(stored) = reader.next()? else { break };
-        left -= 1;
-        let line = match decode_entry(stored.index, stored.payload) {
+    let mut print = |log_index: LogIndex, bytes: &[u8]| {
+        let line = match decode_entry(log_index, bytes) {
             Ok(entry) if is_json => log_entry::entry(&entry).to_string(),
-            Ok(entry) => format!("{} {} {:?}", entry.log_index, entry.time, entry.command),
-            Err(e) => return Err(CliError::Damaged(format!("entry {}: {e}", stored.index))),
+            Ok(entry) => match entry.ordinal {
+                None => format!("{} {} {:?}", entry.log_index, entry.time, entry.command),
+                Some(Ordinal { session, session_seq }) => {
+                    format!("{} {} {session}:{session_seq} {:?}", entry.log_index, entry.time, entry.command)
+                }
+            },
+            Err(e) => return Err(CliError::Damaged(format!("entry {log_index}: {e}"))),
         };
+        left = left.saturating_sub(1);
         match writeln!(out, "{line}") {
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written.map_err(|source| CliError::Io { what: "could not print".into(), source })?,
+            // The reader has seen enough.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            written => written.map(|()| left > 0).map_err(|source| CliError::Io { what: "could not print".into(), source }),
+        }
+    };
+    if limit > 0 && is_replica(dir) {
+        each_decided(&dir.join(REPLICA), |log_index, bytes| {
+            if from.is_some_and(|from| log_index < from) { Ok(true) } else { print(log_index, bytes) }
+        })?;
+    } else if limit > 0 {
+        let (mut reader, _lock) = open_read_only(&RealDisk, &dir.join("log"), from)?;
+        while let Some(stored) = reader.next()? {
+            if !print(stored.index, stored.payload)? {
+                break;
+            }
         }
     }
     out.flush().map_err(|source| CliError::Io { what: "could not print".into(), source })
 }
 
+/// Calls `each` with every entry that the replica knew to be decided, until it says that this is enough.
+fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
+    let damaged = |e: &dyn std::fmt::Display| CliError::Damaged(e.to_string());
+    let dump = Dump::open(&RealDisk, dir).map_err(|e| damaged(&e))?;
+    let Some(mut decided) = dump.decided else {
+        return Err(CliError::Damaged(
+            "nothing in the log or beside it says at which entry it begins: a snapshot is missing".into(),
+        ));
+    };
+    while let Some(committed) = decided.next().map_err(|e| damaged(&e))? {
+        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
+            if !each(log_index, bytes)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks every byte of a replica's log, and that what it knew to be decided are commands whose times never go back.
+fn check_replica(dir: &Path, is_json: bool) -> Result<(), CliError> {
+    let report = verify(&RealDisk, &dir.join("log"))?;
+    if let Some(damage) = &report.damage {
+        return Err(CliError::Damaged(format!("the log in {} is damaged: {damage}", dir.display())));
+    }
+    let (mut first, mut last, mut count, mut time) = (0, 0, 0_u64, walras_types::TimeNs(0));
+    each_decided(dir, |log_index, bytes| {
+        let damaged = |what: String| CliError::Damaged(format!("entry {log_index}: {what}"));
+        let entry = decode_entry(log_index, bytes).map_err(|e| damaged(e.to_string()))?;
+        if entry.time < time {
+            return Err(damaged(format!("its time, {}, is before {time}", entry.time)));
+        }
+        time = entry.time;
+        if count == 0 {
+            first = log_index.0;
+        }
+        (last, count) = (log_index.0, count + 1);
+        Ok(true)
+    })?;
+    let torn = report.torn_tail.as_ref().map(ToString::to_string);
+    if is_json {
+        let json = json!({
+            "sound": true, "first_index": first.to_string(), "last_index": last.to_string(), "entries": count,
+            "payload_bytes": report.payload_bytes, "segments": report.segments.len(), "torn_tail": torn,
+        });
+        return print(&format!("{json}\n"));
+    }
+    let torn = torn.map_or(String::new(), |torn| format!("it ends in {torn}; the next start cuts it\n"));
+    print(&format!(
+        "sound: {count} decided entries ({first} to {last}), {} bytes of records in {} segments\n{torn}",
+        report.payload_bytes,
+        report.segments.len()
+    ))
+}
+
 /// Checks every byte, then that every entry is a command and that times never go back.
-fn check(dir: &std::path::Path, is_json: bool) -> Result<(), CliError> {
+fn check(dir: &Path, is_json: bool) -> Result<(), CliError> {
     let report = verify(&RealDisk, dir)?;
     if let Some(damage) = &report.damage {
         return Err(CliError::Damaged(format!("the log in {} is damaged: {damage}", dir.display())));
@@ -74,7 +155,7 @@ fn check(dir: &std::path::Path, is_json: bool) -> Result<(), CliError> {
     print(&text)
 }
 
-fn decode_all(dir: &std::path::Path, count: u64) -> Result<(), CliError> {
+fn decode_all(dir: &Path, count: u64) -> Result<(), CliError> {
     let damaged = |index: LogIndex, what: String| CliError::Damaged(format!("entry {index}: {what}"));
     let (mut reader, _lock) = open_read_only(&RealDisk, dir, None)?;
     let mut progress = Slow::new("checking the log", Some(count));

@@ -6,6 +6,7 @@ mod bench;
 mod clear;
 pub mod client;
 mod cluster;
+mod cluster_keys;
 mod log;
 mod serve;
 pub(crate) mod table;
@@ -62,6 +63,9 @@ pub enum CliError {
     /// Something about a cluster.
     #[error(transparent)]
     Cluster(#[from] cluster::ClusterError),
+    /// The keys of a cluster.
+    #[error(transparent)]
+    ClusterKeys(#[from] walras_peer_link::keys::KeysError),
     /// A replica stopped by itself.
     #[error("this replica has stopped: {0}")]
     Halted(String),
@@ -107,6 +111,7 @@ impl CliError {
             | Self::Demo(_)
             | Self::Replay(_)
             | Self::Clear(_)
+            | Self::ClusterKeys(_)
             | Self::Bench(
                 Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
                 | Bench::Replay(_)

@@ -125,10 +125,11 @@ fn nearest_key(key: &str) -> String {
     let name = key.rsplit('.').next().unwrap_or(key);
     let known = Key::ALL.iter().map(|k| {
         let whole = format!("{}.{}", k.section, k.name);
-        let distance = strsim::damerau_levenshtein(key, &whole).min(strsim::damerau_levenshtein(name, k.name));
-        (distance, whole)
+        let of_whole = strsim::damerau_levenshtein(key, &whole);
+        // Of keys of one name, the one whose section is meant most likely.
+        (of_whole.min(strsim::damerau_levenshtein(name, k.name)), of_whole, whole)
     });
-    known.min().map(|(_, whole)| whole).expect("there are keys")
+    known.min().map(|(_, _, whole)| whole).expect("there are keys")
 }
 
 /// `docs/configuration.md`, from the code.

@@ -169,8 +169,13 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
 
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    let end = cluster.log_index(leader);
-    until("all have applied all", || (1..=3).all(|id| cluster.log_index(id) >= end));
+    // What is decided stands in a replica's log with the write that follows.
+    let enter = || {
+        let answer = cluster.operator(leader).signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
+        answer["log_index"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap()
+    };
+    let (end, _, all) = (enter(), enter(), enter());
+    until("all have applied all", || (1..=3).all(|id| cluster.log_index(id) >= all));
     for replica in &mut cluster.local.replicas {
         replica.signal(Signal::TERM).unwrap();
         assert_eq!(replica.wait().unwrap(), Some(0), "replica {} stopped in good order: see {}", replica.id, replica.dir.display());
@@ -261,4 +266,45 @@ fn snapshots(id: u64, dir: &Path) -> Vec<(u64, [u8; 32])> {
     let identity = Identity { cluster_id, replica: replica(id), genesis: Members::of_voters((1..=3).map(replica)) };
     let opened = ReplicaLog::open(RealDisk, dir, identity, Options::default()).unwrap();
     opened.snapshots.list().into_iter().map(|info| (info.meta.log_index.0, info.state_hash)).collect()
+}
+
+fn member(cluster: &Cluster, asked: u64, id: u64) -> String {
+    let view = cluster.local.status(asked).unwrap_or_default();
+    let rows = view["replicas"].as_array().cloned().unwrap_or_default();
+    let row = rows.iter().find(|row| row["replica"] == id).cloned().unwrap_or_default();
+    row["member"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_fourth_replica_learns_then_votes_and_a_first_one_leaves() {
+    let mut cluster = Cluster::start(1);
+    cluster.market(1);
+    cluster.local.start(4).unwrap();
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    // A follower is asked: it names the leader.
+    let operator = cluster.operator(leader % 3 + 1);
+    let post = |what: &str, body: Value| operator.signed("POST", &format!("/v1/admin/cluster/{what}"), Some(&body));
+    let unknown = post("add", json!({"replica": 9})).unwrap_err().to_string();
+    assert!(unknown.contains("cluster.peers"), "{unknown}");
+    post("add", json!({"replica": 4, "learner": true})).unwrap();
+    until("the fourth learns", || member(&cluster, 4, 4) == "learner");
+    cluster.catches_up(4);
+    post("add", json!({"replica": 4})).unwrap();
+    until("the fourth votes", || member(&cluster, leader, 4) == "voter");
+
+    let gone = leader % 3 + 1;
+    post("remove", json!({"replica": gone})).unwrap();
+    until("one has left", || member(&cluster, leader, gone) == "none");
+    let replica = &mut cluster.local.replicas[gone as usize - 1];
+    replica.signal(Signal::TERM).unwrap();
+    assert_eq!(replica.wait().unwrap(), Some(0));
+
+    // Of three voters one may be away, the fourth leading.
+    let operator = cluster.operator(leader);
+    operator.signed("POST", "/v1/admin/cluster/transfer", Some(&json!({"replica": 4}))).unwrap();
+    until("the fourth leads", || cluster.other_leader(leader) == Some(4));
+    cluster.local.replicas[leader as usize - 1].signal(Signal::KILL).unwrap();
+    cluster.local.replicas[leader as usize - 1].wait().unwrap();
+    let last = cluster.operator(4).signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
+    assert_eq!(last["account_id"], 1);
 }

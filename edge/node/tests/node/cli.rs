@@ -181,3 +181,24 @@ fn what_is_wrong_on_this_side_has_its_own_exit_status() {
     assert_eq!(status, 4);
     assert!(said.contains("--listen"), "{said}");
 }
+
+#[test]
+fn keys_of_a_cluster_are_made_once_and_for_one_more() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("keys");
+    let nobody = Cli { url: String::new(), key_file: "none".into() };
+    let at = folder.to_str().unwrap();
+    let told = nobody.text(&["cluster", "keys", "--dir", at, "--replicas", "3", "--cluster-id", "77"]);
+    assert!(told.contains("10 years") && told.contains("replica-3.key") && told.contains("Keep "), "{told}");
+    assert_eq!(folder.join("replica-3.key").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let (status, said) = nobody.fails(&["cluster", "keys", "--dir", at]);
+    assert_eq!(status, 4);
+    assert!(said.contains("not overwritten"), "{said}");
+    let more = nobody.json(&["cluster", "keys", "--dir", at, "--add", "4"]);
+    assert_eq!((&more["cluster_id"], &more["replicas"][0]["id"]), (&Value::from(77), &Value::from(4)));
+    let (status, _) = nobody.fails(&["cluster", "keys", "--dir", at, "--add", "0"]);
+    assert_eq!(status, 2);
+    let other = dir.path().join("other");
+    assert!(nobody.json(&["cluster", "keys", "--dir", other.to_str().unwrap()])["cluster_id"].as_u64().unwrap() > 0);
+}

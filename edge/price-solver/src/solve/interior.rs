@@ -29,6 +29,8 @@ const REACH_MAX: f64 = 600.0;
 /// After so many steps in a row shorter than this share, the offers beyond reach are to blame.
 const CRAWLS_MAX: u32 = 5;
 const CRAWL: f64 = 0.05;
+/// After so many trials in a row without a better one, the offers left out are to blame.
+const FUTILE_MAX: u32 = 6;
 /// Offers are taken for decided, if there are more than this, after steps of at least this share, when farther away than so many last steps and so many gaps.
 const SETTLE_OFFERS: usize = 8_000;
 const SETTLE_ALPHA: f64 = 0.5;
@@ -113,23 +115,21 @@ impl<'a, 'i> Interior<'a, 'i> {
             this.priced_offer_count += book.offer_count as usize - market_orders;
             let low = block.index.rank(book, rate * (1.0 - accuracy.mu) / factor).max(market_orders);
             let high = block.index.rank(book, (rate * factor).min(f64::MAX)).max(low);
-            let first = this.near.y.len();
-            let full = block.index.sums_at(book, low)[0];
-            let (log_rate, mut before) = (rate.ln(), full);
-            for place in low..high {
-                let after = block.index.sums_at(book, place + 1)[0];
-                this.near.push(
-                    block.index.limit(book, place).ln(),
-                    after - before,
-                    log_rate,
-                    accuracy.mu,
-                    tau,
-                    part(wanted[sell], prices[sell] * (after - before)),
-                );
-                before = after;
+            let first = this.near.amount.len();
+            let log_rate = rate.ln();
+            for (limit, amount) in block.index.levels(book, low..high) {
+                let log_limit = limit.ln();
+                this.near.log_limit.push(log_limit);
+                this.near.surplus.push(log_rate - log_limit);
+                this.near.amount.push(amount);
+                this.near.part.push(part(wanted[sell], prices[sell] * amount));
             }
-            this.books.push(NearBook { sell, buy, full, first, end: this.near.y.len() });
+            let full = block.index.sums_at(book, low)[0];
+            this.books.push(NearBook { sell, buy, full, first, end: this.near.amount.len() });
         }
+        let count = this.near.amount.len();
+        this.near.arrays().into_iter().for_each(|array| array.resize(count, 0.0));
+        node::with_fastest(Centre { near: &mut this.near, tau, mu: accuracy.mu });
         this
     }
 
@@ -143,7 +143,7 @@ impl<'a, 'i> Interior<'a, 'i> {
     pub(super) fn run(&mut self, task: &mut Task<'_, '_>, may_settle: bool) -> Found {
         let mu = self.accuracy.mu;
         let mut best: Option<Found> = None;
-        let mut crawls = 0;
+        let (mut crawls, mut futile) = (0, 0);
         let mut settled_at = f64::INFINITY;
         for _ in 0..ITERATIONS_MAX {
             if task.is_spent() {
@@ -159,12 +159,14 @@ impl<'a, 'i> Interior<'a, 'i> {
             }
             if gap < TRY_BELOW * mu {
                 let found = task.judge(&self.prices());
+                let is_better = best.as_ref().is_none_or(|best| found.worst_excess < best.worst_excess);
+                futile = if is_better { 0 } else { futile + 1 };
                 best = Some(match best {
                     Some(best) => best.or_better(found),
                     None => found,
                 });
                 let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
-                if done || (self.tau <= TAU_MIN && alpha > 0.9) {
+                if done || (self.tau <= TAU_MIN && alpha > 0.9) || (futile == FUTILE_MAX && !self.holds_all_offers()) {
                     break;
                 }
             }
@@ -286,22 +288,28 @@ impl Near {
     fn truncate(&mut self, count: usize) {
         self.arrays().into_iter().for_each(|array| array.truncate(count));
     }
+}
 
-    fn push(&mut self, log_limit: f64, amount: f64, log_rate: f64, mu: f64, tau: f64, part: f64) {
-        let tau = tau * part;
-        self.part.push(part);
-        let (y, rest) = central(log_rate - log_limit, mu, tau);
-        self.log_limit.push(log_limit);
-        self.amount.push(amount);
-        self.y.push(y);
-        self.rest.push(rest);
-        self.above.push(tau / rest);
-        self.below.push(tau / y);
-        self.surplus.push(0.0);
-        self.give.push(0.0);
-        self.lack.push(0.0);
-        self.per_y.push(0.0);
-        self.per_rest.push(0.0);
+/// The path's point at the offers' surplus: shares and the prices of their bounds.
+struct Centre<'a> {
+    near: &'a mut Near,
+    tau: f64,
+    mu: f64,
+}
+
+impl node::Search for Centre<'_> {
+    #[inline(always)]
+    fn run<C: node::Counting>(self) {
+        let Self { near, tau, mu } = self;
+        let count = near.amount.len();
+        let (surplus, part) = (&near.surplus[..count], &near.part[..count]);
+        let (y, rest, above, below) =
+            (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
+        for at in 0..count {
+            let tau = tau * part[at];
+            (y[at], rest[at]) = central(surplus[at], mu, tau);
+            (above[at], below[at]) = (tau / rest[at], tau / y[at]);
+        }
     }
 }
 
@@ -343,9 +351,6 @@ struct Advance<'a> {
     gap: &'a mut f64,
 }
 
-/// Sums and maxima are kept apart for so many neighbours, so that vectors of any width give the same result.
-const LANES: usize = 8;
-
 impl node::Search for Advance<'_> {
     #[inline(always)]
     fn run<C: node::Counting>(self) {
@@ -353,47 +358,51 @@ impl node::Search for Advance<'_> {
         let count = near.y.len();
         let (y, rest, above, below) =
             (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
-        let (log_step, give, lack) = (&near.surplus[..count], &near.give[..count], &mut near.lack[..count]);
+        let (log_step, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
         let (per_y, per_rest, part) = (&near.per_y[..count], &near.per_rest[..count], &near.part[..count]);
-        let mut worst = [TO_BOUND / *alpha_out; LANES];
-        let whole = count - count % LANES;
-        let mut look = |at: usize, lane: usize| {
+        for at in 0..count {
             let dy = (log_step[at] + lack[at]) * give[at];
             lack[at] = dy;
             let (by_rest, by_y) = (dy * per_rest[at], dy * per_y[at]);
             let tau = tau * part[at];
             let above_falls = 1.0 - tau * per_rest[at] / above[at] - by_rest;
             let below_falls = 1.0 - tau * per_y[at] / below[at] + by_y;
-            for fall in [by_rest, -by_y, above_falls, below_falls] {
-                worst[lane] = if fall > worst[lane] { fall } else { worst[lane] };
-            }
-        };
-        for first in (0..whole).step_by(LANES) {
-            for lane in 0..LANES {
-                look(first + lane, lane);
-            }
+            give[at] = larger(larger(by_rest, -by_y), larger(above_falls, below_falls));
         }
-        (whole..count).for_each(|at| look(at, 0));
-        let alpha = TO_BOUND / worst.iter().fold(0.0f64, |most, &fall| most.max(fall));
-        let mut sums = [0.0; LANES];
-        let mut step = |at: usize, lane: usize| {
+        let alpha = TO_BOUND / folded(give, TO_BOUND / *alpha_out, larger);
+        for at in 0..count {
             let dy = lack[at];
             let tau = tau * part[at];
             above[at] += alpha * ((tau + above[at] * dy) * per_rest[at] - above[at]);
             below[at] += alpha * ((tau - below[at] * dy) * per_y[at] - below[at]);
             y[at] += alpha * dy;
             rest[at] -= alpha * dy;
-            sums[lane] += (above[at] * rest[at] + below[at] * y[at]) / part[at];
-        };
-        for first in (0..whole).step_by(LANES) {
-            for lane in 0..LANES {
-                step(first + lane, lane);
-            }
+            give[at] = (above[at] * rest[at] + below[at] * y[at]) / part[at];
         }
-        (whole..count).for_each(|at| step(at, 0));
         *alpha_out = alpha;
-        *gap = sums.iter().sum::<f64>() / (2 * count).max(1) as f64;
+        *gap = folded(give, 0.0, |sum, value| sum + value) / (2 * count).max(1) as f64;
     }
+}
+
+/// A maximum that vectors have; the second of two without order.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// Sums and maxima are kept apart for so many neighbours, so that vectors of any width give the same result.
+const LANES: usize = 8;
+
+#[inline(always)]
+fn folded(values: &[f64], first: f64, fold: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [first; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunk in whole {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = fold(*lane, value);
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(first, fold)
 }
 
 /// What offers that want an asset are worth in all, per asset.
@@ -423,6 +432,7 @@ fn centering(alpha: f64) -> f64 {
 }
 
 /// Share and rest on the path for a surplus: `s - mu y = tau / (1 - y) - tau / y`.
+#[inline(always)]
 fn central(s: f64, mu: f64, tau: f64) -> (f64, f64) {
     // By symmetry about the middle of the ramp, solve for the smaller of share and rest, `z`, at a surplus below the middle.
     let middle = s - 0.5 * mu;

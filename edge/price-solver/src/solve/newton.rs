@@ -166,6 +166,10 @@ impl Continuation {
         self.anchor.iter_mut().for_each(|sum| *sum = ANCHOR * sum.max(SILENT * max));
         self.right.copy_from_slice(&self.anchor);
         markov::solve(&mut self.matrix, &mut self.anchor, &mut self.right, &mut self.ratios);
+        // Only ratios of prices mean something: the median asset stays, so that one asset that could go anywhere moves no other.
+        self.right.copy_from_slice(&self.ratios);
+        let (_, &mut middle, _) = self.right.select_nth_unstable_by(n / 2, f64::total_cmp);
+        self.ratios.iter_mut().for_each(|ratio| *ratio /= middle.max(f64::MIN_POSITIVE));
         self.ratios.iter().fold(0.0f64, |step, ratio| step.max(ratio.ln().abs()))
     }
 
@@ -225,4 +229,36 @@ fn merit(answer: &Demand, scale: &Demand) -> f64 {
     let floor = 1e-9 * scale.sold.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let volumes = scale.sold.iter().zip(&scale.bought).map(|(&sold, &bought)| sold + bought + floor);
     answer.sold.iter().zip(&answer.bought).zip(volumes).map(|((&sold, &bought), volume)| ((bought - sold) / volume).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demand::DemandIndex;
+    use crate::structure::Structure;
+    use crate::synthetic::Offer;
+
+    /// The last asset is wanted and nobody sells it at these prices: its own step has no end, the others' step is what it is without it.
+    #[test]
+    fn an_asset_that_could_go_anywhere_moves_no_other() {
+        let spread = |sell, buy, amount| (0..20).map(move |k| Offer { sell, buy, limit: 0.9 + 0.01 * f64::from(k), amount });
+        let mut offers: Vec<Offer> =
+            [(0, 1, 3.0), (1, 2, 2.0), (2, 0, 1.0)].into_iter().flat_map(|(a, b, c)| spread(a, b, c)).collect();
+        let mut step = |asset_count: usize| {
+            let index = DemandIndex::from_offers(asset_count, &offers, Vec::new()).unwrap();
+            let mut answer = Demand::new(asset_count);
+            let prices = vec![1.0; asset_count];
+            Structure::whole(&index).blocks[0].query(&prices, Window::widened(1e-3, 0.05), &mut answer);
+            let mut newton = Continuation::new(prices, 0.05);
+            newton.find_ratios(&answer);
+            offers.push(Offer { sell: 0, buy: 3, limit: 0.1, amount: 0.01 });
+            newton.ratios
+        };
+        let (without, with) = (step(3), step(4));
+        assert!(with[3] > 1e3, "{with:?}");
+        for (a, b) in [(0, 1), (1, 2)] {
+            assert!((with[a] / with[b] / (without[a] / without[b]) - 1.0).abs() < 0.01, "{without:?} {with:?}");
+        }
+        assert!(with[..3].iter().all(|ratio| (0.5..2.0).contains(ratio)), "{with:?}");
+    }
 }

@@ -3,12 +3,18 @@
 use super::interior::Interior;
 use super::newton::Continuation;
 use super::{BlockSolver, Found, Outcome, PriceSolver, Problem, Solution, Task, Tatonnement, solve_structure, start, two_assets};
+use crate::block::Block;
+use crate::demand::Window;
 use crate::structure::Structure;
 
 /// Width of the first window from good start prices, in log price; from the last batch's prices; from nowhere.
 const WIDTH_COLD: f64 = 0.1;
 const WIDTH_WARM: f64 = 0.02;
 const WIDTH_FLAT: f64 = 8.0;
+/// The last prices are near when at most this share of the value finds no counterpart in the window of a warm start, as where prices
+/// are a third of the window off. The first width is then so many times this share of that window.
+const NEARLY_CLEAR: f64 = 0.2;
+const WIDTH_PER_IMBALANCE: f64 = 8.0;
 /// Queries of the last resort.
 const TATONNEMENT_QUERIES: u64 = 5_000;
 
@@ -61,11 +67,8 @@ impl BlockSolver for Portfolio {
             return two_assets::solve(task, start[0] / start[1]);
         }
         let mut best: Option<Found> = None;
-        let starts = [warm.map(|prices| (prices, WIDTH_WARM)), Some((Vec::new(), WIDTH_COLD)), Some((Vec::new(), WIDTH_FLAT))];
-        for (mut prices, width) in starts.into_iter().flatten() {
-            if prices.is_empty() {
-                prices = if width == WIDTH_FLAT { vec![1.0; task.block.asset_count()] } else { start::from_medians(task.block) };
-            }
+        let mut starts = Starts::new(task, warm);
+        while let Some((prices, width)) = starts.next(task.block) {
             let found = newton_then_interior(task, prices, width, width == WIDTH_FLAT);
             let found = match best.take() {
                 Some(best) => best.or_better(found),
@@ -79,6 +82,49 @@ impl BlockSolver for Portfolio {
         let best = best.expect("there is always a cold start");
         let found = Tatonnement::default().solve_from(task, &best.prices, TATONNEMENT_QUERIES);
         best.or_better(found)
+    }
+}
+
+/// Where to start, and with which width, in turn. The last prices come first when they nearly clear; else the nearer of them and of the
+/// medians comes first, at the width of a cold start; flat prices come last.
+struct Starts {
+    /// In reverse.
+    known: Vec<(Vec<f64>, f64)>,
+    /// Not worked out unless needed: it takes as long as several queries.
+    are_medians_left: bool,
+    is_flat_left: bool,
+}
+
+impl Starts {
+    fn new(task: &mut Task<'_, '_>, last: Option<Vec<f64>>) -> Self {
+        let Some(last) = last else { return Self { known: Vec::new(), are_medians_left: true, is_flat_left: true } };
+        let block = task.block;
+        let mut imbalance_at = |prices: &[f64]| {
+            task.query(prices, Window::widened(task.accuracy.mu, WIDTH_WARM));
+            task.answer.imbalance()
+        };
+        let imbalance = imbalance_at(&last);
+        if imbalance <= NEARLY_CLEAR {
+            let width = WIDTH_WARM * (WIDTH_PER_IMBALANCE * imbalance).min(1.0);
+            return Self { known: vec![(last, width)], are_medians_left: true, is_flat_left: true };
+        }
+        let medians = start::from_medians(block);
+        let are_medians_nearer = imbalance_at(&medians) <= imbalance;
+        let mut known = vec![(last, WIDTH_COLD), (medians, WIDTH_COLD)];
+        if !are_medians_nearer {
+            known.reverse();
+        }
+        Self { known, are_medians_left: false, is_flat_left: true }
+    }
+
+    fn next(&mut self, block: &Block<'_>) -> Option<(Vec<f64>, f64)> {
+        if let Some(known) = self.known.pop() {
+            return Some(known);
+        }
+        if std::mem::take(&mut self.are_medians_left) {
+            return Some((start::from_medians(block), WIDTH_COLD));
+        }
+        std::mem::take(&mut self.is_flat_left).then(|| (vec![1.0; block.asset_count()], WIDTH_FLAT))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What must hold, whatever happens. The first thing that does not is kept.
 
+use crate::log::Log;
 use std::collections::{BTreeMap, BTreeSet};
-use walras_consensus::{Body, Committed, Durability, Members, MemoryLog, ReplicaId, Role, RoleChange, Slot, Term};
+use walras_consensus::{Body, Committed, Durability, Members, ReplicaId, Role, RoleChange, Slot, Term};
 
 #[derive(Default)]
 pub(crate) struct Checks {
@@ -39,7 +40,7 @@ impl Checks {
         committed: &Committed,
         members: &[Members; 2],
         durability: Durability,
-        logs: impl Iterator<Item = (ReplicaId, &'a MemoryLog)>,
+        logs: impl Iterator<Item = (ReplicaId, &'a Log)>,
     ) {
         let Committed { slot, term, first, pack } = committed;
         let mine = (*term, pack.bytes().to_vec());
@@ -70,7 +71,7 @@ impl Checks {
     }
 
     /// Log matching: where two logs have a slot of the same term, they have the same slots before it.
-    pub(crate) fn log_matching(&mut self, logs: &[(ReplicaId, &MemoryLog)]) {
+    pub(crate) fn log_matching(&mut self, logs: &[(ReplicaId, &Log)]) {
         for (at, (a, log_a)) in logs.iter().enumerate() {
             for (b, log_b) in &logs[at + 1..] {
                 let by_slot: BTreeMap<Slot, (Term, &Body)> = log_b.entries().map(|e| (e.slot, (e.term, &e.body))).collect();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod checks;
+mod log;
 mod rng;
 #[allow(dead_code, reason = "the example uses the rest")]
 mod world;

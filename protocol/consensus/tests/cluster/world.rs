@@ -1,12 +1,14 @@
 //! A cluster in one thread: replicas, disks, a network and clients, driven from one seed.
 
 use crate::checks::{Checks, commands};
+use crate::log::Log;
 use crate::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+#[allow(unused_imports, reason = "a log that stands in for the one in memory may have these methods itself")]
+use walras_consensus::DurableLog as _;
 use walras_consensus::{
-    DurableLog, Effect, MemberChange, Members, MemoryLog, Pack, ReadToken, Replica, ReplicaId, Role, Settings, Slot, Status, Term,
-    Ticket,
+    Effect, MemberChange, Members, Pack, ReadToken, Replica, ReplicaId, Role, Settings, Slot, Status, Term, Ticket,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -78,7 +80,7 @@ type State = Rc<Vec<u64>>;
 
 struct Node {
     replica: Option<Replica>,
-    log: MemoryLog,
+    log: Log,
     life: u64,
     timer_ns: u64,
     is_syncing: bool,
@@ -157,7 +159,7 @@ impl World {
         for at in (1..=world.options.voters + world.options.spares).map(id) {
             let node = Node {
                 replica: None,
-                log: MemoryLog::new(world.genesis.clone()),
+                log: Log::new(world.genesis.clone()),
                 life: 0,
                 timer_ns: 0,
                 is_syncing: false,

@@ -48,7 +48,8 @@ pub trait Host {
     /// May this key send one more command now? [`Gateway::charge`].
     fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal>;
     /// Bring this command into the log, then call [`SessionServer::answer`], [`SessionServer::refused`] or [`SessionServer::not_leader`].
-    /// `bytes` are the command's.
+    /// `bytes` are the command's. What becomes of it concerns whoever serves the session by then: a command that is on its way is not sent on
+    /// a second time by the sequencer, though another connection may wait for it.
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]);
 }
 

@@ -52,7 +52,8 @@ fn the_examples_are_what_the_code_writes() {
     encode_venue(&VenueMessage::LoggedOn(on), &mut bytes);
     assert_eq!(bytes_of("logged-on"), hex(&bytes));
 
-    (body.clear(), bytes.clear());
+    body.clear();
+    bytes.clear();
     encode_command(&order(AccountId(3), 77), &mut body);
     encode_client(&ClientMessage::Submit { session_seq: SessionSeq(1), command: &body }, &mut bytes);
     assert_eq!(bytes_of("order"), hex(&bytes));

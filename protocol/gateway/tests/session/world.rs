@@ -88,6 +88,12 @@ pub(crate) struct World {
     connections: Vec<Option<Connection>>,
     clients: Vec<Client>,
     nonces: u64,
+    /// A leader that lets everything into the log, where repeats and gaps have no effect; the other kinds look before.
+    is_naive: bool,
+    /// One that lets repeats of what is decided into the log; another kind answers them at once.
+    is_forgetful: bool,
+    /// There is no room for the next command.
+    is_full: bool,
     pub(crate) faults: u64,
 }
 
@@ -102,6 +108,8 @@ impl World {
             let replicas = (0..REPLICAS).map(|replica| format!("replica-{replica}")).collect();
             let mut settings = ClientSettings::new(replicas, number);
             settings.reports = ReportsWanted::After(0);
+            // Nothing is lost without a word here, so nothing may be mended by waiting for long.
+            settings.answer_timeout_ns = u64::MAX;
             // The second client trusts the venue to tell it the window.
             settings.window = if bug == Bug::WindowForgotten || number == 1 { 1_000 } else { WINDOW };
             Client {
@@ -129,6 +137,9 @@ impl World {
             connections: Vec::new(),
             clients: clients.collect(),
             nonces: 0,
+            is_naive: seed.is_multiple_of(3),
+            is_forgetful: seed % 3 == 1,
+            is_full: false,
             faults: 0,
         }
     }
@@ -138,7 +149,7 @@ impl World {
         for _ in 0..steps {
             self.step(true)?;
         }
-        let mut patience = 200_000;
+        let mut patience = 60_000;
         while !self.is_quiet() {
             self.step(false)?;
             patience -= 1;
@@ -167,8 +178,8 @@ impl World {
             31..=33 if with_faults => self.now_ns += 2_000_000_000,
             34..=40 if with_faults => self.restore_reports(),
             41..=180 if with_faults => self.submit(number),
-            0..=420 => self.from_client(number)?,
-            421..=660 => self.to_client(number)?,
+            0..=420 => self.arrive_at_venue(number)?,
+            421..=660 => self.arrive_at_client(number)?,
             661..=900 => self.decide(false)?,
             _ => self.timers()?,
         }
@@ -248,11 +259,26 @@ impl World {
         self.faults += 1;
         self.leader = self.random.below(REPLICAS as u64) as usize;
         let kept = self.random.below(self.pipeline.len() as u64 + 1) as usize;
-        self.pipeline.truncate(kept);
+        let lost = self.pipeline.split_off(kept);
         let leader = format!("replica-{}", self.leader);
         let hint = if self.random.one_in(3) { "" } else { leader.as_str() };
         for connection in self.connections.iter_mut().flatten().filter(|connection| connection.replica != self.leader) {
             connection.server.not_leader(hint);
+        }
+        // A leader that leads again knows what it has lost.
+        for item in lost {
+            match item {
+                Item::Submit { ordinal, .. } => {
+                    if let Some(server) = self.server_of(ordinal.session) {
+                        server.refused(ordinal, RejectReason::VenueNotReady, None);
+                    }
+                }
+                Item::Open { connection, .. } => {
+                    if let Some(connection) = &mut self.connections[connection] {
+                        connection.server.not_leader("");
+                    }
+                }
+            }
         }
         if self.bug == Bug::ReportsForgotten {
             self.reports = Reports::new(ReportSettings::default());
@@ -275,7 +301,7 @@ impl World {
     }
 
     /// Some bytes of a client arrive at the venue.
-    fn from_client(&mut self, number: usize) -> Result<(), String> {
+    fn arrive_at_venue(&mut self, number: usize) -> Result<(), String> {
         let client = &mut self.clients[number];
         let Some(at) = client.connection else { return Ok(()) };
         let Some(connection) = &mut self.connections[at] else { return Ok(()) };
@@ -312,7 +338,28 @@ impl World {
                 self.pipeline.push_back(Item::Open { connection: at, account, token, reports });
             }
             Asked::Submit(ordinal, command) if connection.replica == self.leader => {
-                self.pipeline.push_back(Item::Submit { ordinal, command });
+                if self.is_naive {
+                    return self.pipeline.push_back(Item::Submit { ordinal, command });
+                }
+                let session = self.sessions.values().find(|session| session.id == ordinal.session).expect("it was opened");
+                let decided = session.answers.len() as u64;
+                let ours = self.pipeline.iter().filter(|item| match item {
+                    Item::Submit { ordinal: other, .. } => other.session == ordinal.session && other.session_seq.0 > decided,
+                    Item::Open { .. } => false,
+                });
+                let next = decided + 1 + ours.count() as u64;
+                let known = session.answers.get(ordinal.session_seq.0 as usize - 1).filter(|_| self.bug != Bug::DedupeForgotten);
+                let is_known = known.is_some();
+                if let Some(&(log_index, _, rejected)) = known.filter(|_| !self.is_forgetful) {
+                    // What is known already may pass what is being decided.
+                    connection.server.answer(ordinal, walras_types::Answer { log_index, rejected }, None);
+                } else if ordinal.session_seq.0 > next {
+                    connection.server.refused(ordinal, RejectReason::SessionSeqGap, None);
+                } else if std::mem::take(&mut self.is_full) {
+                    connection.server.refused(ordinal, RejectReason::Overloaded, Some(5_000_000));
+                } else if is_known || ordinal.session_seq.0 == next || self.bug == Bug::DedupeForgotten {
+                    self.pipeline.push_back(Item::Submit { ordinal, command });
+                }
             }
             Asked::Open(..) | Asked::Submit(..) => connection.server.not_leader(&leader),
         }
@@ -320,6 +367,10 @@ impl World {
 
     /// The next undecided item is decided, or the queue is found full and it is not.
     fn decide(&mut self, is_full: bool) -> Result<(), String> {
+        if is_full && !self.is_naive {
+            self.is_full = true;
+            return Ok(());
+        }
         match self.pipeline.pop_front() {
             Some(Item::Submit { ordinal, .. }) if is_full => {
                 if let Some(server) = self.server_of(ordinal.session) {
@@ -418,7 +469,7 @@ impl World {
     }
 
     /// Some bytes of the venue arrive at a client; at the end of a connection that the venue closed, its end.
-    fn to_client(&mut self, number: usize) -> Result<(), String> {
+    fn arrive_at_client(&mut self, number: usize) -> Result<(), String> {
         let Some(at) = self.clients[number].connection else { return Ok(()) };
         let Some(connection) = &mut self.connections[at] else { return Ok(()) };
         let sent = connection.server.output().to_vec();

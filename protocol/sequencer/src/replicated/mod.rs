@@ -21,7 +21,7 @@ use walras_consensus::{
 };
 use walras_engine::Engine;
 use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
-use walras_wire::{Command, Event};
+use walras_wire::{Checkpoint, Command, Event};
 
 use crate::entry::{Entry, decode_entry};
 use crate::sequencer::LogGap;
@@ -412,6 +412,11 @@ impl<O> ReplicatedSequencer<O> {
         let voters = self.members.voters.union(&self.members.learners);
         voters.filter(|id| **id != me).for_each(|id| host.send(*id, said.clone()));
         self.snapshot(self.applied, host);
+        if let Some(collecting) = &mut self.collecting {
+            // For those who replay the log one day.
+            let time = collecting.time();
+            collecting.push(time, None, &Command::Checkpoint(Checkpoint { log_index: now, state_hash: hash }), None);
+        }
         self.compare(me, now, hash)
     }
 

@@ -10,6 +10,7 @@ pub mod gateway;
 pub mod history;
 pub mod log;
 pub mod order_entry;
+pub mod replicas;
 pub mod wire;
 
 /// A fuzz target: its name in `tools/fuzz`, and what it does with bytes.
@@ -37,4 +38,6 @@ pub const TARGETS: &[Target] = &[
     ("order_entry", order_entry::stream),
     ("reports", order_entry::reports),
     ("reports_restore", order_entry::reports_restore),
+    ("replica_messages", replicas::messages),
+    ("log_entry", replicas::log_entry),
 ];

@@ -119,6 +119,9 @@ fn the_format_is_as_described() {
     );
 }
 
+/// What makes a snapshot wrong.
+type Change<'a> = &'a dyn Fn(&mut Vec<Record>);
+
 #[test]
 fn contradictions_are_refused() {
     let engine = busy();
@@ -130,7 +133,7 @@ fn contradictions_are_refused() {
         Engine::restore(&with_sessions(&engine, &encoded(&changed))).err()
     };
     let last = engine.last_applied().0;
-    let contradictions: [(&str, &dyn Fn(&mut Vec<Record>)); 22] = [
+    let contradictions: [(&str, Change<'_>); 22] = [
         ("a session's id or last use", &|r| r.swap(0, 1)),
         ("a session's id or last use", &|r| r[1].id = r[0].id),
         ("a session's id or last use", &|r| r[0].id = 0),

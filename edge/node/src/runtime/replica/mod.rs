@@ -42,7 +42,7 @@ pub use surroundings::Addresses;
 use surroundings::{Surroundings, announced, reply_unready, tell_halt};
 
 /// Who sent a command to this replica.
-pub(super) enum Origin {
+pub(in crate::runtime::replica) enum Origin {
     /// Somebody who waits for its outcome.
     Reply(Reply),
     /// A connection that waits for its session.
@@ -171,19 +171,19 @@ impl<D: Disk> ReplicaThread<D> {
             around.links.on_ready(event, now_ns, link_events);
             return;
         }
-        let leader = around.leader_addresses().order_entry;
+        let leader = &around.leader_entry;
         if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
-            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader: &leader });
+            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader });
         }
     }
 
     fn read_on(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
-        let leader = around.leader_addresses().order_entry;
+        let leader = &around.leader_entry;
         if let Some(entry) = &mut around.order_entry
             && entry.has_unread()
         {
-            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader: &leader });
+            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader });
         }
     }
 
@@ -395,9 +395,9 @@ impl<D: Disk> ReplicaThread<D> {
         }
         self.around.links.flush(now_ns, &mut self.link_events);
         let Self { sequencer, around, clock, .. } = self;
-        let leader = around.leader_addresses().order_entry;
+        let leader = &around.leader_entry;
         if let Some(entry) = &mut around.order_entry {
-            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader: &leader });
+            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader });
         }
         self.on_link_events()
     }

@@ -172,6 +172,7 @@ impl ReplicaVenue {
             not_sent: Vec::new(),
             addresses: peers.into_iter().map(|(id, peer)| (id, peer.addresses)).collect(),
             leader: None,
+            leader_entry: Arc::from(""),
             now_ns: 0,
             applied_count: 0,
             shared_catalog: shared_catalog.clone(),

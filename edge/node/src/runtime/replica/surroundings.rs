@@ -50,6 +50,8 @@ pub(super) struct Surroundings<D: Disk> {
     /// Where each replica takes orders over HTTP, for those who ask the wrong one.
     pub(super) addresses: BTreeMap<ReplicaId, Addresses>,
     pub(super) leader: Option<ReplicaId>,
+    /// Where the leader takes binary orders, as far as it is known.
+    pub(super) leader_entry: Arc<str>,
     pub(super) now_ns: u64,
     pub(super) applied_count: u64,
     pub(super) shared_catalog: SharedCatalog,
@@ -101,11 +103,6 @@ impl State {
 }
 
 impl<D: Disk> Surroundings<D> {
-    /// Where the leader takes orders.
-    pub(super) fn leader_addresses(&self) -> Addresses {
-        self.leader.and_then(|leader| self.addresses.get(&leader)).cloned().unwrap_or_default()
-    }
-
     fn answer(&mut self, origin: Option<Origin>, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
         let entry = applied.entry;
         match origin {
@@ -191,9 +188,8 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
                 let _ = reply.send(Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
             }
             (Origin::Opens(key), _) => {
-                let leader = self.leader_addresses().order_entry;
                 if let Some(order_entry) = &mut self.order_entry {
-                    order_entry.sent_away(key, &leader);
+                    order_entry.sent_away(key, &self.leader_entry);
                 }
             }
         }
@@ -247,12 +243,13 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
             Role::Follower { leader } => leader,
             Role::Candidate => None,
         };
+        let address = self.leader.and_then(|leader| self.addresses.get(&leader)).map_or("", |known| &known.order_entry);
+        self.leader_entry = address.into();
         info!("term {}: {:?}", change.term, change.role);
         self.cluster.set_role(change);
         if was != self.leader && self.leader != Some(self.cluster.me()) {
-            let leader = self.leader_addresses().order_entry;
             if let Some(order_entry) = &mut self.order_entry {
-                order_entry.not_leader(&leader);
+                order_entry.not_leader(&self.leader_entry);
             }
         }
     }

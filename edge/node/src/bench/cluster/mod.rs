@@ -5,28 +5,33 @@
 //! orders, moves, cancels. It is made before; when it ends it begins again with other order numbers. Sessions are on their way at their
 //! own pace, so what concerns two of them may meet in another order than it was made in, and some commands are rejected: an answer like any other.
 
+mod line;
+mod market;
+
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde_json::{Value, json};
-use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, SubmitError, Wish};
-use walras_gateway::{Algorithm, ClientKey, Permission, generate_nonce};
+use rustix::process::Signal;
+use serde_json::Value;
+use walras_gateway::ClientKey;
+use walras_gateway::session::{ClientSettings, SessionClient};
 use walras_market_history::workload::{Churn, ChurnConfig};
 use walras_market_history::workload_file::INFO;
 use walras_market_history::{Format, HistoryEvent};
 use walras_replay::Loaded;
-use walras_replay::venue::{VenueOptions, commands, setup};
-use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, Symbol};
+use walras_replay::venue::{commands, setup};
+use walras_types::AccountId;
 use walras_wire::Command;
-use walras_wire::order_entry::{ReportsWanted, Role};
+use walras_wire::order_entry::Role;
 
-use super::{BenchError, Latencies, LatencyReport};
-use crate::access::generate;
-use crate::cli::client::{Client, ClientError};
+use super::{BenchError, LatencyReport};
+use crate::cli::client::Client;
+use crate::local_cluster::LocalCluster;
 use crate::runtime::now;
+use line::{Line, Tally};
+pub use market::account_key;
+use market::{account_of, options, rename, settings};
 
 /// Commands that are made; then they begin again.
 const FLOW_COMMANDS: u64 = 400_000;
@@ -109,31 +114,6 @@ pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, BenchError> {
     };
     let replicas: Vec<_> = said["replicas"].as_array().into_iter().flatten().filter_map(one).collect();
     if replicas.is_empty() { Err(BenchError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
-}
-
-/// A session and its connection.
-struct Line {
-    client: SessionClient,
-    stream: Option<TcpStream>,
-    /// When the unanswered were due, the oldest first.
-    due: VecDeque<u64>,
-    /// What the session's window had no room for.
-    waiting: VecDeque<(u64, Command)>,
-    is_blocked: bool,
-}
-
-/// What answers came to.
-#[derive(Default)]
-struct Tally {
-    latencies: Latencies,
-    sum_ns: u128,
-    acknowledged: u64,
-    rejected: u64,
-    reconnects: u64,
-    /// Answers to commands due before do not count.
-    from_ns: u64,
-    unanswered: usize,
-    failed: Option<String>,
 }
 
 /// Sessions that are logged on, and the flow that they send.
@@ -270,6 +250,33 @@ impl ClusterLoad {
         })
     }
 
+    /// Kills the replica that leads while every session waits for an answer; how long it was from there to the first answer by another one.
+    /// The one that was killed is not started again.
+    pub fn fail_over(&mut self, local: &mut LocalCluster) -> Result<Duration, BenchError> {
+        let cluster = |e: crate::local_cluster::LocalError| BenchError::Cluster(e.to_string());
+        let leader = local.leader().ok_or_else(|| BenchError::Cluster("no replica leads".to_owned()))?;
+        let Some(replica) = local.replicas.iter_mut().find(|replica| replica.id == leader) else {
+            return Err(BenchError::Cluster("the leader is not of this machine".to_owned()));
+        };
+        replica.signal(Signal::KILL).map_err(cluster)?;
+        replica.wait().map_err(cluster)?;
+        let killed_ns = self.now_ns();
+        // What the dead one had answered and nobody had read yet does not count: only what was sent after its end.
+        self.tally = Tally { from_ns: killed_ns, unanswered: self.tally.unanswered, ..Tally::default() };
+        for _ in 0..self.lines.len() * 2 {
+            self.enter_next(killed_ns);
+        }
+        while self.tally.acknowledged == 0 {
+            self.turn(1_000_000)?;
+            if self.now_ns() > killed_ns + PATIENCE_NS {
+                return Err(BenchError::Cluster("nobody answered after the leader had died".to_owned()));
+            }
+        }
+        let took = Duration::from_nanos(self.now_ns() - killed_ns);
+        self.drain()?;
+        Ok(took)
+    }
+
     fn drain(&mut self) -> Result<(), BenchError> {
         let give_up_ns = self.now_ns() + PATIENCE_NS;
         while self.tally.unanswered > 0 {
@@ -338,183 +345,4 @@ impl ClusterLoad {
         }
         self.tally.failed.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
     }
-}
-
-impl Line {
-    fn send_waiting(&mut self, now_ns: u64) {
-        while let Some((due_ns, command)) = self.waiting.front() {
-            match self.client.submit(now_ns, command) {
-                Ok(_) => self.due.push_back(*due_ns),
-                Err(SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended) => return,
-            }
-            self.waiting.pop_front();
-        }
-    }
-
-    fn on_timer(&mut self, now_ns: u64, tally: &mut Tally) {
-        let Self { client, due, .. } = self;
-        client.on_timer(now_ns, &mut |event| tally.on(now_ns, due, &event));
-        match self.client.wish(now_ns) {
-            Wish::Wait => {}
-            Wish::Connect(address) => {
-                let stream = connect(address);
-                self.client.on_connecting();
-                match stream {
-                    Ok(stream) => {
-                        let entropy = std::array::from_fn(|_| crate::access::random_u64() as u8);
-                        self.client.on_connected(now_ns, &generate_nonce(&entropy));
-                        self.stream = Some(stream);
-                    }
-                    Err(_) => self.client.on_disconnected(now_ns),
-                }
-            }
-            Wish::Close => self.lose(now_ns, tally),
-        }
-    }
-
-    fn lose(&mut self, now_ns: u64, tally: &mut Tally) {
-        tally.reconnects += 1;
-        (self.stream, self.is_blocked) = (None, false);
-        self.client.on_disconnected(now_ns);
-    }
-
-    fn write(&mut self, now_ns: u64, tally: &mut Tally) {
-        while !self.is_blocked
-            && !self.client.output().is_empty()
-            && let Some(stream) = &mut self.stream
-        {
-            match stream.write(self.client.output()) {
-                Ok(len) => self.client.consume(len),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.is_blocked = true,
-                Err(_) => self.lose(now_ns, tally),
-            }
-        }
-    }
-
-    fn read(&mut self, now_ns: u64, buffer: &mut [u8], tally: &mut Tally) {
-        while let Some(stream) = &mut self.stream {
-            match stream.read(buffer) {
-                Ok(0) => self.lose(now_ns, tally),
-                Ok(len) => {
-                    let Self { client, due, .. } = self;
-                    client.on_bytes(now_ns, &buffer[..len], &mut |event| tally.on(now_ns, due, &event));
-                    if len < buffer.len() {
-                        break;
-                    }
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => self.lose(now_ns, tally),
-            }
-        }
-        if matches!(self.client.wish(now_ns), Wish::Close) {
-            self.lose(now_ns, tally);
-        }
-        self.send_waiting(now_ns);
-    }
-}
-
-impl Tally {
-    fn on(&mut self, now_ns: u64, due: &mut VecDeque<u64>, event: &ClientEvent) {
-        match event {
-            ClientEvent::Answer { rejected, .. } => {
-                self.unanswered = self.unanswered.saturating_sub(1);
-                let Some(due_ns) = due.pop_front() else { return };
-                if due_ns >= self.from_ns {
-                    let took_ns = now_ns.saturating_sub(due_ns);
-                    self.latencies.record(Duration::from_nanos(took_ns));
-                    self.sum_ns += u128::from(took_ns);
-                    self.acknowledged += 1;
-                }
-                self.rejected += u64::from(rejected.is_some());
-            }
-            ClientEvent::Ended(error) => self.failed = Some(error.to_string()),
-            ClientEvent::LoggedOn { .. }
-            | ClientEvent::Report { .. }
-            | ClientEvent::ReportsMissing { .. }
-            | ClientEvent::Disconnected { .. } => {}
-        }
-    }
-}
-
-fn connect(address: &str) -> std::io::Result<TcpStream> {
-    let address: SocketAddr = address.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?;
-    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    Ok(stream)
-}
-
-fn settings(orders: &[String]) -> ClientSettings {
-    let retry_delay_ns = 20_000_000;
-    ClientSettings {
-        reports: ReportsWanted::None,
-        retry_delay_ns,
-        ..ClientSettings::new(orders.to_vec(), crate::access::random_u64())
-    }
-}
-
-/// The next free ids of the venue, and symbols that nothing there has.
-fn options(client: &Client, accounts: u32) -> Result<VenueOptions, BenchError> {
-    let count = |path: &str, field: &str| {
-        let answer = client.get(path)?;
-        Ok::<_, BenchError>(answer[field].as_array().map_or(0, Vec::len) as u32)
-    };
-    let (assets, instruments) = (count("/v1/assets", "assets")?, count("/v1/instruments", "instruments")?);
-    let first_account = client.get("/v1/status")?["accounts"].as_u64().unwrap_or(0) as u32;
-    let symbol = |text: String| Symbol::new(&text).expect("a letter and a number are a symbol");
-    Ok(VenueOptions {
-        base: AssetId(assets),
-        base_symbol: symbol(format!("B{assets}")),
-        quote: AssetId(assets + 1),
-        quote_symbol: symbol(format!("Q{assets}")),
-        instrument: InstrumentId(instruments),
-        symbol: symbol(format!("B{assets}/Q{assets}")),
-        first_account: AccountId(first_account),
-        accounts,
-        ..VenueOptions::new(Format::Workload)
-    })
-}
-
-/// A key that trades for an account, made known to all these replicas.
-pub fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, BenchError> {
-    let key = generate(Algorithm::Ed25519);
-    let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
-    let record = key.record(Some(account), permissions).map_err(|e| BenchError::Cluster(e.to_string()))?;
-    let body = json!({
-        "account_id": account.0, "permissions": ["read", "trade"], "key_id": key.key_id().as_str(),
-        "public_key": record.credential().to_text().as_str(),
-    });
-    for client in clients {
-        let begun = Instant::now();
-        loop {
-            match client.signed("POST", "/v1/admin/keys", Some(&body)) {
-                Ok(_) => break,
-                // A follower hears of the account a moment later.
-                Err(ClientError::Refused { name, .. }) if name == "UnknownAccount" && begun.elapsed() < Duration::from_secs(5) => {
-                    std::thread::sleep(Duration::from_millis(2)); // pause: another process has to apply what was decided
-                }
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-    Ok(key)
-}
-
-fn account_of(command: &Command) -> Option<AccountId> {
-    match command {
-        Command::NewOrder(order) => Some(order.account),
-        Command::CancelOrder(cancel) => Some(cancel.account),
-        Command::AmendOrder(amend) => Some(amend.account),
-        _ => None,
-    }
-}
-
-fn rename(command: &mut Command, by: u64) {
-    let id = match command {
-        Command::NewOrder(order) => &mut order.client_order_id,
-        Command::CancelOrder(cancel) => &mut cancel.client_order_id,
-        Command::AmendOrder(amend) => &mut amend.amendment.client_order_id,
-        _ => return,
-    };
-    *id = ClientOrderId(id.0 + by);
 }

@@ -1,0 +1,90 @@
+//! How much may happen, and which bug is planted.
+
+/// Replicas. The model counts two as a majority.
+pub const REPLICAS: usize = 3;
+/// Entries in a pack.
+pub const PACK_MAX: usize = 2;
+
+/// The bounds of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Clients, each with one session.
+    pub clients: u8,
+    /// Commands of each client.
+    pub commands: u8,
+    /// Answers remembered per session; a client sends no command so many places or more after its oldest without an answer.
+    pub window: u8,
+    /// Entries that leaders take beyond one for each command, while there are faults.
+    pub repeats: u8,
+    /// Changes of leader while there are faults.
+    pub elections: u8,
+    /// Crashes.
+    pub crashes: u8,
+    /// Snapshots.
+    pub snapshots: u8,
+    /// What is wrong, so that the checker has something to find.
+    pub bug: Option<Bug>,
+}
+
+impl Settings {
+    /// Entries that leaders may take while there are faults.
+    pub(crate) fn entries(&self) -> u8 {
+        self.clients * self.commands + self.repeats
+    }
+
+    /// Slots that can be decided: with faults, and in the calm one for a leader's opening and one for each command.
+    pub(crate) fn slots_max(&self) -> usize {
+        usize::from(self.entries()) + usize::from(self.elections) + 1 + usize::from(self.clients) * usize::from(self.commands)
+    }
+}
+
+/// A mistake that an implementation could make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// A snapshot keeps what each session expects next, and forgets the answers.
+    SnapshotWithoutWindow,
+    /// A snapshot forgets the sessions altogether.
+    SnapshotWithoutSessions,
+    /// What a leader took is remembered when it leads again, though it may have been lost.
+    MemoryOutlivesTerm,
+    /// Whoever asked for a slot is told what came of whatever another leader put there.
+    OriginBySlotAlone,
+    /// A client that sends a command again gives it a new number.
+    RetryRenumbered,
+    /// An answer leaves when the command is proposed.
+    AcknowledgedBeforeDecided,
+    /// A leader takes a number ahead of its turn, and then drops the one before it as "on its way", for the whole term.
+    GapsTaken,
+    /// A client counts what it waits for, where it should measure from the oldest: an answer falls out of the window under it.
+    WindowOfCounts,
+    /// A replica votes for who lacks what it has itself. The consensus's bug rather than ours: it shows that what the model takes for
+    /// Raft is checked with the rest.
+    VoteForAnybody,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::SnapshotWithoutWindow,
+        Self::SnapshotWithoutSessions,
+        Self::MemoryOutlivesTerm,
+        Self::OriginBySlotAlone,
+        Self::RetryRenumbered,
+        Self::AcknowledgedBeforeDecided,
+        Self::GapsTaken,
+        Self::WindowOfCounts,
+        Self::VoteForAnybody,
+    ];
+}
+
+impl std::str::FromStr for Bug {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(|bug| format!("{bug:?}")).join(", ");
+        Self::ALL
+            .into_iter()
+            .find(|bug| format!("{bug:?}") == name)
+            .ok_or_else(|| format!("no bug is called {name}; there are {}", names()))
+    }
+}

@@ -1,0 +1,447 @@
+//! Clients, replicas and what is on its way between them; every step that one of them, or a fault, can take.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use stateright::{Model, Property};
+
+use crate::properties;
+use crate::replica::{Applied, Engine, Entry, Origins, Replica, Role, Slot, Snapshot};
+use crate::settings::{Bug, PACK_MAX, REPLICAS, Settings};
+
+/// A client, with one session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Client {
+    /// The command that each `session_seq` (from 1) was given to.
+    pub sent: Vec<u8>,
+    /// What each command (from 1) was answered.
+    pub got: Vec<Option<u8>>,
+}
+
+impl Client {
+    /// The `session_seq` of commands that were sent and not answered, oldest first.
+    pub fn waiting(&self) -> impl Iterator<Item = u8> {
+        (1..).zip(&self.sent).filter(|(_, command)| self.got[usize::from(**command - 1)].is_none()).map(|(seq, _)| seq)
+    }
+}
+
+/// An answer on its way to its client; it may come late, or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Answer {
+    /// To whom.
+    pub client: u8,
+    /// To what.
+    pub seq: u8,
+    /// Where it was applied.
+    pub log_index: u8,
+}
+
+/// Faults first, then none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Whatever can go wrong may.
+    Faults,
+    /// Nothing goes wrong any more, and timeouts are longer than what is on its way.
+    Calm,
+    /// In the calm: nothing moves, everything is answered.
+    Done,
+    /// In the calm: nothing moves, a client waits, and its retry changes nothing.
+    Stuck,
+}
+
+/// How often things may still happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Left {
+    /// Entries taken by leaders.
+    pub entries: u8,
+    /// Changes of leader.
+    pub elections: u8,
+    /// Crashes.
+    pub crashes: u8,
+    /// Snapshots.
+    pub snapshots: u8,
+}
+
+/// What was decided, as somebody sees who sees everything. No replica does; only the properties look at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Truth {
+    /// All slots that any replica ever took for decided.
+    pub slots: Vec<Slot>,
+    /// What should come of them, found without sessions and windows: each command the first time that it is there.
+    pub history: Vec<Applied>,
+    /// Entries in them.
+    pub log_index: u8,
+}
+
+impl Truth {
+    fn push(&mut self, slot: &Slot) {
+        self.slots.push(slot.clone());
+        for &Entry { client, command, .. } in &slot.pack {
+            self.log_index += 1;
+            let before = self.history.iter().filter(|applied| applied.client == client).count();
+            if usize::from(command) == before + 1 {
+                self.history.push(Applied { log_index: self.log_index, client, command });
+            }
+        }
+    }
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Venue {
+    /// Faults or calm.
+    pub phase: Phase,
+    /// What may still happen.
+    pub left: Left,
+    /// By number.
+    pub clients: Vec<Client>,
+    /// In an order that means nothing: sorted, so that states which differ in names alone are one.
+    pub replicas: Vec<Arc<Replica>>,
+    /// On their way.
+    pub answers: BTreeSet<Answer>,
+    /// For the properties.
+    pub truth: Arc<Truth>,
+}
+
+/// A step. Replicas are places in `Venue::replicas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant says what its fields are")]
+pub enum Step {
+    /// A client gives its next command a number and sends it.
+    Issue { client: u8 },
+    /// A copy of what was sent comes to a replica: the first, a retry, one that the network doubled or held for long.
+    Arrive { client: u8, seq: u8, at: usize },
+    /// A leader puts what it took into a slot.
+    Propose { at: usize },
+    /// A leader gives another replica the slots that it lacks, or its snapshot, and says what is decided.
+    Replicate { from: usize, to: usize },
+    /// A leader finds that a majority has its slots.
+    Decide { at: usize },
+    /// An answer comes to its client.
+    Deliver { answer: Answer },
+    /// A replica takes the lead with the vote of another.
+    Elect { candidate: usize, voter: usize },
+    /// A replica loses what is not on its disk, and is started again. One that stays away is one that nobody talks to.
+    Crash { at: usize },
+    /// A replica takes a snapshot and lets go of the slots in it.
+    Snapshot { at: usize },
+    /// The faults end; answers on their way are lost, those delivered just before are another path.
+    Calm,
+    /// In the calm, a client that waits sends its oldest command again, and goes where it is sent.
+    Retry { client: u8, at: usize },
+    /// In the calm, nothing is left to do.
+    Finish,
+    /// The planted bug: a client gives a command that it sends again a new number.
+    Renumber { client: u8, command: u8 },
+}
+
+impl Model for Settings {
+    type State = Venue;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<Venue> {
+        let mut replicas: Vec<Replica> = ('A'..).take(REPLICAS).map(|name| Replica::new(name, self.clients)).collect();
+        replicas[0].role = Role::Leader;
+        let client = Client { sent: Vec::new(), got: vec![None; self.commands.into()] };
+        let mut venue = Venue {
+            phase: Phase::Faults,
+            left: Left { entries: self.entries(), elections: self.elections, crashes: self.crashes, snapshots: self.snapshots },
+            clients: vec![client; self.clients.into()],
+            replicas: replicas.into_iter().map(Arc::new).collect(),
+            answers: BTreeSet::new(),
+            truth: Arc::default(),
+        };
+        venue.replicas.sort();
+        vec![venue]
+    }
+
+    fn actions(&self, venue: &Venue, steps: &mut Vec<Step>) {
+        match venue.phase {
+            Phase::Faults => {
+                venue.work(self, steps);
+                venue.faults(self, steps);
+            }
+            Phase::Calm => {
+                venue.work(self, steps);
+                if steps.is_empty() {
+                    venue.timeouts(self, steps);
+                }
+            }
+            Phase::Done | Phase::Stuck => {}
+        }
+    }
+
+    fn next_state(&self, before: &Venue, step: Step) -> Option<Venue> {
+        let mut venue = before.clone();
+        let retried = matches!(step, Step::Retry { .. });
+        venue.step(self, step);
+        let clients = &venue.clients;
+        venue.answers.retain(|answer| {
+            let client = &clients[usize::from(answer.client)];
+            client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)] != Some(answer.log_index)
+        });
+        venue.replicas.sort();
+        if venue != *before {
+            return Some(venue);
+        }
+        venue.phase = Phase::Stuck;
+        retried.then_some(venue)
+    }
+
+    fn within_boundary(&self, venue: &Venue) -> bool {
+        venue.truth.slots.len() <= self.slots_max() + 1
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::all(self)
+    }
+}
+
+impl Venue {
+    /// The highest term, and who leads it, if somebody still does.
+    pub fn leader(&self) -> (u8, Option<usize>) {
+        let term = self.replicas.iter().map(|replica| replica.term).max().unwrap_or(0);
+        (term, (0..REPLICAS).find(|&at| self.replicas[at].term == term && self.replicas[at].role == Role::Leader))
+    }
+
+    fn leaders(&self) -> impl Iterator<Item = (usize, &Replica)> {
+        self.replicas.iter().map(|replica| &**replica).enumerate().filter(|(_, replica)| replica.role == Role::Leader)
+    }
+
+    /// What happens without anything going wrong, except for what waits for a timeout.
+    fn work(&self, settings: &Settings, steps: &mut Vec<Step>) {
+        for (client, it) in (0..).zip(&self.clients) {
+            let new = it.sent.len() as u8 + 1;
+            let room = match settings.bug {
+                Some(Bug::WindowOfCounts) => it.waiting().count() < usize::from(settings.window),
+                _ => it.waiting().next().is_none_or(|oldest| new < oldest + settings.window),
+            };
+            if room && it.sent.iter().max().is_none_or(|&command| command < settings.commands) {
+                steps.push(Step::Issue { client });
+            }
+        }
+        for (from, leader) in self.leaders() {
+            if !leader.queue.is_empty() {
+                steps.push(Step::Propose { at: from });
+            }
+            if self.majority(from) > leader.decided {
+                steps.push(Step::Decide { at: from });
+            }
+            for (to, follower) in self.replicas.iter().enumerate() {
+                let has_all = (follower.last(), follower.decided) == (leader.last(), leader.decided);
+                if to != from && (follower.term != leader.term || follower.role == Role::Lost || !has_all) {
+                    steps.push(Step::Replicate { from, to });
+                }
+            }
+        }
+        steps.extend(self.answers.iter().map(|&answer| Step::Deliver { answer }));
+    }
+
+    fn faults(&self, settings: &Settings, steps: &mut Vec<Step>) {
+        for (client, it) in (0..).zip(&self.clients) {
+            for (at, leader) in self.leaders() {
+                let room = leader.queue.len() < PACK_MAX;
+                steps.extend((1..=it.sent.len() as u8).filter(|_| room).map(|seq| Step::Arrive { client, seq, at }));
+            }
+            if settings.bug == Some(Bug::RetryRenumbered) && it.sent.len() <= settings.commands.into() {
+                steps.extend(it.waiting().map(|seq| Step::Renumber { client, command: it.sent[usize::from(seq - 1)] }));
+            }
+        }
+        if self.left.elections > 0 {
+            self.elections(settings, steps);
+        }
+        for at in 0..REPLICAS {
+            if self.left.crashes > 0 {
+                steps.push(Step::Crash { at });
+            }
+            if self.left.snapshots > 0 && self.replicas[at].decided > self.replicas[at].snapshot.slots {
+                steps.push(Step::Snapshot { at });
+            }
+        }
+        steps.push(Step::Calm);
+    }
+
+    /// A replica votes for who has at least what it has itself.
+    fn elections(&self, settings: &Settings, steps: &mut Vec<Step>) {
+        for (candidate, replica) in self.replicas.iter().enumerate().filter(|(_, replica)| replica.role != Role::Leader) {
+            for (voter, other) in self.replicas.iter().enumerate() {
+                let votes = replica.last() >= other.last() || settings.bug == Some(Bug::VoteForAnybody);
+                if voter != candidate && votes {
+                    steps.push(Step::Elect { candidate, voter });
+                }
+            }
+        }
+    }
+
+    /// In the calm timeouts end only when nothing is on its way.
+    fn timeouts(&self, settings: &Settings, steps: &mut Vec<Step>) {
+        if self.leader().1.is_none() {
+            return self.elections(settings, steps);
+        }
+        for (client, it) in (0..).zip(&self.clients) {
+            if it.waiting().next().is_some() {
+                steps.extend((0..REPLICAS).map(|at| Step::Retry { client, at }));
+            }
+        }
+        if steps.is_empty() {
+            steps.push(Step::Finish);
+        }
+    }
+
+    fn step(&mut self, settings: &Settings, step: Step) {
+        match step {
+            Step::Issue { client } => {
+                let sent = &mut self.clients[usize::from(client)].sent;
+                sent.push(sent.iter().max().map_or(1, |command| command + 1));
+            }
+            Step::Renumber { client, command } => self.clients[usize::from(client)].sent.push(command),
+            Step::Arrive { client, seq, at } => self.arrive(settings, client, seq, at),
+            Step::Retry { client, at } => {
+                let oldest = self.clients[usize::from(client)].waiting().next().expect("only who waits retries");
+                // "Not leader; ask that one": a follower names the leader of its term.
+                let term = self.replicas[at].term;
+                let named = (0..REPLICAS).find(|&to| self.replicas[to].role == Role::Leader && self.replicas[to].term == term);
+                if let Some(leader) = named.filter(|_| self.replicas[at].role != Role::Lost) {
+                    self.arrive(settings, client, oldest, leader);
+                }
+            }
+            Step::Propose { at } => self.propose(settings, at),
+            Step::Replicate { from, to } => self.replicate(settings, from, to),
+            Step::Decide { at } => self.advance(settings, at, self.majority(at)),
+            Step::Deliver { answer } => {
+                let client = &mut self.clients[usize::from(answer.client)];
+                client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)] = Some(answer.log_index);
+                self.answers.remove(&answer);
+            }
+            Step::Elect { candidate, voter } => {
+                let term = self.leader().0 + 1;
+                self.left.elections = self.left.elections.saturating_sub(1);
+                self.replica(voter).step_down(term, Role::Lost, settings);
+                self.replica(candidate).lead(term, settings);
+            }
+            Step::Crash { at } => {
+                self.left.crashes -= 1;
+                let replica = self.replica(at);
+                replica.step_down(replica.term, Role::Lost, settings);
+                replica.memory.fill(0);
+                replica.origins.clear();
+                replica.restore(replica.snapshot.clone());
+            }
+            Step::Snapshot { at } => {
+                self.left.snapshots -= 1;
+                let replica = self.replica(at);
+                let slots = replica.decided;
+                let term = replica.slot(slots).map_or(replica.snapshot.term, |slot| slot.term);
+                let mut engine = replica.engine.clone();
+                match settings.bug {
+                    Some(Bug::SnapshotWithoutWindow) => engine.sessions.iter_mut().for_each(|session| session.window.clear()),
+                    Some(Bug::SnapshotWithoutSessions) => engine.sessions = Engine::new(settings.clients).sessions,
+                    _ => {}
+                }
+                replica.log.drain(..usize::from(slots - replica.snapshot.slots).min(replica.log.len()));
+                replica.snapshot = Snapshot { slots, term, engine };
+            }
+            Step::Calm => {
+                self.phase = Phase::Calm;
+                self.left = Left { entries: 0, elections: 0, crashes: 0, snapshots: 0 };
+                self.answers.clear();
+            }
+            Step::Finish => self.phase = Phase::Done,
+        }
+    }
+
+    fn replica(&mut self, at: usize) -> &mut Replica {
+        Arc::make_mut(&mut self.replicas[at])
+    }
+
+    /// A leader answers what it has applied, drops what is on its way, and takes what comes next.
+    fn arrive(&mut self, settings: &Settings, client: u8, seq: u8, at: usize) {
+        let leader = Arc::make_mut(&mut self.replicas[at]);
+        let session = &leader.engine.sessions[usize::from(client)];
+        if seq < session.next {
+            self.answers.extend(session.answer(seq).map(|log_index| Answer { client, seq, log_index }));
+            return;
+        }
+        let taken = leader.memory[usize::from(client)];
+        let in_turn = seq == session.next.max(taken + 1) || (seq > taken && settings.bug == Some(Bug::GapsTaken));
+        if !in_turn || (self.phase == Phase::Faults && self.left.entries == 0) {
+            return;
+        }
+        self.left.entries = self.left.entries.saturating_sub(1);
+        leader.memory[usize::from(client)] = seq;
+        let command = self.clients[usize::from(client)].sent[usize::from(seq - 1)];
+        leader.queue.push(Entry { client, seq, command });
+    }
+
+    fn propose(&mut self, settings: &Settings, at: usize) {
+        let leader = Arc::make_mut(&mut self.replicas[at]);
+        let slot = Slot { term: leader.term, pack: std::mem::take(&mut leader.queue) };
+        leader.log.push(slot.clone());
+        let (number, term) = (leader.slots(), leader.term);
+        if settings.bug == Some(Bug::AcknowledgedBeforeDecided) {
+            let mut engine = leader.engine.clone();
+            for number in leader.decided + 1..=number {
+                for &entry in leader.slot(number).iter().flat_map(|slot| &slot.pack) {
+                    let outcome = engine.apply(entry, settings.window);
+                    let answer = outcome.map(|log_index| Answer { client: entry.client, seq: entry.seq, log_index });
+                    self.answers.extend(answer);
+                }
+            }
+        }
+        leader.origins.push(Origins { slot: number, term, pack: slot.pack });
+    }
+
+    /// How many slots a majority has, as far as this leader may count: only up to a slot of its own term. Acknowledgements are no
+    /// messages here: it looks at who has heard it in its term. To hear of it later is to look later.
+    fn majority(&self, at: usize) -> u8 {
+        let leader = &self.replicas[at];
+        let heard = |replica: &Replica| replica.term == leader.term && replica.role != Role::Lost;
+        let mut slots: Vec<u8> = self.replicas.iter().map(|replica| if heard(replica) { replica.slots() } else { 0 }).collect();
+        slots.sort_unstable_by(|a, b| b.cmp(a));
+        let held = slots[REPLICAS / 2];
+        if leader.slot(held).is_some_and(|slot| slot.term == leader.term) { held } else { 0 }
+    }
+
+    fn replicate(&mut self, settings: &Settings, from: usize, to: usize) {
+        let leader = Arc::clone(&self.replicas[from]);
+        let follower = self.replica(to);
+        if follower.term > leader.term {
+            let term = follower.term;
+            return self.replica(from).step_down(term, Role::Lost, settings);
+        }
+        if (follower.term, follower.role) != (leader.term, Role::Follower) {
+            follower.step_down(leader.term, Role::Follower, settings);
+        }
+        if follower.decided < leader.snapshot.slots {
+            follower.log.clear();
+            follower.restore(leader.snapshot.clone());
+        }
+        let kept = leader.snapshot.slots.saturating_sub(follower.snapshot.slots);
+        let there = follower.snapshot.slots.saturating_sub(leader.snapshot.slots);
+        follower.log.truncate(kept.into());
+        follower.log.extend_from_slice(leader.log.get(usize::from(there)..).unwrap_or_default());
+        self.advance(settings, to, leader.decided);
+    }
+
+    /// Applies what is decided, and answers those who asked this very replica.
+    fn advance(&mut self, settings: &Settings, at: usize, decided: u8) {
+        let replica = Arc::make_mut(&mut self.replicas[at]);
+        while replica.decided < decided {
+            let number = replica.decided + 1;
+            let Some(slot) = replica.slot(number).cloned() else { return };
+            if self.truth.slots.len() < usize::from(number) {
+                Arc::make_mut(&mut self.truth).push(&slot);
+            }
+            let outcomes: Vec<_> = slot.pack.iter().map(|&entry| replica.engine.apply(entry, settings.window)).collect();
+            let same = |origins: &&Origins| origins.term == slot.term || settings.bug == Some(Bug::OriginBySlotAlone);
+            if let Some(origins) = replica.origins.iter().filter(|origins| origins.slot == number).find(same) {
+                let answers = origins.pack.iter().zip(outcomes);
+                self.answers.extend(answers.filter_map(|(&Entry { client, seq, .. }, outcome)| {
+                    outcome.map(|log_index| Answer { client, seq, log_index })
+                }));
+            }
+            replica.origins.retain(|origins| origins.slot > number);
+            replica.decided = number;
+        }
+    }
+}
