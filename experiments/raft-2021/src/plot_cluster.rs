@@ -82,7 +82,7 @@ fn curves(
         .margin(16)
         .x_label_area_size(48)
         .y_label_area_size(56)
-        .build_cartesian_2d((5.0..GIVEN_UP_MS * 1.2).log_scale(), 0.0..1.02)?;
+        .build_cartesian_2d((5.0..GIVEN_UP_MS * 10.0).log_scale(), 0.0..1.02)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
@@ -110,29 +110,43 @@ fn curves(
     legend(&mut chart, SeriesLabelPosition::LowerRight)
 }
 
-/// Fig-4.7 and fig-4.9: mean time to an answer, and answers a second. Medians of the trials, bars from P10 to P90.
-pub fn load(title: &str, x_name: &str, points: &[Point], x_of: impl Fn(&Point) -> f64) -> anyhow::Result<String> {
+/// A figure of somebody else: x, mean microseconds, a second.
+pub(crate) type Published = (f64, f64, f64);
+
+/// Fig-4.7 and fig-4.9: mean time to an answer, and answers a second. Medians of the trials, bars from P10 to P90. Crosses are published figures of etcd.
+pub fn load(
+    title: &str,
+    x_name: &str,
+    points: &[Point],
+    x_of: impl Fn(&Point) -> f64,
+    etcd: &[Published],
+) -> anyhow::Result<String> {
     draw((1_200, 520), |area| {
         let area = area.titled(title, (FONT, 20))?;
         let (left, right) = area.split_horizontally(RelativeSize::Width(0.5));
-        let latencies: Vec<_> = points.iter().map(|point| (x_of(point), point.means_us())).collect();
-        let throughputs: Vec<_> = points.iter().map(|point| (x_of(point), point.throughputs())).collect();
+        let panel = |ours: fn(&Point) -> Vec<f64>, theirs: fn(&Published) -> f64| Panel {
+            ours: points.iter().map(|point| (x_of(point), ours(point))).collect(),
+            etcd: etcd.iter().map(|one| (one.0, theirs(one))).collect(),
+        };
+        let latencies = panel(Point::means_us, |one| one.1);
+        let throughputs = panel(Point::throughputs, |one| one.2);
         trials(&left, x_name, "mean time to the answer (logarithmic)", &latencies, &|us| time_label(us * 1e3))?;
         trials(&right, x_name, "commands acknowledged a second (logarithmic)", &throughputs, &|count| count_label(count))
     })
 }
 
-fn trials(
-    area: &Area<'_>,
-    x_name: &str,
-    y_name: &str,
-    points: &[(f64, Vec<f64>)],
-    label: &dyn Fn(f64) -> String,
-) -> anyhow::Result<()> {
-    let all = sorted(&points.iter().flat_map(|(_, values)| values.iter().copied()).collect::<Vec<_>>());
+struct Panel {
+    ours: Vec<(f64, Vec<f64>)>,
+    etcd: Vec<(f64, f64)>,
+}
+
+fn trials(area: &Area<'_>, x_name: &str, y_name: &str, panel: &Panel, label: &dyn Fn(f64) -> String) -> anyhow::Result<()> {
+    let Panel { ours, etcd } = panel;
+    let values = ours.iter().flat_map(|(_, values)| values.iter().copied());
+    let all = sorted(&values.chain(etcd.iter().map(|(_, y)| *y)).collect::<Vec<_>>());
     let (Some(least), Some(most)) = (all.first(), all.last()) else { anyhow::bail!("no trial to plot") };
-    let least_x = points.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
-    let most_x = points.iter().map(|(x, _)| *x).fold(0.0, f64::max);
+    let least_x = ours.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
+    let most_x = ours.iter().map(|(x, _)| *x).fold(0.0, f64::max);
     let mut chart = ChartBuilder::on(area)
         .margin(16)
         .x_label_area_size(48)
@@ -147,15 +161,24 @@ fn trials(
         .y_label_formatter(&|y| label(*y))
         .label_style((FONT, 14))
         .draw()?;
-    let three = points.iter().map(|(x, values)| {
+    let three = |(x, values): &(f64, Vec<f64>)| {
         let in_order = sorted(values);
         let at = |share| quantile_of_sorted(&in_order, share);
         (*x, at(0.1), at(0.5), at(0.9))
-    });
-    let three: Vec<_> = three.collect();
-    chart.draw_series(LineSeries::new(three.iter().map(|(x, _, middle, _)| (*x, *middle)), OURS.stroke_width(2)))?;
+    };
+    let three: Vec<_> = ours.iter().map(three).collect();
+    chart
+        .draw_series(LineSeries::new(three.iter().map(|(x, _, middle, _)| (*x, *middle)), OURS.stroke_width(2)))?
+        .label("ours, here")
+        .legend(|(x, y)| dash(x, y, OURS));
     chart.draw_series(
         three.iter().map(|(x, low, middle, high)| ErrorBar::new_vertical(*x, *low, *middle, *high, OURS.filled(), 8)),
     )?;
-    Ok(())
+    if !etcd.is_empty() {
+        chart
+            .draw_series(etcd.iter().map(|at| Cross::new(*at, 6, PUBLISHED.stroke_width(3))))?
+            .label("etcd as published, on 40 processors")
+            .legend(|(x, y)| Cross::new((x + 10, y), 5, PUBLISHED.stroke_width(3)));
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }

@@ -171,7 +171,8 @@ pub(crate) fn middle(values: &[f64]) -> f64 {
 pub fn clients(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
     let ours = |clients: u32| points.iter().find(|point| point.clients == clients);
     // Of the dissertation's fig-4.8, which takes it from etcd's documentation: machines of eight processors each, of its own for the clients.
-    let etcd = [(1, 583.0, 1_600.0), (100, 44_341.0, 22_000.0)].map(|(connections, per_second, mean_us)| {
+    let published = [(1, 583.0, 1_600.0), (100, 44_341.0, 22_000.0)];
+    let etcd = published.map(|(connections, per_second, mean_us)| {
         let ratios = ours(connections).map(|point| {
             json!({
                 "throughput_ours_to_etcd": tenths(middle(&point.throughputs()) / per_second),
@@ -188,8 +189,10 @@ pub fn clients(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
         "published_etcd": etcd,
         "published_here": "throughput grows with the clients up to about 7 of them, then falls; latency like etcd's and higher",
     });
+    let marks = |(connections, per_second, mean_us): (u32, f64, f64)| (f64::from(connections), mean_us, per_second);
     let title = "Fig. 4.7: three processes on this machine, against the number of clients";
-    let plot_svg = plot_cluster::load(title, "clients (logarithmic)", points, |point| f64::from(point.clients))?;
+    let plot_svg =
+        plot_cluster::load(title, "clients (logarithmic)", points, |point| f64::from(point.clients), &published.map(marks))?;
     Ok(Record { figure: "fig-4.7", result, iterations_csv: load_csv(points), plot_svg })
 }
 
@@ -214,6 +217,6 @@ pub fn sizes(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
         "published_against_three_replicas": [{ "replicas": 5, "latency_percent": 10, "throughput_percent": -30 }],
     });
     let title = "Fig. 4.9: 3, 5 and 7 processes on this machine, four clients that burst";
-    let plot_svg = plot_cluster::load(title, "replicas (logarithmic)", points, |point| f64::from(point.replicas))?;
+    let plot_svg = plot_cluster::load(title, "replicas (logarithmic)", points, |point| f64::from(point.replicas), &[])?;
     Ok(Record { figure: "fig-4.9", result, iterations_csv: load_csv(points), plot_svg })
 }

@@ -20,7 +20,7 @@ use walras_wire::{CancelOrder, Command, NewOrder};
 
 use super::BenchError;
 use super::cluster::account_key;
-use crate::access::random_u64;
+use crate::access::{STAMP_AHEAD_NS_MAX, random_u64};
 use crate::cli::client::{Client, read_key};
 use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
 use crate::runtime::now;
@@ -31,6 +31,9 @@ const MS: u64 = 1_000_000;
 const RETRY_NS: u64 = 2 * MS;
 /// It sends an order this often, if the one before is answered.
 const ORDER_EVERY_NS: u64 = 2 * MS;
+/// Its clock is ahead of the replicas': one that has just started takes no stamp that the process before it may have taken, which is any up to
+/// [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
+const CLOCK_AHEAD_NS: u64 = STAMP_AHEAD_NS_MAX - 50 * MS;
 /// Load before a death, so that all is as usual; a random part of a heartbeat period is added.
 const USUAL_NS: u64 = 50 * MS;
 /// Longest wait for what should come within a second or two.
@@ -129,13 +132,18 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
     Ok(served.map(|(logged_on_ns, acknowledged_ns)| Death { logged_on: since(logged_on_ns), acknowledged: since(acknowledged_ns) }))
 }
 
-/// Waits until all replicas have applied the same.
+/// Waits until all replicas have applied the same, and each is linked with all others: those that lost one dial it again after half a second
+/// at most, and a second death before that would be another experiment.
 fn wait_until_even(local: &LocalCluster) -> Result<(), BenchError> {
     let begun = Instant::now();
+    let linked = |said: &Value| {
+        let rows = said["replicas"].as_array().map_or(&[][..], Vec::as_slice);
+        rows.len() == local.replicas.len() && rows.iter().all(|row| row["is_linked"] == true)
+    };
     loop {
-        let at: Vec<Option<Value>> =
-            local.replicas.iter().map(|replica| local.status(replica.id).map(|said| said["log_index"].clone())).collect();
-        if at.iter().all(|one| one.is_some() && *one == at[0]) {
+        let said: Vec<Option<Value>> = local.replicas.iter().map(|replica| local.status(replica.id)).collect();
+        let index = |said: &Option<Value>| said.as_ref().map(|said| said["log_index"].clone());
+        if said.iter().all(|one| one.as_ref().is_some_and(linked) && index(one) == index(&said[0])) {
             return Ok(());
         }
         if begun.elapsed() > PATIENCE {
@@ -169,7 +177,10 @@ impl Trader {
     fn enter(local: &LocalCluster) -> Result<Self, BenchError> {
         let key = read_key(&local.operator_key())?;
         let clients: Vec<Client> = local.replicas.iter().map(|replica| Client::new(&replica.url(), Some(key.clone()))).collect();
-        let post = |path: &str, body: Value| clients[0].signed("POST", path, Some(&body)).map(|_| ());
+        // The leader, which knows at once what the command before did.
+        let leader = local.wait_for_leader(PATIENCE).map_err(told)?;
+        let place = local.replicas.iter().position(|replica| replica.id == leader).unwrap_or(0);
+        let post = |path: &str, body: Value| clients[place].signed("POST", path, Some(&body)).map(|_| ());
         post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}))?;
         post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}))?;
         let instrument = json!({
@@ -181,7 +192,7 @@ impl Trader {
         post("/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "100000000", "transfer_id": "1"}))?;
         let account = AccountId(0);
         let key = account_key(&clients, account)?;
-        let (begun, epoch_ns) = (Instant::now(), now().0);
+        let (begun, epoch_ns) = (Instant::now(), now().0 + CLOCK_AHEAD_NS);
         let orders = local.replicas.iter().map(|replica| replica.orders.clone()).collect();
         let settings =
             ClientSettings { reports: ReportsWanted::None, retry_delay_ns: RETRY_NS, ..ClientSettings::new(orders, random_u64()) };
@@ -206,7 +217,7 @@ impl Trader {
         Ok(trader)
     }
 
-    /// Nanoseconds since the Unix epoch, without jumps.
+    /// Nanoseconds since the Unix epoch on its own clock, which is ahead and does not jump.
     fn now_ns(&self) -> u64 {
         self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }

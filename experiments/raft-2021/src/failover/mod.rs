@@ -156,7 +156,7 @@ impl Elections {
 pub fn simulate(setup: Setup, range: Range, timing: &Timing, elections: u64, seed: u64) -> anyhow::Result<Elections> {
     ensure!(setup.replicas >= 3, "a cluster of {} serves nobody after its leader died: simulate 3 at least", setup.replicas);
     let mut draw = Draw::new(seed, 41, range.min_ms << 16 | range.max_ms);
-    let mut seeds = Seeds::gather(setup, range, timing, &mut draw)?;
+    let mut seeds = Seeds::gather(setup, range, timing, elections, &mut draw)?;
     let mut outcome = Elections { setup, range, elected_ms: Vec::new(), acknowledged_ms: Vec::new() };
     for _ in 0..elections {
         let mut world = World::new(setup, range, *timing, &seeds.of_one(&mut draw), draw.bits())?;
@@ -213,18 +213,19 @@ struct Seeds {
     by_wait: Vec<Vec<u64>>,
 }
 
-/// Seeds wanted for each wait: four survivors that share a seed would share all later waits too.
-const SEEDS_PER_WAIT: usize = 8;
-
 impl Seeds {
-    /// Tries seeds on clusters until there are enough for every wait.
-    fn gather(setup: Setup, range: Range, timing: &Timing, draw: &mut Draw) -> anyhow::Result<Self> {
+    /// Tries seeds on clusters until there are enough for every wait. A seed decides later waits too, so there are as many as will be drawn, or
+    /// elections would repeat each other.
+    fn gather(setup: Setup, range: Range, timing: &Timing, elections: u64, draw: &mut Draw) -> anyhow::Result<Self> {
         let ticks = (range.max_ms - range.min_ms) * MS / range.tick_ns() + 1;
         let mut by_wait = vec![Vec::new(); usize::try_from(ticks)?];
         if setup.conditions == Conditions::Ordinary {
             return Ok(Self { setup, by_wait });
         }
-        while by_wait.iter().any(|seeds| seeds.len() < SEEDS_PER_WAIT) {
+        let drawn = usize::try_from(elections)? * (setup.replicas - 1);
+        // Survivors of one election never share one.
+        let wanted = drawn.div_ceil(by_wait.len()).max(2 * setup.replicas);
+        while by_wait.iter().any(|seeds| seeds.len() < wanted) {
             let tried: Vec<u64> = (0..setup.replicas).map(|_| draw.bits()).collect();
             let mut world = World::new(setup, range, *timing, &tried, draw.bits())?;
             world.until_death()?;
