@@ -33,7 +33,7 @@ in_own_session() {
     wait "$child"
 }
 
-cargo build --release -p walras-bench
+cargo build --release -p walras-bench -p walras-node
 [ "$names" = all ] && names=$(target/release/walras-bench list)
 for name in $names; do
     echo "== $name" >&2

@@ -42,6 +42,8 @@ NAME
 options
   --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
   --no-peer       without peers
+  --only-peer P   of replication's peers only this one: etcd or aeron
+  --seconds N     measured of each of replication's loads, after as many of warming up [5]
   --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
   --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
@@ -59,6 +61,10 @@ struct Options {
     name: String,
     rounds: usize,
     peer: bool,
+    /// Of several peers, this one alone.
+    only_peer: Option<String>,
+    /// Seconds of each load.
+    seconds: u32,
     small: bool,
     streams: PathBuf,
     results: PathBuf,
@@ -67,13 +73,25 @@ struct Options {
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let Some(name) = arguments.next() else { bail!("a name is needed\n{}", usage()) };
-        let mut options =
-            Self { name, rounds: 7, peer: true, small: false, streams: "target/bench-data".into(), results: RESULTS.into() };
+        let mut options = Self {
+            name,
+            rounds: 7,
+            peer: true,
+            only_peer: None,
+            seconds: 5,
+            small: false,
+            streams: "target/bench-data".into(),
+            results: RESULTS.into(),
+        };
         while let Some(option) = arguments.next() {
             let mut value = || arguments.next().with_context(|| format!("{option} needs a value after it\n{}", usage()));
             match option.as_str() {
                 "--rounds" => options.rounds = value()?.parse().with_context(|| format!("--rounds takes a number\n{}", usage()))?,
                 "--no-peer" => options.peer = false,
+                "--only-peer" => options.only_peer = Some(value()?),
+                "--seconds" => {
+                    options.seconds = value()?.parse().with_context(|| format!("--seconds takes a number\n{}", usage()))?
+                }
                 "--small" => options.small = true,
                 "--streams" => options.streams = value()?.into(),
                 "--results" => options.results = value()?.into(),
@@ -166,8 +184,10 @@ fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()
 fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let config = replication::Config {
         rounds: if options.small { 1 } else { options.rounds },
-        seconds: if options.small { 1 } else { 5 },
+        seconds: if options.small { 1 } else { options.seconds },
         peers: options.peer.then(|| "bench/peers".into()),
+        only_peer: options.only_peer.clone(),
+        walras: Some(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras")),
         scratch: options.streams.clone(),
     };
     replication::run(&config, report)

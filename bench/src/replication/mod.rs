@@ -41,6 +41,10 @@ pub struct Config {
     pub seconds: u32,
     /// The folder of peers, if they are to be run.
     pub peers: Option<PathBuf>,
+    /// The folder of the only one that is to be run.
+    pub only_peer: Option<String>,
+    /// The program of which our cluster is made; without it only peers are measured.
+    pub walras: Option<PathBuf>,
     /// Where logs lie while they are measured: on the disk to be measured.
     pub scratch: PathBuf,
 }
@@ -68,9 +72,11 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
                 measured.peer(&load, line);
             }
         }
-        let given = Given { scratch: &config.scratch, seconds: config.seconds };
-        let figures = beside_the_disk(config, "ours", &mut measured, || ours(&given))?;
-        measured.ours(figures)?;
+        if let Some(program) = &config.walras {
+            let given = Given { program, scratch: &config.scratch, seconds: config.seconds };
+            let figures = beside_the_disk(config, "ours", &mut measured, || ours(&given))?;
+            measured.ours(figures)?;
+        }
     }
     if etcd.is_some() {
         report.check("etcd: in every run each member held exactly the acknowledged puts, and the leader stayed");
@@ -85,6 +91,9 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 
 fn built(config: &Config, folder: &'static str, name: &'static str, report: &mut Report) -> Option<Peer> {
     let built = match &config.peers {
+        Some(_) if config.only_peer.as_ref().is_some_and(|only| only != folder) => {
+            Err("another one alone was asked for".to_owned())
+        }
         Some(peers) => Peer::build(peers, folder, name),
         None => Err("--no-peer was given".to_owned()),
     };
@@ -126,7 +135,8 @@ mod tests {
     fn without_its_required_metrics_nothing_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let mut report = Report::begin("replication");
-        let config = Config { rounds: 1, seconds: 1, peers: None, scratch: folder.path().join("scratch") };
+        let config =
+            Config { rounds: 1, seconds: 1, peers: None, only_peer: None, walras: None, scratch: folder.path().join("scratch") };
         run(&config, &mut report).unwrap();
         let metrics: Vec<&str> = report.figures().iter().map(|figure| figure.metric.as_str()).collect();
         assert!(metrics.contains(&"disk_sync_p50_us") && metrics.contains(&"disk_sync_p99_us"), "{metrics:?}");

@@ -1,22 +1,160 @@
-//! Our own cluster under the bench's loads.
+//! Our own cluster under the bench's loads: three processes of `walras` on loopback with TLS between them, one program that sends real order
+//! flow over binary order entry.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::report::Figure;
+use anyhow::{Context, ensure};
+use rustix::process::Signal;
+use walras_gateway::ClientKey;
+use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
+use walras_node::cli::client::read_key;
+use walras_node::local_cluster::{LocalCluster, LocalOptions};
+
+use crate::report::{Figure, Unit};
 
 /// What a round gives our cluster: the same as the peers get.
 #[derive(Debug)]
 pub struct Given<'a> {
+    /// The program.
+    pub program: &'a Path,
     /// Where logs go, on the disk to be measured. Leave it as it was.
     pub scratch: &'a Path,
     /// Seconds to measure each load, after as many of warming up.
     pub seconds: u32,
 }
 
+const REPLICAS: u16 = 3;
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Commands unanswered where as many as possible are to be answered: less than the sessions' windows together.
+const OUTSTANDING: usize = 8_192;
+const SESSIONS: u32 = 16;
+const OFFERED_PER_S: u64 = 320_000;
+/// Deaths of a leader in a round.
+const DEATHS: usize = 8;
+const ORDERS_SEED: u64 = 4;
+
 /// One round of our cluster: each metric at most once, its answers checked, an error if one is wrong.
 ///
-/// What is measured under a name that [`compare`](super::compare) knows is set beside its peer and its bar there; figures come back without either.
-/// Nothing yet: the metrics of [`REQUIRED`](super::REQUIRED) are missing until it measures them, and no file is written before.
-pub fn ours(_given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
-    Ok(Vec::new())
+/// Every answer is counted once and in its session's order by the client itself, which fails on a gap; at the end all replicas have to stand at
+/// the same entry with the same number of commands.
+pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for durability in ["disk", "memory"] {
+        let mut cluster = Cluster::start(given, durability)?;
+        cluster.loads(given.seconds, durability, &mut figures)?;
+        if durability == "disk" {
+            let mut deaths_ms = Vec::new();
+            for _ in 0..DEATHS {
+                deaths_ms.push(cluster.fail_over()?);
+            }
+            deaths_ms.sort_by(f64::total_cmp);
+            figures.push(Figure::new("failover_p50_ms_150_300", deaths_ms[DEATHS / 2], Unit::Ms));
+            figures.push(Figure::new("failover_max_ms_150_300", deaths_ms[DEATHS - 1], Unit::Ms));
+        }
+        cluster.stop()?;
+    }
+    Ok(figures)
+}
+
+struct Cluster {
+    local: LocalCluster,
+    replicas: Vec<ReplicaAddress>,
+    key: ClientKey,
+    dir: PathBuf,
+}
+
+impl Cluster {
+    fn start(given: &Given<'_>, durability: &'static str) -> anyhow::Result<Self> {
+        let program = given.program;
+        ensure!(program.is_file(), "{} is not built: cargo build --release -p walras-node", program.display());
+        let dir = given.scratch.join(format!("walras-{durability}"));
+        let _ = std::fs::remove_dir_all(&dir);
+        let unlimited = || toml::Value::Integer(1_000_000_000);
+        let limits = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
+        let mut settings: Vec<_> = limits.map(|key| ("throttle", key, unlimited())).into();
+        settings.push(("cluster", "durability", durability.into()));
+        let options = LocalOptions { replicas: REPLICAS, first_port: 0, later: 0, settings };
+        let mut local = LocalCluster::prepare(program, &dir, &options)?;
+        for id in 1..=u64::from(REPLICAS) {
+            local.start(id)?;
+        }
+        local.wait_for_leader(PATIENCE)?;
+        let address = |replica: &walras_node::local_cluster::LocalReplica| ReplicaAddress {
+            url: replica.url(),
+            orders: replica.orders.clone(),
+        };
+        let replicas = local.replicas.iter().map(address).collect();
+        let key = read_key(&local.operator_key())?;
+        Ok(Self { local, replicas, key, dir })
+    }
+
+    fn loads(&mut self, seconds: u32, durability: &str, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
+        let mut load = ClusterLoad::prepare(&self.replicas, &self.key, SESSIONS, ORDERS_SEED)?;
+        let time = Duration::from_secs(seconds.into());
+        let mut run = |offered| load.run(offered, time, time).map(checked).context("measuring our cluster")?;
+        let most = run(Offered::Outstanding(OUTSTANDING))?;
+        let thousand = run(Offered::Outstanding(1_000))?;
+        let offered = run(Offered::PerSecond(OFFERED_PER_S))?;
+        let one = run(Offered::Outstanding(1))?;
+        let us = |ns: f64| ns / 1e3;
+        let kind = if durability == "disk" { "durable" } else { durability };
+        let mut tell = |metric: String, value: f64, unit| figures.push(Figure::new(metric, value, unit));
+        tell(format!("orders_per_s_{kind}"), most.acknowledged_per_second, Unit::PerS);
+        tell(format!("mean_ack_us_at_most_{kind}"), us(most.mean_ns), Unit::Us);
+        tell(format!("orders_per_s_1000_outstanding_{kind}"), thousand.acknowledged_per_second, Unit::PerS);
+        tell(format!("acknowledged_per_s_at_320k_{kind}"), offered.acknowledged_per_second, Unit::PerS);
+        tell(format!("mean_ack_us_at_320k_{kind}"), us(offered.mean_ns), Unit::Us);
+        tell(format!("p99_ack_us_at_320k_{kind}"), us(offered.latency.p99_ns as f64), Unit::Us);
+        tell(format!("mean_ack_us_one_{kind}"), us(one.mean_ns), Unit::Us);
+        self.check_equal()
+    }
+
+    /// From the death of the leader to the first order that was acknowledged after it: one order at a time, so the longest time that an
+    /// order took is that of the one which the leader took with it.
+    fn fail_over(&mut self) -> anyhow::Result<f64> {
+        let mut load = ClusterLoad::prepare(&self.replicas, &self.key, 2, ORDERS_SEED)?;
+        let leader = self.local.wait_for_leader(PATIENCE)?;
+        let victim = self.local.replicas.iter().find(|replica| replica.id == leader).context("the leader is one of them")?;
+        let pid = victim.process_id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
+        let pid = pid.context("the leader runs")?;
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            rustix::process::kill_process(pid, Signal::KILL)
+        });
+        let report = load.run(Offered::Outstanding(1), Duration::ZERO, Duration::from_millis(1_500))?;
+        killer.join().map_err(|_| anyhow::anyhow!("the thread that kills panicked"))??;
+        drop(load);
+        let dead = self.local.replicas.iter_mut().find(|replica| replica.id == leader).context("the leader was one of them")?;
+        dead.wait()?;
+        self.local.start(leader)?;
+        self.local.wait_for_leader(PATIENCE)?;
+        self.check_equal()?;
+        Ok(report.latency.max_ns as f64 / 1e6)
+    }
+
+    /// All replicas get to the same entry.
+    fn check_equal(&self) -> anyhow::Result<()> {
+        let begun = std::time::Instant::now();
+        loop {
+            let at: Vec<_> = self.local.replicas.iter().map(|replica| self.local.status(replica.id)).collect();
+            let entries: Vec<_> = at.iter().flatten().filter_map(|said| said["log_index"].as_u64()).collect();
+            if entries.len() == self.local.replicas.len() && entries.iter().all(|entry| *entry == entries[0]) {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < PATIENCE, "the replicas do not come to the same entry: {entries:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn stop(mut self) -> anyhow::Result<()> {
+        self.local.stop()?;
+        std::fs::remove_dir_all(&self.dir).context("removing the cluster's folder")
+    }
+}
+
+fn checked(report: ClusterReport) -> anyhow::Result<ClusterReport> {
+    ensure!(report.reconnects == 0, "{} connections were lost while nothing failed", report.reconnects);
+    ensure!(report.rejected * 5 < report.acknowledged, "{} of {} commands were rejected", report.rejected, report.acknowledged);
+    Ok(report)
 }
