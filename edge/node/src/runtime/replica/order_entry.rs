@@ -40,6 +40,8 @@ struct Connection {
     account: Option<AccountId>,
     wanted: ReportsWanted,
     session: Option<SessionId>,
+    /// Of its logon.
+    stamp_ns: u64,
     /// The socket took less than there was.
     is_blocked: bool,
     is_dirty: bool,
@@ -182,6 +184,7 @@ impl OrderEntry {
                 account: None,
                 wanted: ReportsWanted::None,
                 session: None,
+                stamp_ns: 0,
                 is_blocked: false,
                 is_dirty: false,
             });
@@ -213,9 +216,9 @@ impl OrderEntry {
     fn take(&mut self, place: usize, len: usize, desk: &mut Desk<'_>) {
         let Self { connections, buffer, immediate, access, .. } = self;
         let Some(connection) = connections.get_mut(place).and_then(Option::as_mut) else { return };
-        let Connection { server, source, serial, account, wanted, .. } = connection;
+        let Connection { server, source, serial, account, wanted, stamp_ns, .. } = connection;
         let key = ConnectionKey { place, serial: *serial };
-        let mut host = Doorkeeper { desk, access, source: *source, key, account, wanted, immediate };
+        let mut host = Doorkeeper { desk, access, source: *source, key, account, wanted, stamp_ns, immediate };
         server.on_bytes(host.desk.now_ns, &buffer[..len], &mut host);
         loop {
             let told: Vec<Immediate> = std::mem::take(host.immediate);
@@ -309,15 +312,22 @@ impl OrderEntry {
     /// The log has opened a connection's session.
     pub(super) fn opened(&mut self, key: ConnectionKey, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
         let Some(place) = self.place_of(key) else { return };
-        if let Some(older) = self.by_session.insert(session, place)
-            && older != place
-            && let Some(connection) = &mut self.connections[older]
+        let stamp_of = |entry: &Self, at: usize| entry.connections[at].as_ref().map(|connection| connection.stamp_ns);
+        if let Some(&other) = self.by_session.get(&session)
+            && other != place
         {
-            connection.session = None;
-            connection.server.replaced();
-            self.soil(older);
-            self.forget(older);
+            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the venue knows.
+            let loser = if stamp_of(self, other) > stamp_of(self, place) { place } else { other };
+            self.forget(loser);
+            if let Some(connection) = &mut self.connections[loser] {
+                connection.server.replaced();
+                self.soil(loser);
+            }
+            if loser == place {
+                return;
+            }
         }
+        self.by_session.insert(session, place);
         let Some(connection) = &mut self.connections[place] else { return };
         connection.session = Some(session);
         let start = SessionStart::new(session, next, connection.account, connection.wanted, reports);
@@ -464,11 +474,14 @@ struct Doorkeeper<'a, 'd> {
     key: ConnectionKey,
     account: &'a mut Option<AccountId>,
     wanted: &'a mut ReportsWanted,
+    stamp_ns: &'a mut u64,
     immediate: &'a mut Vec<Immediate>,
 }
 
 impl EntryHost for Doorkeeper<'_, '_> {
     fn authenticate(&mut self, logon: LogonRequest) {
+        // What is no time is refused.
+        *self.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
         let verdict = match self.access.get() {
             Some(access) => access.authorize_logon(&logon, self.source),
             None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
