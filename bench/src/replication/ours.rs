@@ -33,6 +33,8 @@ const OFFERED_PER_S: u64 = 320_000;
 /// Deaths of a leader in a round.
 const DEATHS: usize = 8;
 const ORDERS_SEED: u64 = 4;
+/// From the first order to the leader's death.
+const KILL_AFTER: Duration = Duration::from_millis(300);
 
 /// One round of our cluster: each metric at most once, its answers checked, an error if one is wrong.
 ///
@@ -118,13 +120,15 @@ impl Cluster {
         let victim = self.local.replicas.iter().find(|replica| replica.id == leader).context("the leader is one of them")?;
         let pid = victim.process_id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = pid.context("the leader runs")?;
+        let (keep, never) = std::sync::mpsc::channel::<()>();
         let killer = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
+            // Nothing comes: it is the time that is waited for.
+            let _ = never.recv_timeout(KILL_AFTER);
             rustix::process::kill_process(pid, Signal::KILL)
         });
         let report = load.run(Offered::Outstanding(1), Duration::ZERO, Duration::from_millis(1_500))?;
         killer.join().map_err(|_| anyhow::anyhow!("the thread that kills panicked"))??;
-        drop(load);
+        drop((load, keep));
         let dead = self.local.replicas.iter_mut().find(|replica| replica.id == leader).context("the leader was one of them")?;
         dead.wait()?;
         self.local.start(leader)?;
@@ -135,16 +139,8 @@ impl Cluster {
 
     /// All replicas get to the same entry.
     fn check_equal(&self) -> anyhow::Result<()> {
-        let begun = std::time::Instant::now();
-        loop {
-            let at: Vec<_> = self.local.replicas.iter().map(|replica| self.local.status(replica.id)).collect();
-            let entries: Vec<_> = at.iter().flatten().filter_map(|said| said["log_index"].as_u64()).collect();
-            if entries.len() == self.local.replicas.len() && entries.iter().all(|entry| *entry == entries[0]) {
-                return Ok(());
-            }
-            ensure!(begun.elapsed() < PATIENCE, "the replicas do not come to the same entry: {entries:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let equal = self.local.wait_for_equal(PATIENCE);
+        equal.map(|_| ()).map_err(|entries| anyhow::anyhow!("the replicas do not come to the same entry: {entries:?}"))
     }
 
     fn stop(mut self) -> anyhow::Result<()> {

@@ -232,6 +232,25 @@ impl LocalCluster {
         }
     }
 
+    /// Waits until all replicas stand at the same entry; which one, or where they were when patience ended.
+    pub fn wait_for_equal(&self, patience: Duration) -> Result<u64, Vec<u64>> {
+        let begun = Instant::now();
+        loop {
+            let said = self.replicas.iter().filter_map(|replica| self.status(replica.id));
+            let entries: Vec<u64> = said.filter_map(|said| said["log_index"].as_u64()).collect();
+            if let Some(first) = entries.first()
+                && entries.len() == self.replicas.len()
+                && entries.iter().all(|entry| entry == first)
+            {
+                return Ok(*first);
+            }
+            if begun.elapsed() > patience {
+                return Err(entries);
+            }
+            std::thread::sleep(Duration::from_millis(20)); // pause: other processes have to catch up
+        }
+    }
+
     /// Stops all that run, in good order.
     pub fn stop(&mut self) -> Result<(), LocalError> {
         for replica in &self.replicas {
