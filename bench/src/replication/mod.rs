@@ -6,7 +6,7 @@
 //! *Deliberately absent*: a figure that was not measured in this call. Without the metrics in [`REQUIRED`] no file is written: the table is
 //! printed, and the run ends with what is missing.
 //!
-//! *Start reading* at [`run`]; [`compare`] says which figure stands beside which.
+//! *Start reading* at [`run`]; [`mod@compare`] says which figure stands beside which.
 
 pub mod compare;
 pub mod disk;

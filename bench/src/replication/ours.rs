@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use rustix::process::Signal;
 use walras_gateway::ClientKey;
 use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
+use walras_node::bench::failover::{FailoverOptions, failover};
 use walras_node::cli::client::read_key;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
@@ -31,10 +31,8 @@ const OUTSTANDING: usize = 8_192;
 const SESSIONS: u32 = 16;
 const OFFERED_PER_S: u64 = 320_000;
 /// Deaths of a leader in a round.
-const DEATHS: usize = 8;
+const DEATHS: u32 = 20;
 const ORDERS_SEED: u64 = 4;
-/// From the first order to the leader's death.
-const KILL_AFTER: Duration = Duration::from_millis(300);
 
 /// One round of our cluster: each metric at most once, its answers checked, an error if one is wrong.
 ///
@@ -45,17 +43,18 @@ pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
     for durability in ["disk", "memory"] {
         let mut cluster = Cluster::start(given, durability)?;
         cluster.loads(given.seconds, durability, &mut figures)?;
-        if durability == "disk" {
-            let mut deaths_ms = Vec::new();
-            for _ in 0..DEATHS {
-                deaths_ms.push(cluster.fail_over()?);
-            }
-            deaths_ms.sort_by(f64::total_cmp);
-            figures.push(Figure::new("failover_p50_ms_150_300", deaths_ms[DEATHS / 2], Unit::Ms));
-            figures.push(Figure::new("failover_max_ms_150_300", deaths_ms[DEATHS - 1], Unit::Ms));
-        }
         cluster.stop()?;
     }
+    let folder = given.scratch.join("walras-failover");
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut deaths_ms: Vec<f64> = failover(given.program, &folder, &FailoverOptions::new(150, 300, DEATHS))?
+        .iter()
+        .map(|death| death.acknowledged.as_secs_f64() * 1e3)
+        .collect();
+    std::fs::remove_dir_all(&folder).context("removing the cluster's folder")?;
+    deaths_ms.sort_by(f64::total_cmp);
+    figures.push(Figure::new("failover_p50_ms_150_300", deaths_ms[deaths_ms.len() / 2], Unit::Ms));
+    figures.push(Figure::new("failover_max_ms_150_300", deaths_ms[deaths_ms.len() - 1], Unit::Ms));
     Ok(figures)
 }
 
@@ -110,31 +109,6 @@ impl Cluster {
         tell(format!("p99_ack_us_at_320k_{kind}"), us(offered.latency.p99_ns as f64), Unit::Us);
         tell(format!("mean_ack_us_one_{kind}"), us(one.mean_ns), Unit::Us);
         self.check_equal()
-    }
-
-    /// From the death of the leader to the first order that was acknowledged after it: one order at a time, so the longest time that an
-    /// order took is that of the one which the leader took with it.
-    fn fail_over(&mut self) -> anyhow::Result<f64> {
-        let mut load = ClusterLoad::prepare(&self.replicas, &self.key, 2, ORDERS_SEED)?;
-        let leader = self.local.wait_for_leader(PATIENCE)?;
-        let victim = self.local.replicas.iter().find(|replica| replica.id == leader).context("the leader is one of them")?;
-        let pid = victim.process_id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
-        let pid = pid.context("the leader runs")?;
-        let (keep, never) = std::sync::mpsc::channel::<()>();
-        let killer = std::thread::spawn(move || {
-            // Nothing comes: it is the time that is waited for.
-            let _ = never.recv_timeout(KILL_AFTER);
-            rustix::process::kill_process(pid, Signal::KILL)
-        });
-        let report = load.run(Offered::Outstanding(1), Duration::ZERO, Duration::from_millis(1_500))?;
-        killer.join().map_err(|_| anyhow::anyhow!("the thread that kills panicked"))??;
-        drop((load, keep));
-        let dead = self.local.replicas.iter_mut().find(|replica| replica.id == leader).context("the leader was one of them")?;
-        dead.wait()?;
-        self.local.start(leader)?;
-        self.local.wait_for_leader(PATIENCE)?;
-        self.check_equal()?;
-        Ok(report.latency.max_ns as f64 / 1e6)
     }
 
     /// All replicas get to the same entry.
