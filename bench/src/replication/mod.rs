@@ -61,6 +61,7 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let etcd = built(config, "etcd", "etcd", report);
     let aeron = built(config, "aeron", "Aeron Cluster", report);
     let mut measured = Measured::default();
+    measured.surroundings("before", disk::sync_us(&config.scratch)?, 0.0);
     for round in 1..=config.rounds {
         eprintln!("round {round} of {}", config.rounds);
         for (peer, loads) in [(&etcd, etcd_loads()), (&aeron, aeron_loads())] {
