@@ -237,7 +237,7 @@ impl LocalCluster {
         let begun = Instant::now();
         loop {
             let said = self.replicas.iter().filter_map(|replica| self.status(replica.id));
-            let entries: Vec<u64> = said.filter_map(|said| said["log_index"].as_u64()).collect();
+            let entries: Vec<u64> = said.filter_map(|said| said["log_index"].as_str()?.parse().ok()).collect();
             if let Some(first) = entries.first()
                 && entries.len() == self.replicas.len()
                 && entries.iter().all(|entry| entry == first)
