@@ -63,7 +63,9 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    fn is(&self, reason: RejectReason) -> bool {
+    /// Whether the venue refused for this reason.
+    #[must_use]
+    pub fn is(&self, reason: RejectReason) -> bool {
         matches!(self, Self::Refused { code, .. } if *code == u64::from(reason.number()))
     }
 
@@ -147,7 +149,8 @@ impl Client {
         }
     }
 
-    fn signed_here(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+    /// A signed request to this replica alone: where another one leads, its refusal is the answer.
+    pub fn signed_here(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let refused = match self.send(method, path, &body, Some(now())) {
             Err(refused) if refused.is(RejectReason::TimestampStale) => refused,

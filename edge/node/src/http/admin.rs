@@ -37,7 +37,8 @@ pub(super) async fn create_instrument(State(app): State<App>, signed: Signed) ->
     signed.operator()?;
     let request: InstrumentRequest = parse(&signed.body)?;
     let id = next(&app, |e| e.instruments().count()).await?;
-    let command = request.command(InstrumentId(id), &app.venue.catalog())?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let command = request.command(InstrumentId(id), &catalog)?;
     apply(&app, command, json!({"instrument_id": id})).await
 }
 
@@ -67,31 +68,36 @@ pub(super) async fn set_account_status(State(app): State<App>, signed: Signed) -
 pub(super) async fn deposit(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
-    apply(&app, Command::Deposit(request.transfer(&app.venue.catalog())?), json!({})).await
+    let catalog = app.venue.catalog_for_commands()?;
+    apply(&app, Command::Deposit(request.transfer(&catalog)?), json!({})).await
 }
 
 pub(super) async fn withdraw(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
-    apply(&app, Command::Withdraw(request.transfer(&app.venue.catalog())?), json!({})).await
+    let catalog = app.venue.catalog_for_commands()?;
+    apply(&app, Command::Withdraw(request.transfer(&catalog)?), json!({})).await
 }
 
 pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: FeesRequest = parse(&signed.body)?;
-    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+    let catalog = app.venue.catalog_for_commands()?;
+    apply(&app, request.command(&catalog)?, json!({})).await
 }
 
 pub(super) async fn set_limits(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: LimitsRequest = parse(&signed.body)?;
-    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+    let catalog = app.venue.catalog_for_commands()?;
+    apply(&app, request.command(&catalog)?, json!({})).await
 }
 
 pub(super) async fn set_phase(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: PhaseRequest = parse(&signed.body)?;
-    apply(&app, request.command(&app.venue.catalog())?, json!({})).await
+    let catalog = app.venue.catalog_for_commands()?;
+    apply(&app, request.command(&catalog)?, json!({})).await
 }
 
 /// `POST /v1/admin/keys`.

@@ -28,14 +28,16 @@ async fn one(app: &App, command: walras_wire::Command, subject: Subject) -> Resu
 pub(super) async fn enter(State(app): State<App>, signed: Signed) -> Answer {
     let account = signed.trader()?;
     let request: OrderRequest = parse(&signed.body)?;
-    let (command, subject) = request.command(account, &app.venue.catalog(), fresh_client_order_id)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
     Ok(ok(&one(&app, command, subject).await?))
 }
 
 pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, signed: Signed) -> Answer {
     let account = signed.trader()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
-    let (command, subject) = request.command(account, &app.venue.catalog())?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let (command, subject) = request.command(account, &catalog)?;
     Ok(ok(&one(&app, command, subject).await?))
 }
 
@@ -43,7 +45,8 @@ pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String
     let account = signed.trader()?;
     let of = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let request: AmendRequest = parse(&signed.body)?;
-    let (command, subject) = request.command(&of, account, &app.venue.catalog())?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let (command, subject) = request.command(&of, account, &catalog)?;
     Ok(ok(&one(&app, command, subject).await?))
 }
 
@@ -53,7 +56,8 @@ pub(super) async fn mass_cancel(
     signed: Signed,
 ) -> Answer {
     let account = signed.trader()?;
-    let command = query(asked)?.command(account, &app.venue.catalog())?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let command = query(asked)?.command(account, &catalog)?;
     let outcome = app.venue.command(command).await?;
     Ok(ok(&outcome::mass_cancel(&outcome, account, &app.venue.catalog())?))
 }

@@ -242,7 +242,16 @@ impl VenueHandle {
         answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
     }
 
-    /// Assets and instruments.
+    /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the newest
+    /// names, and must say who leads rather than that there is no such name.
+    pub fn catalog_for_commands(&self) -> Result<std::sync::Arc<crate::json::Catalog>, RejectReason> {
+        match &self.cluster {
+            Some(cluster) if !cluster.takes_commands() => Err(RejectReason::NotLeader),
+            _ => Ok(self.catalog.get()),
+        }
+    }
+
+    /// Assets and instruments, as far as this venue or replica has heard of them.
     #[must_use]
     pub fn catalog(&self) -> std::sync::Arc<crate::json::Catalog> {
         self.catalog.get()

@@ -195,21 +195,25 @@ impl Session {
             }
             Ask::Order(request) => {
                 let account = self.trader()?;
+                let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::Cancel(request) => {
                 let account = self.trader()?;
+                let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(account, &catalog)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::Amend(of, request) => {
                 let account = self.trader()?;
+                let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(&of, account, &catalog)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::MassCancel(request) => {
                 let account = self.trader()?;
+                let catalog = self.app.venue.catalog_for_commands()?;
                 self.command(request.command(account, &catalog)?, None, account, id)
             }
         }

@@ -18,7 +18,7 @@ use walras_node::cli::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_replica_log::{Dump, Identity, Options, ReplicaLog, Stop};
 use walras_sequencer::{Entry, decode_entry};
-use walras_types::{AccountId, Ordinal, SessionSeq};
+use walras_types::{AccountId, Ordinal, RejectReason, SessionSeq};
 
 /// Longest that is waited for something that should come within a second or two; the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,7 +64,18 @@ impl Cluster {
     fn market(&self, accounts: u32) -> Vec<(AccountId, walras_gateway::ClientKey)> {
         // Whoever is asked: those who do not lead say who does.
         let operator = self.operator(1);
-        let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+        let post = |path: &str, body: Value| {
+            let mut answer = None;
+            // Between two leaders there is nobody to take it; then it was not carried out and never will be.
+            until(&format!("{path} is taken"), || match operator.signed("POST", path, Some(&body)) {
+                Err(refused) if refused.is(RejectReason::NotLeader) => false,
+                answered => {
+                    answer = Some(answered.unwrap());
+                    true
+                }
+            });
+            answer.unwrap()
+        };
         post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}));
         post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}));
         post(
@@ -85,6 +96,18 @@ impl Cluster {
                 (account, account_key(&self.operators(), account).unwrap())
             })
             .collect()
+    }
+
+    /// Only a replica that leads may say that there is no such name: another one may not have heard of it yet.
+    fn only_the_leader_knows_of_no_such_name(&self) {
+        let body = json!({"instrument": "NO-SUCH", "phase": "continuous"});
+        for replica in &self.local.replicas {
+            until(&format!("replica {} says what it must", replica.id), || {
+                let refused = self.operator(replica.id).signed_here("POST", "/v1/admin/phases", Some(&body)).unwrap_err();
+                let leads = self.local.status(replica.id).is_some_and(|view| view["takes_commands"] == true);
+                refused.is(if leads { RejectReason::UnknownInstrument } else { RejectReason::NotLeader })
+            });
+        }
     }
 
     fn log_index(&self, id: u64) -> u64 {
@@ -123,6 +146,7 @@ fn progress(participants: &[Participant], by: u64) {
 fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off() {
     let mut cluster = Cluster::start(0);
     let accounts = cluster.market(3);
+    cluster.only_the_leader_knows_of_no_such_name();
     let orders: Vec<String> = cluster.local.replicas.iter().map(|replica| replica.orders.clone()).collect();
     let participants: Vec<Participant> =
         (0x9e37..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect();

@@ -102,6 +102,12 @@ impl ClusterStatus {
         Some((leader, view.peers.get(&leader).map(|peer| peer.addresses.clone()).unwrap_or_default()))
     }
 
+    /// Whether it leads and has applied all that earlier leaders decided.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        self.lock().is_taking
+    }
+
     pub(super) fn set_role(&self, change: RoleChange) {
         let mut view = self.lock();
         (view.term, view.role) = (change.term, change.role);
