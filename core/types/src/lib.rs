@@ -12,6 +12,7 @@
 //! *Start reading* at [`order`] (what a participant asks for), then [`quantity`].
 #![deny(clippy::float_arithmetic)]
 
+pub mod batch;
 pub mod batch_price;
 pub mod ids;
 pub mod instrument;
@@ -24,6 +25,7 @@ pub mod reject;
 pub mod session;
 mod wide;
 
+pub use batch::*;
 pub use batch_price::*;
 pub use ids::*;
 pub use instrument::*;

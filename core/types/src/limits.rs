@@ -46,6 +46,18 @@ pub const SESSIONS_MAX: usize = 1 << 14;
 /// two, so that a place in the window is cheap to find.
 pub const SESSION_WINDOW: usize = 1_024;
 
+/// Bits of a transaction's number; with those of an account they fill 64.
+pub const TRANSACTION_SEQ_BITS: u32 = 38;
+
+/// Numbers that an account can give its transactions end before this.
+pub const TRANSACTION_SEQ_END: u64 = 1 << TRANSACTION_SEQ_BITS;
+
+/// Transactions of one account in one block, and how far their numbers may lie above the last one before.
+pub const TRANSACTIONS_PER_ACCOUNT_MAX: u64 = 64;
+
+/// Assets of one batch market.
+pub const BATCH_ASSETS_MAX: usize = 256;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 
@@ -55,3 +67,5 @@ const _: () = assert!((SIZE_LOTS_MAX as u128) * (ORDERS_PER_BOOK_MAX as u128) < 
 const _: () = assert!((PRICE_TICKS_MAX as u128) * (SIZE_LOTS_MAX as u128) < u128::MAX / (UNITS_MAX as u128));
 // The windows of all sessions together stay below 2^28 bytes of memory.
 const _: () = assert!(SESSION_WINDOW.is_power_of_two() && SESSIONS_MAX * SESSION_WINDOW * size_of::<crate::Answer>() <= 1 << 28);
+// The number of an offer holds its account and the transaction that created it.
+const _: () = assert!(ACCOUNTS_MAX.is_power_of_two() && ACCOUNTS_MAX.trailing_zeros() + TRANSACTION_SEQ_BITS <= 64);
