@@ -38,6 +38,7 @@ mod sessions;
 mod settle;
 mod snapshot;
 mod terms;
+mod warm;
 
 pub use engine::Engine;
 pub use queries::{InstrumentView, OpenOrder, Position};

@@ -30,6 +30,10 @@ pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use peer::PeerMessage;
 use proposals::{Collecting, OnTheirWay};
 
+/// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.
+const NAMES_AHEAD: usize = 8;
+const ORDERS_AHEAD: usize = 4;
+
 /// How a replica paces itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicatedSettings {
@@ -66,6 +70,8 @@ pub struct ReplicatedSequencer<O> {
     members: Members,
     events: Vec<Event>,
     effects: Vec<Effect>,
+    /// Those of the pack that is being applied.
+    entries: Vec<Entry>,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -98,6 +104,7 @@ impl<O> ReplicatedSequencer<O> {
             members,
             events: Vec::new(),
             effects,
+            entries: Vec::new(),
         };
         sequencer.settle(host)?;
         Ok(sequencer)
@@ -376,12 +383,30 @@ impl<O> ReplicatedSequencer<O> {
         decided.lost.into_iter().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
         let mut origins = decided.origins.into_iter();
         let before = self.engine.last_applied();
-        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
-            let entry = decode_entry(log_index, bytes).map_err(|source| Halt::Entry { log_index, source })?;
-            self.apply_entry(&entry, origins.next().flatten(), host)?;
+        // All are read before the first is applied: a copy of what was just written waits for every write before it, and behind the
+        // writes of an entry that was just applied, which miss the caches, it waits long.
+        let mut entries = std::mem::take(&mut self.entries);
+        let unreadable = read_entries(committed, &mut entries).err();
+        for (place, entry) in entries.iter().enumerate() {
+            self.look_ahead(&entries[place..]);
+            self.apply_entry(entry, origins.next().flatten(), host)?;
+        }
+        self.entries = entries;
+        if let Some(halt) = unreadable {
+            return Err(halt);
         }
         self.applied = committed.slot;
         self.checkpoint(before, host)
+    }
+
+    /// Has the state fetch what the entries after the next will touch.
+    fn look_ahead(&self, entries: &[Entry]) {
+        if let Some(entry) = entries.get(NAMES_AHEAD) {
+            self.engine.expect_name(&entry.command);
+        }
+        if let Some(entry) = entries.get(ORDERS_AHEAD) {
+            self.engine.expect_order(&entry.command);
+        }
     }
 
     fn apply_entry(&mut self, entry: &Entry, origin: Option<O>, host: &mut impl Host<O>) -> Result<(), Halt> {
@@ -434,6 +459,15 @@ impl<O> ReplicatedSequencer<O> {
             host.snapshot(&self.engine, meta);
         }
     }
+}
+
+/// The entries of a pack; after an error, those before the one that can not be read.
+fn read_entries(committed: &Committed, entries: &mut Vec<Entry>) -> Result<(), Halt> {
+    entries.clear();
+    for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
+        entries.push(decode_entry(log_index, bytes).map_err(|source| Halt::Entry { log_index, source })?);
+    }
+    Ok(())
 }
 
 /// Why a replica can not start.

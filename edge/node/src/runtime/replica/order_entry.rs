@@ -135,8 +135,9 @@ impl OrderEntry {
             connection.is_blocked = false;
             self.soil(place);
         }
-        if ready.is_readable() || ready.is_read_closed() || ready.is_error() {
-            self.read(place, desk);
+        let is_ending = ready.is_read_closed() || ready.is_error();
+        if ready.is_readable() || is_ending {
+            self.read(place, is_ending, desk);
         }
     }
 
@@ -148,7 +149,8 @@ impl OrderEntry {
     /// Goes on with what was left in the round before.
     pub(super) fn read_on(&mut self, desk: &mut Desk<'_>) {
         for place in std::mem::take(&mut self.unread) {
-            self.read(place, desk);
+            // Whether its end came meanwhile is not known here.
+            self.read(place, true, desk);
         }
     }
 
@@ -191,7 +193,8 @@ impl OrderEntry {
         }
     }
 
-    fn read(&mut self, place: usize, desk: &mut Desk<'_>) {
+    /// Reads what is there, and with `to_the_end` whether anything may still come.
+    fn read(&mut self, place: usize, to_the_end: bool, desk: &mut Desk<'_>) {
         let mut left = READ_MAX;
         loop {
             let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
@@ -199,6 +202,10 @@ impl OrderEntry {
                 Ok(0) => return self.lose(place, desk),
                 Ok(len) => {
                     self.take(place, len, desk);
+                    // A short read has emptied the socket, and what comes later is told again; but an end may already have been told.
+                    if len < self.buffer.len() && !to_the_end {
+                        return;
+                    }
                     left = left.saturating_sub(len);
                     if left == 0 {
                         // The poll does not tell again what was left unread.
