@@ -311,7 +311,8 @@ impl World {
                 self.hear(c, ordinal.session_seq, answer);
             }
         }
-        self.with(n, |sequencer, around| sequencer.propose(around));
+        let now_ns = self.now_ns;
+        self.with(n, |sequencer, around| sequencer.propose(now_ns, around));
     }
 
     fn hear(&mut self, c: usize, seq: SessionSeq, answer: Answer) {

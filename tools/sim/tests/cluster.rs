@@ -90,7 +90,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::TakeHalfASnapshot => (&["halt", "recovery"], 1..=200),
         Mutation::ForgetSnapshotSent => (&["progress"], 1..=100),
         Mutation::ReadAtOnce => (&["linearizable"], 1..=20),
-        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 241..=400),
+        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 1..=200),
     }
 }
 

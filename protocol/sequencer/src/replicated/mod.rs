@@ -43,15 +43,18 @@ pub struct ReplicatedSettings {
     pub waiting_max: usize,
     /// Packs that may be on their way; further commands collect meanwhile.
     pub packs_max: usize,
+    /// While one is on its way, the next one leaves no sooner after it than this: each costs every replica a message, a write and a sync, so
+    /// that under load many small ones are slower than few large ones. With none on its way a command leaves at once.
+    pub propose_every_ns: u64,
     /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for never.
     pub checkpoint_every: u64,
 }
 
 impl ReplicatedSettings {
-    /// 65,536 commands in up to 16 packs; a snapshot every million entries.
+    /// 65,536 commands in up to 16 packs, one in 150 us; a snapshot every million entries.
     #[must_use]
     pub fn new(consensus: walras_consensus::Settings) -> Self {
-        Self { consensus, waiting_max: 1 << 16, packs_max: 16, checkpoint_every: 1_000_000 }
+        Self { consensus, waiting_max: 1 << 16, packs_max: 16, propose_every_ns: 150_000, checkpoint_every: 1_000_000 }
     }
 }
 
@@ -64,6 +67,8 @@ pub struct ReplicatedSequencer<O> {
     /// While it leads and may take commands.
     collecting: Option<Collecting<O>>,
     on_their_way: OnTheirWay<O>,
+    /// While something is on its way, nothing is proposed before this.
+    next_proposal_ns: u64,
     agreement: Agreement,
     /// The last slot whose entries are all applied.
     applied: walras_consensus::Slot,
@@ -100,6 +105,7 @@ impl<O> ReplicatedSequencer<O> {
             role: Role::Follower { leader: None },
             collecting: None,
             on_their_way: OnTheirWay::new(),
+            next_proposal_ns: now_ns,
             applied: slot,
             members,
             events: Vec::new(),
@@ -154,9 +160,10 @@ impl<O> ReplicatedSequencer<O> {
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
     }
 
-    /// Sends what has collected on its way, unless enough is.
-    pub fn propose(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
-        if self.on_their_way.packs() >= self.settings.packs_max {
+    /// Sends what has collected on its way, unless enough is, or the last did so a moment ago. Call it after every input.
+    pub fn propose(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let packs = self.on_their_way.packs();
+        if packs >= self.settings.packs_max || packs > 0 && now_ns < self.next_proposal_ns {
             return Ok(());
         }
         let Some(collecting) = self.collecting.as_mut().filter(|collecting| collecting.len() > 0) else { return Ok(()) };
@@ -164,6 +171,7 @@ impl<O> ReplicatedSequencer<O> {
             return Ok(());
         }
         let (pack, origins) = collecting.take();
+        self.next_proposal_ns = now_ns.saturating_add(self.settings.propose_every_ns);
         match self.replica.propose(pack, &mut self.effects) {
             Ok(place) => self.on_their_way.push(place, origins),
             Err(_) => {
@@ -208,10 +216,13 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
+    /// When [`on_timer`](Self::on_timer) or [`propose`](Self::propose) has something to do. Ask again after every input.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
-        self.replica.next_deadline_ns()
+        let waits = self.collecting.as_ref().is_some_and(|collecting| collecting.len() > 0) && self.replica.may_propose();
+        let proposal_ns =
+            if waits && self.on_their_way.packs() < self.settings.packs_max { self.next_proposal_ns } else { u64::MAX };
+        self.replica.next_deadline_ns().min(proposal_ns)
     }
 
     /// The write with this ticket, and all before it, are durable.

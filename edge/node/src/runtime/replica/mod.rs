@@ -132,7 +132,7 @@ impl<D: Disk> ReplicaThread<D> {
                 return self.send_all();
             }
             self.read_on();
-            self.sequencer.propose(&mut self.around)?;
+            self.sequencer.propose(self.around.now_ns, &mut self.around)?;
             let now_ns = self.around.now_ns;
             if now_ns >= self.sequencer.next_deadline_ns() {
                 self.sequencer.on_timer(now_ns, &mut self.around)?;
@@ -147,7 +147,7 @@ impl<D: Disk> ReplicaThread<D> {
                 if self.sequencer.is_leading() && self.sequencer.waiting() == 0 {
                     // Where it is not taken, another replica leads by now.
                     let _ = self.sequencer.submit(self.clock.now(), None, &Command::Tick, None);
-                    self.sequencer.propose(&mut self.around)?;
+                    self.sequencer.propose(self.around.now_ns, &mut self.around)?;
                 }
             }
             if instant >= next_status {

@@ -241,7 +241,7 @@ impl Process {
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
-        self.sequencer.propose(&mut self.around)?;
+        self.sequencer.propose(at.now_ns, &mut self.around)?;
         self.write(at)?;
         while let Some(to) = self.around.not_sent.pop() {
             self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
