@@ -28,7 +28,9 @@ const REPLICAS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Commands unanswered where as many as possible are to be answered: less than the sessions' windows together.
 const OUTSTANDING: usize = 8_192;
-const SESSIONS: u32 = 16;
+const SESSIONS_AT_MOST_LOAD: u32 = 16;
+/// Sessions of the other loads: those of a few gateways, each of which sends for many participants. A peer's client has one.
+const SESSIONS: u32 = 4;
 const OFFERED_PER_S: u64 = 320_000;
 /// Deaths of a leader in a round.
 const DEATHS: u32 = 20;
@@ -91,10 +93,14 @@ impl Cluster {
     }
 
     fn loads(&mut self, seconds: u32, durability: &str, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
-        let mut load = ClusterLoad::prepare(&self.replicas, &self.key, SESSIONS, ORDERS_SEED)?;
         let time = Duration::from_secs(seconds.into());
-        let mut run = |offered| load.run(offered, time, time).map(checked).context("measuring our cluster")?;
-        let most = run(Offered::Outstanding(OUTSTANDING))?;
+        let measure =
+            |load: &mut ClusterLoad, offered| load.run(offered, time, time).map(checked).context("measuring our cluster")?;
+        let mut wide = ClusterLoad::prepare(&self.replicas, &self.key, SESSIONS_AT_MOST_LOAD, ORDERS_SEED)?;
+        let most = measure(&mut wide, Offered::Outstanding(OUTSTANDING))?;
+        drop(wide);
+        let mut load = ClusterLoad::prepare(&self.replicas, &self.key, SESSIONS, ORDERS_SEED)?;
+        let mut run = |offered| measure(&mut load, offered);
         let thousand = run(Offered::Outstanding(1_000))?;
         let offered = run(Offered::PerSecond(OFFERED_PER_S))?;
         let one = run(Offered::Outstanding(1))?;

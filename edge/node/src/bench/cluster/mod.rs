@@ -38,7 +38,7 @@ const RESTING_ORDERS: u64 = 1_000;
 /// A later round's order numbers.
 const ROUND_IDS: u64 = 1 << 40;
 /// Commands that are due leave no more often than this, as from a program that waits and does not spin.
-const GRAIN_NS: u64 = 50_000;
+const GRAIN_NS: u64 = 100_000;
 /// Clients look at their timers this often.
 const TIMERS_EVERY_NS: u64 = 10_000_000;
 /// Longest wait for what should come at once.
