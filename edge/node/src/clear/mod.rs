@@ -1,10 +1,12 @@
 //! `walras clear`: a batch of offers from a file, cleared once, with prices, fills and what they are worth. docs/clear.md describes it.
 
+use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 
 use walras_batch_solver::offers::{Decimals, NamedMarket, OffersError};
 use walras_batch_solver::{ClearError, Cleared, Settings};
 
+mod parquet_file;
 mod plot;
 mod read;
 mod tables;
@@ -57,10 +59,21 @@ pub enum ClearFileError {
     },
 }
 
+/// What a hook for panics asks: why the file that this thread reads can not be read, where the panic is the Parquet library's. That
+/// library answers some damaged bytes with a panic, which says nothing to whoever has the file. Nothing where the panic is our own.
+#[must_use]
+pub fn panic_of_parquet(file: &Path, panic: &PanicHookInfo<'_>) -> Option<ClearFileError> {
+    let source = parquet_file::error_of_panic(panic)?;
+    Some(ClearFileError::Read { file: file.to_owned(), source })
+}
+
 /// Reads a file of offers and makes a market of them.
 ///
 /// # Errors
 /// [`ClearFileError::Read`] and [`ClearFileError::Offers`].
+///
+/// # Panics
+/// On some damaged Parquet files; see [`panic_of_parquet`].
 pub fn load(file: &Path, decimals: &Decimals) -> Result<NamedMarket, ClearFileError> {
     let offers = read::read(file).map_err(|source| ClearFileError::Read { file: file.to_owned(), source })?;
     let built = while_waiting("sorting offers", || offers.build(decimals));

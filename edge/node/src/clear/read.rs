@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
 use serde_json::value::RawValue;
 use walras_batch_solver::offers::{Column, Offers, OffersError, Row};
 
+use super::parquet_file::parquet_offers;
 use crate::progress::Slow;
 
 /// Why a file is no list of offers.
@@ -81,8 +80,8 @@ pub enum ReadError {
     },
     /// Parquet that is damaged, or written in a way that is not read here.
     #[error(
-        "as Parquet: {0}. Files that are not compressed, or by Snappy, can be read; others write again, in Python by \
-         pandas.read_parquet(\"a\").to_parquet(\"b\", compression=\"snappy\")"
+        "as Parquet: {0}. If the file is damaged, fetch or write it again. Files that are not compressed, or by Snappy, can be read; \
+         others write again, in Python by pandas.read_parquet(\"a\").to_parquet(\"b\", compression=\"snappy\")"
     )]
     Parquet(#[from] parquet::errors::ParquetError),
     /// A cell, or all together.
@@ -175,7 +174,7 @@ fn csv_offers(bytes: &[u8]) -> Result<Offers, ReadError> {
     Ok(offers)
 }
 
-fn header<'a>(line: u64, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column>, ReadError> {
+pub(super) fn header<'a>(line: u64, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column>, ReadError> {
     let mut columns = Vec::new();
     for name in names.map(str::trim) {
         let column = Column::of_name(name).ok_or_else(|| ReadError::UnknownColumn { line, name: printable(name) })?;
@@ -195,7 +194,7 @@ fn check_required(line: u64, columns: &[Column]) -> Result<(), ReadError> {
     }
 }
 
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let text: String = text.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.is_empty() { "(without a name)".to_owned() } else { text }
 }
@@ -266,54 +265,4 @@ fn push_json(offers: &mut Offers, line: u64, element: &str) -> Result<(), ReadEr
     let mut row = Row::default();
     columns.iter().zip(&cells).for_each(|(&column, cell)| row.set(column, cell));
     Ok(offers.push(line, &row)?)
-}
-
-/// Rows count from 1, as lines.
-fn parquet_offers(file: File) -> Result<Offers, ReadError> {
-    let reader = SerializedFileReader::new(file)?;
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let columns = header(0, schema.root_schema().get_fields().iter().map(|field| field.name()))?;
-    let count = reader.metadata().file_metadata().num_rows();
-    let mut progress = Slow::new("reading", u64::try_from(count).ok());
-    let mut offers = Offers::new();
-    let mut cells: Vec<Cow<'_, str>> = Vec::with_capacity(columns.len());
-    for (line, record) in (1..).zip(reader.get_row_iter(None)?) {
-        let record = record?;
-        cells.clear();
-        for (name, field) in record.get_column_iter() {
-            cells.push(parquet_cell(field).ok_or_else(|| ReadError::Type {
-                line,
-                name: printable(name),
-                found: format!("is {field}"),
-            })?);
-        }
-        let mut row = Row::default();
-        columns.iter().zip(&cells).for_each(|(&column, cell)| row.set(column, cell));
-        offers.push(line, &row)?;
-        cells.clear();
-        progress.set(line);
-    }
-    progress.finish();
-    Ok(offers)
-}
-
-fn parquet_cell(field: &Field) -> Option<Cow<'static, str>> {
-    Some(Cow::Owned(match field {
-        Field::Null => return Some(Cow::Borrowed("")),
-        // A column of numbers where some have none: what data frames call missing.
-        Field::Float(value) => value.to_string(),
-        Field::Double(value) => value.to_string(),
-        Field::Byte(value) => value.to_string(),
-        Field::Short(value) => value.to_string(),
-        Field::Int(value) => value.to_string(),
-        Field::Long(value) => value.to_string(),
-        Field::UByte(value) => value.to_string(),
-        Field::UShort(value) => value.to_string(),
-        Field::UInt(value) => value.to_string(),
-        Field::ULong(value) => value.to_string(),
-        Field::Str(text) => text.clone(),
-        Field::Decimal(_) => field.to_string(),
-        Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).ok()?.to_owned(),
-        _ => return None,
-    }))
 }

@@ -1,5 +1,6 @@
 //! `walras clear`.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,7 +11,7 @@ use walras_types::{Commission, Mu};
 
 use super::args::{ClearArgs, DecimalsArg, SolverArg};
 use super::{CliError, Output};
-use crate::clear::{Fills, Tables, clear, load, write_fills, write_plot};
+use crate::clear::{Fills, Tables, clear, load, panic_of_parquet, write_fills, write_plot};
 
 pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
     let mut decimals = Decimals::default();
@@ -20,6 +21,7 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
             DecimalsArg::Of(asset, count) => drop(decimals.of_asset.insert(asset.clone(), *count)),
         }
     }
+    end_on_panics_of_parquet(&args.file);
     let named = load(&args.file, &decimals)?;
     let deadline = args.deadline_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
     let settings = Settings {
@@ -54,6 +56,16 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
     let mut json = tables.json;
     json["fills"] = fills.to_json();
     Ok(Output { human: String::new(), json })
+}
+
+/// Ends the process as [`load`] would have, had the library that reads Parquet returned an error and not panicked. A hook, since the
+/// release build aborts on a panic; every other panic goes on to the hook before.
+fn end_on_panics_of_parquet(file: &Path) {
+    let (file, before) = (file.to_owned(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| match panic_of_parquet(&file, panic) {
+        Some(error) => std::process::exit(super::say(&error.into()).into()),
+        None => before(panic),
+    }));
 }
 
 /// A power of two: `2^-15`, its bits `15`, or the number itself.

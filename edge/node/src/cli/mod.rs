@@ -147,11 +147,14 @@ pub fn main() -> ExitCode {
     }
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("walras: {e}");
-            ExitCode::from(e.exit_code())
-        }
+        Err(e) => ExitCode::from(say(&e)),
     }
+}
+
+/// Tells why a command failed; the exit status.
+fn say(error: &CliError) -> u8 {
+    eprintln!("walras: {error}");
+    error.exit_code()
 }
 
 fn run(cli: &Cli) -> Result<(), CliError> {

@@ -1,6 +1,8 @@
 //! `walras clear` as people and scripts use it: what it reads, what it prints, how it fails.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
+mod damaged;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -50,11 +52,10 @@ fn timeless(mut json: Value) -> Value {
 }
 
 /// The offers of the fixture as Parquet.
-fn write_parquet(file: &Path, compression: Compression) {
+fn write_parquet(file: &Path, properties: WriterProperties) {
     let schema = "message offers { REQUIRED BYTE_ARRAY sell (UTF8); REQUIRED BYTE_ARRAY buy (UTF8); REQUIRED DOUBLE amount; \
                   OPTIONAL DOUBLE limit_price; OPTIONAL BYTE_ARRAY kind (UTF8); OPTIONAL BYTE_ARRAY id (UTF8); \
                   OPTIONAL BYTE_ARRAY account (UTF8); OPTIONAL BYTE_ARRAY sell_max (UTF8); }";
-    let properties = WriterProperties::builder().set_compression(compression).build();
     let out = std::fs::File::create(file).unwrap();
     let mut writer = SerializedFileWriter::new(out, Arc::new(parse_message_type(schema).unwrap()), Arc::new(properties)).unwrap();
     let text = std::fs::read_to_string(fixture("offers.csv")).unwrap();
@@ -83,7 +84,7 @@ fn write_parquet(file: &Path, compression: Compression) {
 fn a_file_clears_the_same_in_every_format() {
     let dir = tempfile::tempdir().unwrap();
     let parquet = dir.path().join("offers.parquet");
-    write_parquet(&parquet, Compression::SNAPPY);
+    write_parquet(&parquet, WriterProperties::builder().set_compression(Compression::SNAPPY).build());
     let csv = timeless(json(&[fixture("offers.csv").to_str().unwrap()]));
     assert_eq!(csv["report"]["fills"], 7);
     for file in [fixture("offers.json"), fixture("offers.jsonl"), parquet] {
