@@ -4,12 +4,8 @@ use crate::tree::Tree;
 
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let Some(map) = tree.files.get("ARCHITECTURE.md") else { return vec!["ARCHITECTURE.md is missing".to_owned()] };
-    let exists = |path: &str| {
-        let folder = format!("{}/", path.trim_end_matches('/'));
-        tree.files.keys().any(|file| file == path || file.starts_with(&folder))
-    };
     let mut complaints: Vec<String> = named_paths(map)
-        .filter(|path| !exists(path))
+        .filter(|path| !tree.has(path))
         .map(|path| format!("ARCHITECTURE.md names `{path}`, which does not exist"))
         .collect();
     for (manifest, _) in tree.with_ending("/Cargo.toml") {
@@ -22,7 +18,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
 }
 
 /// What stands in backticks, has a slash and looks like a path.
-fn named_paths(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn named_paths(text: &str) -> impl Iterator<Item = &str> {
     let is_path = |word: &&str| {
         word.contains('/') && !word.starts_with('/') && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
     };

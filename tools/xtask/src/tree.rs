@@ -1,13 +1,16 @@
 //! The tracked files, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
 
-/// Every text file of the repository by its path from the root.
+/// The repository's files by their paths from the root.
 pub(crate) struct Tree {
+    /// All of them.
+    pub(crate) names: BTreeSet<String>,
+    /// Those that are text.
     pub(crate) files: BTreeMap<String, String>,
 }
 
@@ -23,13 +26,20 @@ impl Tree {
         anyhow::ensure!(listing.status.success(), "git ls-files failed: run inside a clone of the repository");
         let names = String::from_utf8(listing.stdout)?;
         let read = |name: &str| Some((name.to_owned(), std::fs::read_to_string(root.join(name)).ok()?));
-        Ok(Self { files: names.lines().filter_map(read).collect() })
+        Ok(Self { names: names.lines().map(str::to_owned).collect(), files: names.lines().filter_map(read).collect() })
     }
 
     /// A tree for a guard's own test.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        Self { files: files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect() }
+        let names = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { names, files: files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect() }
+    }
+
+    /// Whether there is a file or a folder of this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        self.names.contains(path) || self.names.range(folder.clone()..).next().is_some_and(|name| name.starts_with(&folder))
     }
 
     /// Paths with an ending, and their text.

@@ -1,0 +1,81 @@
+//! The documents name nothing that is not there: links, paths from the root in backticks, targets of make.
+
+use crate::map::named_paths;
+use crate::tree::Tree;
+
+pub(crate) fn check(tree: &Tree) -> Vec<String> {
+    let targets: Vec<&str> = tree.files.get("Makefile").map(|makefile| make_targets(makefile).collect()).unwrap_or_default();
+    let mut complaints = Vec::new();
+    for (document, text) in tree.with_ending(".md") {
+        let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_there = |path: &str| tree.has(path) || joined(folder, path).is_some_and(|path| tree.has(&path));
+        complaints.extend(
+            links(text).filter(|link| !is_there(link)).map(|link| format!("{document} links to {link}, which does not exist")),
+        );
+        let is_ours = |path: &&str| path.split_once('/').is_some_and(|(first, _)| tree.has(first)) && !is_placeholder(path);
+        complaints.extend(
+            named_paths(text)
+                .filter(|path| is_ours(path) && !is_there(path))
+                .map(|path| format!("{document} names `{path}`, which does not exist")),
+        );
+        complaints.extend(
+            named_targets(text)
+                .filter(|target| !targets.contains(target))
+                .map(|target| format!("{document} names `make {target}`, which the Makefile does not have")),
+        );
+    }
+    complaints
+}
+
+/// Relative targets of links, without the place inside the document.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '\n']).next());
+    targets.filter(|link| !link.contains("://")).filter_map(|link| link.split('#').next()).filter(|link| !link.is_empty())
+}
+
+/// A path as seen from a folder; `None` when it leaves the repository.
+fn joined(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// A name in capitals stands for another, as in `bench/results/NAME.json`.
+fn is_placeholder(path: &str) -> bool {
+    path.split(['/', '.']).any(|part| part == "NAME")
+}
+
+/// What follows `make` at the beginning of a span or a line of code; variables may stand between.
+fn named_targets(text: &str) -> impl Iterator<Item = &str> {
+    let spans = text.split('`').skip(1).step_by(2).flat_map(str::lines);
+    let words = spans.filter_map(|line| line.trim_start().strip_prefix("make "));
+    words.filter_map(|rest| rest.split_whitespace().find(|word| !word.contains('=')))
+}
+
+fn make_targets(makefile: &str) -> impl Iterator<Item = &str> {
+    makefile.lines().filter(|line| !line.starts_with(['\t', '#'])).filter_map(|line| Some(line.split_once(':')?.0.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_found() {
+        let makefile = ("Makefile", "demo: web ## starts\n\ttouch x\nweb: ## builds\n");
+        let there =
+            "[a](b.md#place) [up](../README.md) [far](https://example.org/x) `docs/b.md` `make SPEED=2 demo` `bench/NAME.json`";
+        let files = [makefile, ("docs/b.md", ""), ("README.md", "see `a/b` of others"), ("bench/x.json", "")];
+        let with = |text: &'static str| check(&Tree::of(&[&files[..], &[("docs/a.md", text)]].concat()));
+        assert_eq!(with(there), [""; 0]);
+        for wrong in ["[a](c.md)", "[a](../../README.md)", "`docs/c.md`", "`make tea`", "```\nmake tea # green\n```"] {
+            assert_eq!(with(wrong).len(), 1, "{wrong}");
+        }
+    }
+}
