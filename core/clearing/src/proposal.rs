@@ -56,3 +56,17 @@ pub struct Rules {
     /// Whether it must.
     pub lower_bounds: LowerBounds,
 }
+
+impl Rules {
+    /// Whether some sell offers may trade and need not: mu is above the commission. Where it is not, every sell offer that may trade must
+    /// trade in full, which prices can seldom do. [`verify`](crate::verify) is exact all the same: with [`LowerBounds::BestEffort`] it
+    /// counts what is missing, with [`LowerBounds::Required`] it rejects nearly every proposal. So who sets rules for batches to come, as
+    /// the configuration of a venue does, should refuse such rules; who clears one batch by them sees in the report what they cost.
+    #[must_use]
+    pub const fn leave_freedom(&self) -> bool {
+        match self.commission.exponent() {
+            Some(commission) => self.mu.exponent() < commission,
+            None => true,
+        }
+    }
+}

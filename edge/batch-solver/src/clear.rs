@@ -60,7 +60,9 @@ impl Settings<'_> {
         Self { commission, mu, solver, budget, start: None, lower_bounds }
     }
 
-    fn rules(&self) -> Rules {
+    /// What the clearing is checked by.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
         Rules { commission: self.commission, mu: self.mu, lower_bounds: self.lower_bounds }
     }
 }

@@ -64,6 +64,18 @@ fn two_offers_that_meet_trade_in_full() {
 }
 
 #[test]
+fn with_mu_above_the_commission_an_offer_may_trade_and_need_not() {
+    // Less commission the rate is 15/16, so the offer may trade; less mu it is 7/8, 15/16 or 31/32.
+    let market = BatchMarket::build(2, &[offer(pair(0, 1), "0.9", 1, 100)], &[], vec![]).unwrap();
+    let nothing = Proposal { prices: prices(&["1", "1"]), trades: vec![], pools: vec![] };
+    for (mu, need_not) in [(3, true), (4, false), (5, false)] {
+        let rules = Rules { commission: Commission::new(4).unwrap(), mu: Mu::new(mu).unwrap(), lower_bounds: EXACT };
+        assert_eq!((rules.leave_freedom(), verify(&market, &nothing, &rules).is_ok()), (need_not, need_not), "{mu}");
+    }
+    assert!(rules(EXACT).leave_freedom(), "without commission always");
+}
+
+#[test]
 fn every_reason_is_told_with_its_number_and_place() {
     let market = two();
     let right =

@@ -34,7 +34,7 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
         lower_bounds: if args.strict { LowerBounds::Required } else { LowerBounds::BestEffort },
         ..Settings::new(args.eps.0, args.mu)
     };
-    if let Some(eps) = args.eps.0.exponent().filter(|&eps| eps <= args.mu.exponent()) {
+    if let Some(eps) = args.eps.0.exponent().filter(|_| !settings.rules().leave_freedom()) {
         eprintln!(
             "walras: note: with --mu 2^-{} not above --eps 2^-{eps} every offer that may trade must trade in full, which prices can seldom do; \
              give a larger --mu or a smaller --eps",
