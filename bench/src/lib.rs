@@ -21,7 +21,6 @@ pub mod driver;
 pub mod engine;
 pub mod instructions;
 pub mod latency;
-pub mod machine;
 pub mod order_book;
 pub mod peer;
 pub mod pipeline;

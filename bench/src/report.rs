@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde::Serialize;
 
-use crate::machine::{Commit, Load, LoadWatch, Machine, now_utc};
 use crate::statistics::median;
+use walras_figures::machine::{Commit, Load, LoadWatch, Machine, now_utc};
 
 /// What a figure counts in, and so which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

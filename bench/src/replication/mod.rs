@@ -17,11 +17,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::machine::LoadWatch;
 use crate::replication::compare::{Measured, compare};
 use crate::replication::ours::{Given, ours};
 use crate::replication::peers::{Line, Load, Peer, aeron_loads, etcd_loads};
 use crate::report::{Figure, Report, Unit};
+use walras_figures::machine::LoadWatch;
 
 /// Without all of these there is no `replication.json`.
 pub const REQUIRED: [&str; 5] = [

@@ -6,6 +6,7 @@ use anyhow::bail;
 use walras_experiments_raft_2021::SEED;
 use walras_experiments_raft_2021::cluster::{self, Loads};
 use walras_experiments_raft_2021::failover::{self, RANGES, Range, Timing};
+use walras_figures::origin::Origin;
 use walras_huge_pages::HugePages;
 
 /// As in the venue. Every book profits: the baseline's heaps are large allocations too.
@@ -15,7 +16,7 @@ use walras_experiments_raft_2021::large_sell::{self, Outcome, SIZE_DETAIL, SIZES
 use walras_experiments_raft_2021::matching_pair::{self, Setup};
 use walras_experiments_raft_2021::measure::Stopwatch;
 use walras_experiments_raft_2021::peer;
-use walras_experiments_raft_2021::record::{self, Origin, Record};
+use walras_experiments_raft_2021::record::{self, Record};
 use walras_experiments_raft_2021::record_cluster::{self, RealDeaths};
 
 const USAGE: &str = "usage: raft-2021 fig-4.1|fig-4.2|fig-4.3|fig-4.5|fig-4.6|fig-4.7|fig-4.9|all [--small]";
@@ -34,7 +35,7 @@ fn main() -> anyhow::Result<()> {
         _ => bail!(USAGE),
     };
     let stopwatch = Stopwatch::calibrated();
-    let origin = Origin::look(&stopwatch, SEED)?;
+    let origin = Origin::begin();
     println!("timer overhead {:.1} ns, subtracted", stopwatch.overhead_ns);
     // exchange-core comes last: where Java is missing, the others are done by then.
     let figures = match figure {
@@ -55,7 +56,7 @@ fn main() -> anyhow::Result<()> {
         };
         println!("{figure}: {:#}", record.result);
         if scale == Scale::Full {
-            record.write(&origin, experiments)?;
+            record.write(&origin, &stopwatch, experiments)?;
             println!("{figure}: wrote result.json, iterations.csv and plot.svg");
         }
     }

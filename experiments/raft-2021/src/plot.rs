@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, ensure};
 use plotters::coord::CoordTranslate;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::RelativeSize;
+use walras_figures::plot::{Area, FONT, draw, grouped, time_label};
 
 use crate::books::Contender;
 use crate::large_sell;
@@ -14,13 +13,10 @@ use crate::matching_pair;
 use crate::peer;
 use crate::stats::{Summary, density, quantile, quantile_of_sorted, sorted};
 
-pub(crate) const FONT: &str = "sans-serif";
 pub(crate) const PUBLISHED: RGBColor = RGBColor(120, 120, 120);
 const PUBLISHED_PEER: RGBColor = RGBColor(150, 100, 190);
 /// Points of a density curve.
 const CURVE_POINTS: u32 = 2_000;
-
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Fig-4.2: how the means are distributed, over a logarithmic axis of latency.
 pub fn matching_pair(outcome: &matching_pair::Outcome) -> anyhow::Result<String> {
@@ -242,19 +238,6 @@ fn ours_in_detail(area: &Area<'_>, outcome: &large_sell::Outcome) -> anyhow::Res
     legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
-/// An SVG on white.
-pub(crate) fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        area.fill(&WHITE)?;
-        paint(&area).context("drawing a plot; a latency that is no number would do this")?;
-        area.present()?;
-    }
-    ensure!(svg.contains("</svg>"), "the plot came out unfinished");
-    Ok(svg)
-}
-
 pub(crate) fn legend<'a, C: CoordTranslate>(
     chart: &mut ChartContext<'a, SVGBackend<'a>, C>,
     position: SeriesLabelPosition,
@@ -301,21 +284,6 @@ fn spaced(range: &Range<f64>) -> Vec<f64> {
     (0..=CURVE_POINTS).map(|index| range.start + step * f64::from(index)).collect()
 }
 
-/// A latency with three digits and its unit.
-pub(crate) fn time_label(ns: f64) -> String {
-    let (value, unit) = if ns < 999.5 {
-        (ns, "ns")
-    } else if ns < 999_500.0 {
-        (ns / 1e3, "us")
-    } else {
-        (ns / 1e6, "ms")
-    };
-    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
-}
-
 /// A label for a tick at 1, 2 or 5 times a power of ten; nothing for those between, whose labels would overlap.
 fn sparse_label(ns: f64) -> String {
     let mantissa = ns / 10_f64.powf(ns.log10().floor());
@@ -324,8 +292,7 @@ fn sparse_label(ns: f64) -> String {
 
 /// A number with its thousands set off.
 pub(crate) fn count_label(count: f64) -> String {
-    let count = count.round() as u64;
-    if count < 1_000 { count.to_string() } else { format!("{},{:03}", count / 1_000, count % 1_000) }
+    grouped(count.round() as u64)
 }
 
 #[cfg(test)]
@@ -333,10 +300,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_have_three_digits_and_a_unit() {
-        let labels = [0.0, 31.62, 316.2, 999.9, 1_000.0, 8_704.0, 31_622.0, 1e6].map(time_label);
-        assert_eq!(labels, ["0 ns", "31.6 ns", "316 ns", "1 us", "1 us", "8.7 us", "31.6 us", "1 ms"]);
+    fn labels_do_not_overlap_and_counts_are_whole() {
         assert_eq!([200.0, 1_000.0, 3_000.0].map(sparse_label), ["200 ns", "1 us", ""]);
-        assert_eq!([316.0, 1_000.0, 31_623.0].map(count_label), ["316", "1,000", "31,623"]);
+        assert_eq!([316.0, 1_000.4, 1_234_567.0].map(count_label), ["316", "1,000", "1,234,567"]);
     }
 }

@@ -2,10 +2,11 @@
 
 use plotters::prelude::*;
 use plotters::style::RelativeSize;
+use walras_figures::plot::{Area, FONT, draw, time_label};
 
 use crate::cluster::Point;
 use crate::failover::{Conditions, Elections, GIVEN_UP_MS, PreVote, RANGES, Range};
-use crate::plot::{Area, FONT, PUBLISHED, count_label, dash, draw, legend, time_label};
+use crate::plot::{PUBLISHED, count_label, dash, legend};
 use crate::record_cluster::RealDeaths;
 use crate::stats::{quantile_of_sorted, sorted};
 

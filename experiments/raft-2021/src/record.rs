@@ -1,12 +1,11 @@
 //! What a run leaves behind: results with where they come from, every iteration's latency, a plot.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, ensure};
-use serde::Serialize;
 use serde_json::{Value, json};
+use walras_figures::origin::{Origin, write_files};
 
+use crate::SEED;
 use crate::books::Contender;
 use crate::large_sell::{self, Met};
 use crate::matching_pair;
@@ -14,79 +13,6 @@ use crate::measure::Stopwatch;
 use crate::peer;
 use crate::plot;
 use crate::stats::{Summary, quantile_of_sorted, sorted, tenths};
-
-/// Where figures come from.
-#[derive(Debug, Serialize)]
-pub struct Origin {
-    processor: String,
-    cores: usize,
-    compiler: String,
-    commit: String,
-    /// Whether the code differed from the commit.
-    uncommitted_changes: bool,
-    date: String,
-    timer_overhead_ns: f64,
-    load_average_before: String,
-    seed: u64,
-    #[serde(skip)]
-    processors: Processors,
-}
-
-/// What the processors did until now, in the system's ticks.
-#[derive(Clone, Copy, Debug)]
-struct Processors {
-    all: u64,
-    busy: u64,
-    /// This process and the children that it has waited for.
-    own: u64,
-}
-
-impl Processors {
-    fn look() -> anyhow::Result<Self> {
-        let numbers = |text: &str| -> Vec<u64> { text.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
-        let stat = read("/proc/stat")?;
-        // User, nice, system, idle, waiting for a disk, interrupts, soft interrupts, stolen.
-        let all = numbers(stat.lines().next().unwrap_or_default().trim_start_matches("cpu"));
-        let own = read("/proc/self/stat")?;
-        // The name before it may hold anything. Times are the 14th to the 17th field of the line, the state after the name is the 3rd.
-        let after_name = own.rsplit(')').next().unwrap_or_default();
-        let times: Vec<u64> = after_name.split_whitespace().skip(11).take(4).filter_map(|word| word.parse().ok()).collect();
-        ensure!(
-            all.len() >= 8 && times.len() == 4,
-            "/proc/stat is not as expected: the experiments describe their machine, and need Linux for it"
-        );
-        let total: u64 = all[..8].iter().sum();
-        Ok(Self { all: total, busy: total - all[3] - all[4], own: times.iter().sum() })
-    }
-
-    /// Percent of all processors' time that others took meanwhile, the host included.
-    fn others_percent(self, later: Self) -> f64 {
-        let busy = (later.busy - self.busy).saturating_sub(later.own - self.own);
-        tenths(100.0 * busy as f64 / (later.all - self.all).max(1) as f64)
-    }
-}
-
-impl Origin {
-    /// Asks the machine and the repository.
-    pub fn look(stopwatch: &Stopwatch, seed: u64) -> anyhow::Result<Self> {
-        let code = ["--", "core", "protocol", "edge", "experiments/raft-2021/src", "Cargo.toml", "Cargo.lock"];
-        let changes = said("git", &[&["status", "--porcelain"], &code[..]].concat())?;
-        let cpuinfo = read("/proc/cpuinfo")?;
-        let processor = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split(':').nth(1));
-        Ok(Self {
-            processor: processor.map_or("not told", str::trim).to_owned(),
-            cores: std::thread::available_parallelism().context("asking for the number of cores")?.get(),
-            compiler: said("rustc", &["--version"])?,
-            commit: said("git", &["rev-parse", "HEAD"])?,
-            uncommitted_changes: !changes.is_empty(),
-            date: said("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"])?,
-            timer_overhead_ns: tenths(stopwatch.overhead_ns),
-            load_average_before: load_average()?,
-            seed,
-            processors: Processors::look()?,
-        })
-    }
-}
 
 /// One figure's folder.
 #[derive(Debug)]
@@ -103,22 +29,13 @@ pub struct Record {
 
 impl Record {
     /// Writes `result.json`, `iterations.csv` and `plot.svg`.
-    pub fn write(&self, origin: &Origin, experiments: &Path) -> anyhow::Result<()> {
-        ensure!(!cfg!(debug_assertions), "figures of a debug build are worth nothing: run with --release, or with --small");
-        let folder = experiments.join(self.figure);
-        std::fs::create_dir_all(&folder).with_context(|| format!("making {}: is its parent writable?", folder.display()))?;
-        let mut result = json!({ "figure": self.figure });
-        result["result"] = self.result.clone();
-        result["origin"] = serde_json::to_value(origin)?;
-        result["origin"]["load_average_after"] = load_average()?.into();
-        result["origin"]["others_cpu_percent"] = origin.processors.others_percent(Processors::look()?).into();
-        let text = serde_json::to_string_pretty(&result)? + "\n";
-        for (name, content) in [("result.json", &text), ("iterations.csv", &self.iterations_csv), ("plot.svg", &self.plot_svg)] {
-            let path = folder.join(name);
-            std::fs::write(&path, content)
-                .with_context(|| format!("writing {}: is it writable, and is there room?", path.display()))?;
-        }
-        Ok(())
+    pub fn write(&self, origin: &Origin, stopwatch: &Stopwatch, experiments: &Path) -> anyhow::Result<()> {
+        let mut result = json!({ "figure": self.figure, "origin": origin.to_json()?, "result": self.result });
+        result["origin"]["timer_overhead_ns"] = tenths(stopwatch.overhead_ns).into();
+        result["origin"]["seed"] = SEED.into();
+        let result = serde_json::to_string_pretty(&result)? + "\n";
+        let files = [("result.json", &*result), ("iterations.csv", &self.iterations_csv), ("plot.svg", &self.plot_svg)];
+        write_files(&experiments.join(self.figure), &files)
     }
 }
 
@@ -248,21 +165,4 @@ fn push_lines(csv: &mut String, name: &str, latencies: &[f64], rest: impl Fn(usi
     for (index, latency_ns) in latencies.iter().enumerate() {
         csv.push_str(&format!("{name},{index},{:.1}{}\n", latency_ns, rest(index)));
     }
-}
-
-fn load_average() -> anyhow::Result<String> {
-    Ok(read("/proc/loadavg")?.split(' ').take(3).collect::<Vec<_>>().join(" "))
-}
-
-fn read(path: &str) -> anyhow::Result<String> {
-    std::fs::read_to_string(path)
-        .with_context(|| format!("reading {path}: the experiments describe their machine, and need Linux for it"))
-}
-
-fn said(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(program).args(arguments).current_dir(root).output();
-    let output = output.with_context(|| format!("starting {program}: install it, results say where they come from"))?;
-    ensure!(output.status.success(), "{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::convex::{self, Python};
-use crate::record::{Origin, Record, ensure_release, repository};
+use crate::record::{Record, repository};
 use crate::{accuracy, cost, fewest, history, variants, warm};
 use anyhow::{Context, bail};
+use walras_figures::origin::{Origin, ensure_release};
 
 const USAGE: &str = "usage: FIGURE|all [--small] [--seeds N]";
 struct Arguments {
@@ -25,7 +26,7 @@ pub fn run(all: &[&str]) -> anyhow::Result<()> {
         figure => vec![known(all, figure)?],
     };
     for figure in figures {
-        let origin = Origin::look()?;
+        let origin = Origin::begin();
         let record = match run_figure(figure, &arguments) {
             // Histories may be absent; everything else may not fail.
             Err(error) if arguments.figure == "all" && figure.ends_with("sec-6.2") && history::folder().is_err() => {

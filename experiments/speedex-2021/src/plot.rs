@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, ensure};
-use plotters::coord::Shift;
+use anyhow::ensure;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use walras_figures::plot::{self, Area, FONT, draw};
+
 use crate::ruler::grouped;
 
-const FONT: &str = "sans-serif";
 const COLOURS: [RGBColor; 8] = [
     RGBColor(20, 90, 180),
     RGBColor(190, 40, 40),
@@ -27,7 +27,6 @@ const LEGEND_WIDTH: u32 = 330;
 
 /// An axis' range, title and labels.
 type Labelled<'a, X> = (X, &'a str, &'a dyn Fn(&f64) -> String);
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,31 +213,10 @@ fn shaded(shade: f64) -> RGBColor {
     }
 }
 
-/// An SVG on white.
-fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        area.fill(&WHITE)?;
-        paint(&area).context("drawing a plot; a time that is no number would do this")?;
-        area.present()?;
-    }
-    ensure!(svg.contains("</svg>"), "the plot came out unfinished");
-    Ok(svg)
-}
-
-/// Milliseconds with two digits or three, and their unit.
+/// A time with two digits or three, and its unit.
 #[must_use]
 pub fn time_label(ms: f64) -> String {
-    let (value, unit) = match ms {
-        ms if ms < 0.9995 => (ms * 1e3, "us"),
-        ms if ms < 999.5 => (ms, "ms"),
-        ms => (ms / 1e3, "s"),
-    };
-    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
+    plot::time_label(ms * 1e6)
 }
 
 #[cfg(test)]

@@ -33,11 +33,20 @@ impl Machine {
     }
 }
 
+/// What benches and experiments write: all results of a run are of one commit, whichever of them is written first.
+const WRITTEN: [&str; 5] = [
+    ":(exclude,top)bench/results",
+    ":(exclude,top,glob)experiments/*/*/result.json",
+    ":(exclude,top,glob)experiments/*/*/iterations.csv",
+    ":(exclude,top,glob)experiments/*/*/table.md",
+    ":(exclude,top,glob)experiments/*/*/plot.svg",
+];
+
 /// The source that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Commit {
     id: String,
-    /// Whether anything but results of benches differs from it.
+    /// Whether anything but what benches and experiments write differs from it.
     dirty: bool,
 }
 
@@ -46,7 +55,7 @@ impl Commit {
     #[must_use]
     pub fn current() -> Self {
         let id = output("git", &["rev-parse", "HEAD"]).unwrap_or_else(unknown);
-        let changes = output("git", &["status", "--porcelain", "--", ":/", ":(exclude,top)bench/results"]);
+        let changes = output("git", &[&["status", "--porcelain", "--", ":/"][..], &WRITTEN].concat());
         Self { id, dirty: changes.is_none_or(|changes| !changes.is_empty()) }
     }
 }
@@ -77,11 +86,15 @@ pub struct LoadWatch {
 }
 
 impl LoadWatch {
-    pub(crate) fn begin() -> Self {
+    /// Begins to watch.
+    #[must_use]
+    pub fn begin() -> Self {
         Self { average: load_average(), times: Times::now(), began: std::time::Instant::now() }
     }
 
-    pub(crate) fn end(&self) -> Load {
+    /// What the machine did since.
+    #[must_use]
+    pub fn end(&self) -> Load {
         let now = Times::now();
         let total = now.total.saturating_sub(self.times.total).max(1) as f64;
         let own = now.own.saturating_sub(self.times.own) as f64;
