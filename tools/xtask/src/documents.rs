@@ -12,7 +12,10 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
         complaints.extend(
             links(text).filter(|link| !is_there(link)).map(|link| format!("{document} links to {link}, which does not exist")),
         );
-        let is_ours = |path: &&str| path.split_once('/').is_some_and(|(first, _)| tree.has(first)) && !is_placeholder(path);
+        // A choice names what it wants built, and stays when that is gone.
+        let is_choice = document.starts_with("docs/adr/");
+        let is_ours =
+            |path: &&str| !is_choice && path.split_once('/').is_some_and(|(first, _)| tree.has(first)) && !is_placeholder(path);
         complaints.extend(
             named_paths(text)
                 .filter(|path| is_ours(path) && !is_there(path))
@@ -71,7 +74,13 @@ mod tests {
         let makefile = ("Makefile", "demo: web ## starts\n\ttouch x\nweb: ## builds\n");
         let there =
             "[a](b.md#place) [up](../README.md) [far](https://example.org/x) `docs/b.md` `make SPEED=2 demo` `bench/NAME.json`";
-        let files = [makefile, ("docs/b.md", ""), ("README.md", "see `a/b` of others"), ("bench/x.json", "")];
+        let files = [
+            makefile,
+            ("docs/b.md", ""),
+            ("docs/adr/1.md", "`docs/later.md`"),
+            ("README.md", "see `a/b` of others"),
+            ("bench/x.json", ""),
+        ];
         let with = |text: &'static str| check(&Tree::of(&[&files[..], &[("docs/a.md", text)]].concat()));
         assert_eq!(with(there), [""; 0]);
         for wrong in ["[a](c.md)", "[a](../../README.md)", "`docs/c.md`", "`make tea`", "```\nmake tea # green\n```"] {
