@@ -2,6 +2,7 @@
 //!
 //! *Transactions* are of fixed width, like commands: `account u32 | sequence u64 | tag u8 | fields`, [`TRANSACTION_BYTES_MAX`] at most. A
 //! signed one is those bytes and the 64 of an Ed25519 signature over [`SigningDomain`] and them.
+//! `docs/batch-transactions.md` describes them for programs in any language.
 //!
 //! *Blocks* name only the pairs that traded, so their bytes grow with those and not with the square of the assets. Counts, amounts and
 //! steps from pair to pair are varints (seven bits a byte, lowest first, the top bit set on all but the last byte; the shortest form is

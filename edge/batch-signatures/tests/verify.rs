@@ -213,6 +213,26 @@ fn what_is_signed_for_one_venue_holds_at_no_other() {
 }
 
 #[test]
+fn the_described_example_is_what_is_signed() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let key = SigningKey::from_seed(&[3; 32]);
+    let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
+    let transaction =
+        BatchTransaction { account: AccountId(2), sequence: TransactionSeq(8), operation: BatchOperation::Payment(payment) };
+    let mut bytes = Vec::new();
+    encode_signed_transaction(&key.sign(&domain(), &transaction), &mut bytes);
+    let (transaction, signature) = bytes.split_at(bytes.len() - 64);
+    let description = include_str!("../../../docs/batch-transactions.md");
+    for line in [
+        format!("public key  {}\n", hex(&key.public_key().0)),
+        format!("transaction {}\n", hex(transaction)),
+        format!("signature   {}\n", hex(signature)),
+    ] {
+        assert!(description.contains(&line), "docs/batch-transactions.md lacks: {line}");
+    }
+}
+
+#[test]
 fn nothing_to_check_is_checked() {
     assert_eq!(verifier().verify(&KeyCache::default(), &[], threads(4)), Vec::<bool>::new());
 }
