@@ -87,7 +87,9 @@ impl Verifier {
         let mut holds = vec![false; items.len()];
         let mut tell = |holding: Vec<usize>| holding.into_iter().for_each(|at| holds[at] = true);
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.get().min(chunks.len())).map(|_| scope.spawn(work)).collect();
+            // Where no more threads can be had, those that run do the work.
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (1..threads.get().min(chunks.len())).filter_map(start).collect();
             tell(work());
             others.into_iter().for_each(|other| tell(other.join().expect("a worker does not panic")));
         });

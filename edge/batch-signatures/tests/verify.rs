@@ -89,8 +89,7 @@ fn check(cases: &[Case]) -> Vec<bool> {
     let account = |case: &Case| {
         let place = accounts.iter().position(|key| *key == case.key).unwrap_or_else(|| {
             accounts.push(case.key);
-            // A key of no use is refused here, and no signature of it holds.
-            let _ = keys.insert(AccountId(accounts.len() as u32 - 1), &PublicKey(case.key));
+            keys.insert(AccountId(accounts.len() as u32 - 1), PublicKey(case.key)).unwrap();
             accounts.len() - 1
         });
         AccountId(place as u32)
@@ -190,7 +189,7 @@ fn what_is_signed_for_one_venue_holds_at_no_other() {
     let transaction =
         BatchTransaction { account: AccountId(2), sequence: TransactionSeq(8), operation: BatchOperation::Payment(payment) };
     let mut keys = KeyCache::default();
-    keys.insert(AccountId(2), &key.public_key()).unwrap();
+    keys.insert(AccountId(2), key.public_key()).unwrap();
     let mut bytes = Vec::new();
     encode_signed_transaction(&key.sign(&domain(), &transaction), &mut bytes);
     let (read, item) = SignedItem::decode(&bytes).unwrap();
