@@ -1,4 +1,5 @@
-//! Bytes: little endian, fixed widths, optional fields announced by a flag byte. No varints, so a reader in any language is a page.
+//! Bytes: little endian, fixed widths, optional fields announced by a flag byte. No varints (but in the blocks of [`crate::batch`]), so a
+//! reader in any language is a page.
 
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, SessionId, SessionSeq, Side, SizeLots,

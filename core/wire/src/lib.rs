@@ -5,11 +5,14 @@
 //! *Invariants*
 //! - `decode(encode(x)) == x`, and `encode` of what `decode` accepted gives the same bytes: one encoding per value.
 //! - `decode` never panics, whatever the bytes; it says at which byte and why it stopped.
-//! - No message is longer than [`walras_types::limits::MESSAGE_BYTES_MAX`].
+//! - No message is longer than [`walras_types::limits::MESSAGE_BYTES_MAX`], but for a batch's block:
+//!   [`batch::BLOCK_PROPOSAL_BYTES_MAX`].
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; order entry's frames are in [`order_entry`].
+//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; order entry's frames are in [`order_entry`], a batch
+//! market's transactions and blocks in [`batch`].
 #![deny(clippy::float_arithmetic)]
 
+pub mod batch;
 pub mod codec;
 mod command;
 mod command_codec;

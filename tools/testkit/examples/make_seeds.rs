@@ -14,7 +14,14 @@ use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
 use walras_sequencer::encode_entry;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, Side, TimeNs};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
+    IssuedAmount, LogIndex, Ordinal, Payment, PublicKey, RejectReason, SessionId, SessionSeq, Side, TimeNs, TransactionSeq,
+};
+use walras_wire::batch::{
+    BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
+    SignedTransaction, encode_block_proposal, encode_signed_transaction, encode_transaction,
+};
 use walras_wire::order_entry::{Answer, ByeReason, ClientMessage, Refused, Report, VenueMessage, encode_client, encode_venue};
 use walras_wire::{Event, encode_command, encode_event};
 
@@ -246,7 +253,55 @@ fn replicas() {
     }
 }
 
+fn batches() {
+    let (market, sell, buy, limit) = (BatchMarketId(1), AssetId(2), AssetId(3), BatchPrice::ONE);
+    let amount = Amount::new(1_000_000).unwrap();
+    let issued = IssuedAmount { asset: sell, amount };
+    for (name, operation) in [
+        ("create-account", BatchOperation::CreateAccount(PublicKey([8; 32]))),
+        ("create-offer", BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit })),
+        (
+            "cancel-offer",
+            BatchOperation::CancelOffer(CancelOffer { market, sell, buy, limit, tie: 9, sequence: TransactionSeq(4) }),
+        ),
+        ("payment", BatchOperation::Payment(Payment { to: AccountId(7), asset: buy, amount })),
+        ("issue", BatchOperation::Issue(issued)),
+        ("burn", BatchOperation::Burn(issued)),
+    ] {
+        let transaction = BatchTransaction { account: AccountId(6), sequence: TransactionSeq(5), operation };
+        let (mut bytes, mut signed_bytes) = (Vec::new(), Vec::new());
+        encode_transaction(&transaction, &mut bytes);
+        put("batch_transaction", name, &bytes);
+        encode_signed_transaction(&SignedTransaction { transaction, signature: [3; SIGNATURE_BYTES] }, &mut signed_bytes);
+        put("batch_transaction", &format!("{name}-signed"), &signed_bytes);
+    }
+    let marginal = Some(OfferKeyWire { limit, tie: 9, id: 10 });
+    let trade = |sell, buy| PairTradeWire { sell, buy, sold: amount, bought_by_buy_offers: Amount::ZERO, marginal };
+    let quiet = BlockProposal { market, number: 1, prices: vec![None; 3], ..BlockProposal::default() };
+    let busy = BlockProposal {
+        prices: vec![Some(limit), None, Some(BatchPrice::MIN), Some(BatchPrice::MAX)],
+        trades: vec![
+            trade(0, 2),
+            trade(2, 3),
+            PairTradeWire { sold: Amount::ZERO, bought_by_buy_offers: amount, marginal: None, ..trade(3, 0) },
+        ],
+        pools: vec![PoolTradeWire { pool: 300, side: PoolSideWire::Second, sold: amount }],
+        ..quiet.clone()
+    };
+    let proven = BlockProposal {
+        certificate: Some(Certificate { gap_ppb: 50_000, potentials: vec![0, -1, 1_000_000, i64::MIN] }),
+        roots: Some(BlockRoots { accounts: [1; 32], offers: [2; 32], state: [3; 32] }),
+        ..busy.clone()
+    };
+    for (name, block) in [("empty", BlockProposal::default()), ("quiet", quiet), ("busy", busy), ("proven", proven)] {
+        let mut bytes = Vec::new();
+        encode_block_proposal(&block, &mut bytes).unwrap();
+        put("block_proposal", name, &bytes);
+    }
+}
+
 fn main() {
+    batches();
     wire();
     states();
     random_bytes();

@@ -1,0 +1,238 @@
+//! Transactions to bytes and back.
+
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END};
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount,
+    Payment, PublicKey, TransactionSeq,
+};
+
+use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
+
+/// Bytes of an Ed25519 signature.
+pub const SIGNATURE_BYTES: usize = 64;
+
+/// Bytes before a transaction's fields: account, sequence, tag.
+const HEAD_BYTES: usize = 4 + 8 + 1;
+
+/// Bytes of the longest transaction, a cancel: market, two assets, limit, tie-break, sequence.
+pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 8 + 8 + 8;
+
+const _: () = assert!(TRANSACTION_BYTES_MAX + SIGNATURE_BYTES <= MESSAGE_BYTES_MAX);
+
+/// A transaction and its account's signature, which nobody has checked yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedTransaction {
+    /// What is asked.
+    pub transaction: BatchTransaction,
+    /// By whom: an Ed25519 signature over the venue's [`crate::batch::SigningDomain`] and the transaction's bytes.
+    pub signature: [u8; SIGNATURE_BYTES],
+}
+
+/// Appends a transaction to `buffer`. Ids and numbers beyond the limits are written as they are; no reader takes them.
+pub fn encode_transaction(transaction: &BatchTransaction, buffer: &mut Vec<u8>) {
+    transaction.put(&mut Writer(buffer));
+}
+
+/// Reads the one transaction that `bytes` are.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes stop being one: cut short, too long, an unknown tag, an id, number, amount or price out of range.
+pub fn decode_transaction(bytes: &[u8]) -> Result<BatchTransaction, DecodeError> {
+    whole(bytes)
+}
+
+/// Appends a signed transaction to `buffer`: the transaction's bytes, then the signature's.
+pub fn encode_signed_transaction(signed: &SignedTransaction, buffer: &mut Vec<u8>) {
+    signed.put(&mut Writer(buffer));
+}
+
+/// Reads the one signed transaction that `bytes` are. All but the last [`SIGNATURE_BYTES`] of them are the transaction's, those signed.
+///
+/// # Errors
+/// [`DecodeError`], as [`decode_transaction`].
+pub fn decode_signed_transaction(bytes: &[u8]) -> Result<SignedTransaction, DecodeError> {
+    whole(bytes)
+}
+
+fn whole<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let r = &mut Reader::new(bytes);
+    let value = T::get(r)?;
+    r.clone().finish()?;
+    Ok(value)
+}
+
+impl Wire for BatchTransaction {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        self.account.put(w);
+        self.sequence.put(w);
+        match &self.operation {
+            BatchOperation::CreateAccount(key) => tagged(w, 1, key),
+            BatchOperation::CreateOffer(offer) => tagged(w, 2, offer),
+            BatchOperation::CancelOffer(cancel) => tagged(w, 3, cancel),
+            BatchOperation::Payment(payment) => tagged(w, 4, payment),
+            BatchOperation::Issue(issued) => tagged(w, 5, issued),
+            BatchOperation::Burn(burned) => tagged(w, 6, burned),
+        }
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (account, sequence) = (account(r)?, Wire::get(r)?);
+        let operation = match r.u8()? {
+            1 => BatchOperation::CreateAccount(Wire::get(r)?),
+            2 => BatchOperation::CreateOffer(Wire::get(r)?),
+            3 => BatchOperation::CancelOffer(Wire::get(r)?),
+            4 => BatchOperation::Payment(Wire::get(r)?),
+            5 => BatchOperation::Issue(Wire::get(r)?),
+            6 => BatchOperation::Burn(Wire::get(r)?),
+            _ => {
+                return Err(
+                    r.expected("operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue) or 6 (burn)")
+                );
+            }
+        };
+        Ok(Self { account, sequence, operation })
+    }
+}
+
+#[inline]
+fn tagged<T: Wire>(w: &mut Writer<'_>, tag: u8, value: &T) {
+    w.u8(tag);
+    value.put(w);
+}
+
+#[inline]
+fn account(r: &mut Reader<'_>) -> Result<AccountId, DecodeError> {
+    let account = r.u32()?;
+    r.checked((account < ACCOUNTS_MAX).then_some(AccountId(account)), "an account below ACCOUNTS_MAX (2^26)")
+}
+
+#[inline]
+fn asset(r: &mut Reader<'_>) -> Result<AssetId, DecodeError> {
+    let asset = r.u32()?;
+    r.checked((asset < ASSETS_MAX).then_some(AssetId(asset)), "an asset below ASSETS_MAX (4096)")
+}
+
+impl Wire for TransactionSeq {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u64(self.0);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let sequence = r.u64()?;
+        r.checked((sequence < TRANSACTION_SEQ_END).then_some(Self(sequence)), "a transaction's number below 2^38")
+    }
+}
+
+impl Wire for BatchMarketId {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u16(self.0);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self(r.u16()?))
+    }
+}
+
+impl Wire for PublicKey {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.0.put(w);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let key = r.slice(32, "a public key of 32 bytes")?;
+        Ok(Self(key.try_into().expect("a slice of 32 bytes")))
+    }
+}
+
+impl Wire for BatchPrice {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u64(self.bits());
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bits = r.u64()?;
+        r.checked(Self::from_bits(bits).ok(), "0, or the bits of a binary64 within 2^-126 and 2^126")
+    }
+}
+
+impl Wire for CreateOffer {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { market, sell, buy, amount, limit } = self;
+        market.put(w);
+        sell.put(w);
+        buy.put(w);
+        amount.put(w);
+        limit.put(w);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { market: Wire::get(r)?, sell: asset(r)?, buy: asset(r)?, amount: Wire::get(r)?, limit: Wire::get(r)? })
+    }
+}
+
+impl Wire for CancelOffer {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { market, sell, buy, limit, tie, sequence } = self;
+        market.put(w);
+        sell.put(w);
+        buy.put(w);
+        limit.put(w);
+        tie.put(w);
+        sequence.put(w);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            market: Wire::get(r)?,
+            sell: asset(r)?,
+            buy: asset(r)?,
+            limit: Wire::get(r)?,
+            tie: Wire::get(r)?,
+            sequence: Wire::get(r)?,
+        })
+    }
+}
+
+impl Wire for Payment {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { to, asset, amount } = self;
+        to.put(w);
+        asset.put(w);
+        amount.put(w);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { to: account(r)?, asset: asset(r)?, amount: Wire::get(r)? })
+    }
+}
+
+impl Wire for IssuedAmount {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { asset, amount } = self;
+        asset.put(w);
+        amount.put(w);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { asset: asset(r)?, amount: Wire::get(r)? })
+    }
+}
+
+impl Wire for [u8; SIGNATURE_BYTES] {
+    fn put(&self, w: &mut Writer<'_>) {
+        w.0.extend_from_slice(self);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let signature = r.slice(SIGNATURE_BYTES, "a signature of 64 bytes")?;
+        Ok(signature.try_into().expect("a slice of 64 bytes"))
+    }
+}
+
+wire_struct!(SignedTransaction { transaction, signature });
