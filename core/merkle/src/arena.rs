@@ -82,24 +82,52 @@ impl Arena {
         })
     }
 
-    /// Keeps the children of a node and returns it; `old` is the node in whose place it comes, whose block is taken or freed.
-    pub(crate) fn keep(&mut self, mut node: Node, children: &[(u8, Subtree)], old: Option<&Node>) -> Node {
-        let size = node.inner.count_ones() as usize;
-        let old_size = old.map_or(0, |old| old.inner.count_ones() as usize);
-        node.block = match old {
-            Some(old) if old_size == size => old.block,
-            _ => {
-                old.inspect(|old| self.free(old.block, old_size));
-                self.allocate(size)
+    /// Keeps a node's inner children and returns it: those of `old`, in whose place it comes and whose block is taken or freed, but for the
+    /// digits of `new`.
+    pub(crate) fn keep(&mut self, mut node: Node, old: &Node, new: &[(u8, Option<Subtree>)]) -> Node {
+        let (size, old_size) = (node.inner.count_ones() as usize, old.inner.count_ones() as usize);
+        if node.inner == old.inner {
+            node.block = old.block;
+        } else {
+            let kept = if old_size == 0 { [EMPTY; CHILDREN_MAX] } else { self.spread(old) };
+            self.free(old.block, old_size);
+            node.block = self.allocate(size);
+            for (place, digit) in (node.block as usize..).zip(digits(node.inner)) {
+                self.nodes[place] = kept[usize::from(digit)];
             }
-        };
-        let block = &mut self.nodes[node.block as usize..node.block as usize + size];
-        let inner = children.iter().filter_map(|(_, child)| match child {
-            Subtree::Leaf => None,
-            Subtree::Inner(child) => Some(child),
-        });
-        block.iter_mut().zip(inner).for_each(|(place, child)| *place = *child);
+        }
+        for (digit, child) in new {
+            if let Some(Subtree::Inner(child)) = child {
+                let place = node.block as usize + (node.inner & ((1 << digit) - 1)).count_ones() as usize;
+                self.nodes[place] = *child;
+            }
+        }
         node
+    }
+
+    /// The inner children of a node, each at its digit.
+    fn spread(&self, node: &Node) -> [Node; CHILDREN_MAX] {
+        let mut spread = [EMPTY; CHILDREN_MAX];
+        for (child, digit) in self.inner_children(node).iter().zip(digits(node.inner)) {
+            spread[usize::from(digit)] = *child;
+        }
+        spread
+    }
+
+    /// A node with one child, which is for a moment on the way to one with more.
+    pub(crate) fn above(&mut self, child: Node, depth: u8, digit: u8) -> Node {
+        let block = self.allocate(1);
+        self.nodes[block as usize] = child;
+        Node { block, children: 1 << digit, inner: 1 << digit, ..Node::childless(depth) }
+    }
+
+    /// The one inner child that is left of those of `old` and the `new` ones in their place, if `inner` says so.
+    pub(crate) fn lone_child(&self, old: &Node, inner: u16, new: &[(u8, Option<Subtree>)]) -> Option<Subtree> {
+        let left = digits(inner).next()?;
+        match new.iter().find(|(digit, _)| *digit == left) {
+            Some((_, child)) => *child,
+            None => Some(Subtree::Inner(*old.child_slots().inner(left, self))),
+        }
     }
 
     /// Frees what holds the children of a node, not what is below them.
@@ -168,8 +196,61 @@ impl Arena {
 const EMPTY: Node = Node { hash: [0; DIGEST_BYTES], leaf_count: 0, block: 0, children: 0, inner: 0, depth: 0 };
 
 impl Node {
+    /// A node without children, for a moment.
+    pub(crate) const fn childless(depth: u8) -> Self {
+        Self { depth, ..EMPTY }
+    }
+
+    /// To walk over its children.
+    pub(crate) const fn child_slots(&self) -> ChildSlots {
+        ChildSlots { next: self.block as usize, left: self.children, inner: self.inner, block: self.block as usize }
+    }
+
     /// A node that is not kept yet.
     pub(crate) const fn new(hash: [u8; DIGEST_BYTES], leaf_count: u32, children: u16, inner: u16, depth: u8) -> Self {
         Self { hash, leaf_count, block: 0, children, inner, depth }
+    }
+}
+
+/// A walk over the children of a node, by digit.
+pub(crate) struct ChildSlots {
+    /// Where the next inner child is.
+    next: usize,
+    left: u16,
+    inner: u16,
+    block: usize,
+}
+
+impl ChildSlots {
+    /// Passes the children below a digit; how many entries they stand for.
+    #[inline]
+    pub(crate) fn skip_below(&mut self, digit: u8, arena: &Arena) -> usize {
+        let below = self.left & ((1_u32 << digit) - 1) as u16;
+        self.left &= !below;
+        let inner_count = (below & self.inner).count_ones() as usize;
+        let inner = &arena.nodes[self.next..self.next + inner_count];
+        self.next += inner_count;
+        inner.iter().map(|node| node.leaf_count as usize).sum::<usize>() + (below & !self.inner).count_ones() as usize
+    }
+
+    /// Passes the child of a digit, if there is one; those below are passed.
+    #[inline]
+    pub(crate) fn next_if(&mut self, digit: u8, arena: &Arena) -> Option<Subtree> {
+        let bit = 1 << digit;
+        if self.left & bit == 0 {
+            return None;
+        }
+        self.left &= !bit;
+        if self.inner & bit == 0 {
+            return Some(Subtree::Leaf);
+        }
+        self.next += 1;
+        Some(Subtree::Inner(arena.nodes[self.next - 1]))
+    }
+
+    /// The inner child of a digit.
+    #[inline]
+    pub(crate) fn inner<'a>(&self, digit: u8, arena: &'a Arena) -> &'a Node {
+        &arena.nodes[self.block + (self.inner & ((1 << digit) - 1)).count_ones() as usize]
     }
 }

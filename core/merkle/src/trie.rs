@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::arena::{Arena, Node, Subtree};
 use crate::digest::{Content, DIGEST_BYTES, Digest, Domain};
-use crate::nibble::{common, digit};
+use crate::nibble::{common, digit, digits};
 
 /// Most bytes that the value of an entry may have.
 pub const VALUE_BYTES_MAX: usize = u8::MAX as usize;
@@ -80,6 +80,10 @@ impl<const KEY: usize> Trie<KEY> {
     pub fn update<E: Entries<KEY> + ?Sized>(&mut self, entries: &E, changed: &[[u8; KEY]]) {
         assert!(changed.is_sorted_by(|a, b| a < b), "changed keys ascend");
         let old = self.top;
+        if changed.is_empty() {
+            assert_eq!(self.entry_count(), entries.count(), "no entry comes or goes but those named as changed");
+            return;
+        }
         self.pass(entries, changed, |pass| pass.merge(old, 0..entries.count(), 0..changed.len()));
         if let Some(Subtree::Inner(top)) = &mut self.top {
             self.arena.close_gaps(top);
@@ -92,7 +96,8 @@ impl<const KEY: usize> Trie<KEY> {
         changed: &[[u8; KEY]],
         run: impl FnOnce(&mut Pass<'_, KEY, E>) -> Option<Subtree>,
     ) {
-        let mut pass = Pass { entries, changed, arena: &mut self.arena, done: Vec::new(), input: Vec::new() };
+        let mut pass =
+            Pass { entries, changed, arena: &mut self.arena, done: Vec::with_capacity(32), input: Vec::with_capacity(1024) };
         self.top = run(&mut pass);
         let mut input = std::mem::take(&mut pass.input);
         self.root = Some(match &self.top {
@@ -173,7 +178,7 @@ struct Pass<'a, const KEY: usize, E: ?Sized> {
     changed: &'a [[u8; KEY]],
     arena: &'a mut Arena,
     /// The finished children of the nodes on the path, those of each side by side.
-    done: Vec<(u8, Subtree)>,
+    done: Vec<(u8, Option<Subtree>)>,
     input: Vec<u8>,
 }
 
@@ -190,25 +195,15 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
         while start < range.end {
             let digit = digit(&self.entries.key(start), depth);
             let end = self.end_of_digit(start..range.end, depth, digit, start + 1);
-            if let Some(child) = self.build(start..end) {
-                self.done.push((digit, child));
-            }
+            let child = self.build(start..end);
+            self.done.push((digit, child));
             start = end;
         }
-        Some(Subtree::Inner(self.close(depth, base, range, None)))
+        self.close(&Node::childless(depth as u8), base, range)
     }
 
-    /// What stands for entries, from what stood for them before; all those that changed are in `changed`, and what is in none of the two
-    /// ranges is none of `old`.
+    /// What stands for entries, from what stood for them before, given that some of them were named as changed.
     fn merge(&mut self, old: Option<Subtree>, range: Range<usize>, changed: Range<usize>) -> Option<Subtree> {
-        if changed.is_empty() {
-            assert_eq!(
-                old.as_ref().map_or(0, Subtree::leaf_count),
-                range.len(),
-                "no entry comes or goes but those named as changed"
-            );
-            return old;
-        }
         let Some(Subtree::Inner(old)) = old else { return self.build(range) };
         if range.len() < 2 {
             self.arena.free_below(&old);
@@ -216,12 +211,15 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
         }
         let depth = self.common_of_all(&range, &changed);
         if depth == usize::from(old.depth) {
-            return self.merge_children(Some(&old), &Siblings::of(self.arena, &old), depth, range, changed);
+            return self.merge_children(&old, range, changed);
         }
         assert!(depth < usize::from(old.depth), "all that stood here before is in the entries or named as changed");
         // All of `old` is below one digit. An entry that did not change tells which one; where there is none, nothing of `old` lasts.
         match self.unchanged(range.clone(), changed.clone()) {
-            Some(key) => self.merge_children(None, &Siblings::lone(digit(&key, depth), old), depth, range, changed),
+            Some(key) => {
+                let above = self.arena.above(old, depth as u8, digit(&key, depth));
+                self.merge_children(&above, range, changed)
+            }
             None => {
                 self.arena.free_below(&old);
                 self.build(range)
@@ -229,66 +227,81 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
         }
     }
 
-    /// A node's children each from what it was; `old` is the node that had them.
-    fn merge_children(
-        &mut self,
-        old: Option<&Node>,
-        siblings: &Siblings,
-        depth: usize,
-        range: Range<usize>,
-        changed: Range<usize>,
-    ) -> Option<Subtree> {
-        let base = self.done.len();
+    /// Those children of a node that have changed keys, each from what it was; then the node.
+    fn merge_children(&mut self, old: &Node, range: Range<usize>, changed: Range<usize>) -> Option<Subtree> {
+        let (base, depth) = (self.done.len(), usize::from(old.depth));
         let (mut place, mut change) = (range.start, changed.start);
-        for digit in 0..16 {
-            let child = siblings.0[usize::from(digit)];
+        let mut children = old.child_slots();
+        while change < changed.end {
+            let digit = digit(&self.changed[change], depth);
+            place += children.skip_below(digit, self.arena);
+            let child = children.next_if(digit, self.arena);
             let change_end = self.end_of_changed(change..changed.end, depth, digit);
             let expected = place + child.as_ref().map_or(0, Subtree::leaf_count);
-            let end = if change == change_end { expected } else { self.end_of_digit(place..range.end, depth, digit, expected) };
-            debug_assert!(self.all_have(place..end, depth, digit), "no entry comes or goes but those named as changed");
-            if let Some(child) = self.merge(child, place..end, change..change_end) {
-                self.done.push((digit, child));
-            }
+            let end = self.end_of_digit(place..range.end, depth, digit, expected);
+            let child = self.merge(child, place..end, change..change_end);
+            self.done.push((digit, child));
             (place, change) = (end, change_end);
         }
+        place += children.skip_below(16, self.arena);
         assert_eq!(place, range.end, "no entry comes or goes but those named as changed");
-        if self.done.len() - base == 1 {
-            old.inspect(|old| self.arena.free_block(old));
-            return self.done.pop().map(|(_, child)| child);
-        }
-        Some(Subtree::Inner(self.close(depth, base, range, old)))
+        self.close(old, base, range)
     }
 
-    /// Makes a node of the children from `base` on.
-    fn close(&mut self, depth: usize, base: usize, range: Range<usize>, old: Option<&Node>) -> Node {
-        let children = &self.done[base..];
-        let mask = |inner_only: bool| {
-            let counts = |child: &Subtree| !inner_only || matches!(child, Subtree::Inner(_));
-            children.iter().filter(|(_, child)| counts(child)).fold(0, |mask, (digit, _)| mask | 1_u16 << digit)
-        };
-        let (children_mask, inner) = (mask(false), mask(true));
-        put_head(&mut self.input, KEY, depth as u8, children_mask, inner);
-        let mut place = range.start;
-        for (_, child) in children {
-            match child {
-                Subtree::Leaf => put_entry(self.entries, place, &mut self.input),
-                Subtree::Inner(node) => self.input.extend_from_slice(&node.hash),
+    /// What stands for entries: the children of `old`, with those from `base` on in place of the ones of the same digits. A node, unless only
+    /// one child is left.
+    fn close(&mut self, old: &Node, base: usize, range: Range<usize>) -> Option<Subtree> {
+        let (mut children, mut inner) = (old.children, old.inner);
+        for (digit, child) in &self.done[base..] {
+            let bit = 1_u16 << digit;
+            children = if child.is_some() { children | bit } else { children & !bit };
+            inner = if matches!(child, Some(Subtree::Inner(_))) { inner | bit } else { inner & !bit };
+        }
+        let new = &self.done[base..];
+        if children.count_ones() < 2 {
+            let lone = self.arena.lone_child(old, inner, new);
+            self.arena.free_block(old);
+            self.done.truncate(base);
+            return if inner == 0 { (children != 0).then_some(Subtree::Leaf) } else { lone };
+        }
+        put_head(&mut self.input, KEY, old.depth, children, inner);
+        let (mut place, mut new, slots) = (range.start, new.iter().peekable(), old.child_slots());
+        for at in digits(children) {
+            while new.next_if(|(digit, _)| *digit < at).is_some() {}
+            match new.peek() {
+                _ if inner >> at & 1 == 0 => {
+                    debug_assert_eq!(
+                        digit(&self.entries.key(place), usize::from(old.depth)),
+                        at,
+                        "no entry comes or goes but those named as changed"
+                    );
+                    put_entry(self.entries, place, &mut self.input);
+                    place += 1;
+                }
+                Some((digit, Some(Subtree::Inner(node)))) if *digit == at => {
+                    self.input.extend_from_slice(&node.hash);
+                    place += node.leaf_count as usize;
+                }
+                _ => {
+                    let node = slots.inner(at, self.arena);
+                    self.input.extend_from_slice(&node.hash);
+                    place += node.leaf_count as usize;
+                }
             }
-            place += child.leaf_count();
         }
         assert_eq!(place, range.end, "the children of a node stand for all its entries");
         let leaf_count = u32::try_from(range.len()).expect("a trie has fewer than 2^32 entries");
-        let node = Node::new(Domain::TrieNode.hash(&self.input), leaf_count, children_mask, inner, depth as u8);
-        let node = self.arena.keep(node, children, old);
+        let node = Node::new(Domain::TrieNode.hash(&self.input), leaf_count, children, inner, old.depth);
+        let node = self.arena.keep(node, old, &self.done[base..]);
         self.done.truncate(base);
-        node
+        Some(Subtree::Inner(node))
     }
 
     /// The digits that all entries and all changed keys begin with; there is one of each.
     fn common_of_all(&self, range: &Range<usize>, changed: &Range<usize>) -> usize {
-        let first = self.entries.key(range.start).min(self.changed[changed.start]);
-        let last = self.entries.key(range.end - 1).max(self.changed[changed.end - 1]);
-        common(&first, &last)
+        let (first, last) = (self.entries.key(range.start), self.entries.key(range.end - 1));
+        let (changed_first, changed_last) = (&self.changed[changed.start], &self.changed[changed.end - 1]);
+        common(&first, &last).min(common(changed_first, changed_last)).min(common(&first, changed_first))
     }
 
     /// The key of an entry that did not change. O(changed).
@@ -298,12 +311,6 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
             while changed.next_if(|changed| *changed < key).is_some() {}
             changed.next_if(|changed| *changed == key).is_none()
         })
-    }
-
-    /// Whether entries have a digit, by the first and the last one.
-    fn all_have(&self, range: Range<usize>, depth: usize, of: u8) -> bool {
-        let has = |place: usize| place < self.entries.count() && digit(&self.entries.key(place), depth) == of;
-        range.is_empty() || has(range.start) && has(range.end - 1)
     }
 
     /// Where the changed keys that have a digit end; those before `range` have lower ones.
@@ -349,23 +356,6 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
             if has(middle) { low = middle + 1 } else { high = middle }
         }
         low
-    }
-}
-
-/// The children that a node had, by digit.
-struct Siblings([Option<Subtree>; 16]);
-
-impl Siblings {
-    fn of(arena: &Arena, node: &Node) -> Self {
-        let mut siblings = Self([None; 16]);
-        arena.children(node).for_each(|(digit, child)| siblings.0[usize::from(digit)] = Some(child));
-        siblings
-    }
-
-    fn lone(digit: u8, node: Node) -> Self {
-        let mut siblings = Self([None; 16]);
-        siblings.0[usize::from(digit)] = Some(Subtree::Inner(node));
-        siblings
     }
 }
 
