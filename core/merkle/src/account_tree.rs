@@ -33,7 +33,8 @@ impl AccountTree {
     }
 
     /// Follows a change: there are `count` accounts now; `changed` are in ascending order those whose content changed. Accounts beyond the
-    /// former count need not be named. `content` writes what stands for an account. O(changed * content + changed * log count).
+    /// former count need not be named. `content` writes what stands for an account. O(changed * content + changed * log count). An update
+    /// with the former count and content, of those named accounts that there were, undoes it.
     ///
     /// # Panics
     /// When `changed` does not ascend or has an account that there is not.

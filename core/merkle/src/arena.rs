@@ -88,8 +88,10 @@ impl Arena {
         let (size, old_size) = (node.inner.count_ones() as usize, old.inner.count_ones() as usize);
         if node.inner == old.inner {
             node.block = old.block;
+        } else if old_size == 0 {
+            node.block = self.allocate(size);
         } else {
-            let kept = if old_size == 0 { [EMPTY; CHILDREN_MAX] } else { self.spread(old) };
+            let kept = self.spread(old);
             self.free(old.block, old_size);
             node.block = self.allocate(size);
             for (place, digit) in (node.block as usize..).zip(digits(node.inner)) {
@@ -175,7 +177,7 @@ impl Arena {
 
     /// Closes the gaps when they are many: O(nodes), once in as many changes.
     pub(crate) fn close_gaps(&mut self, top: &mut Node) {
-        if self.free_count > 64 + self.nodes.len() / 4 {
+        if self.free_count > 16 + self.nodes.len() / 4 {
             let mut nodes = Vec::with_capacity(self.node_count() + self.node_count() / 8);
             *top = self.moved(top, &mut nodes);
             *self = Self { nodes, free: [None; CHILDREN_MAX], free_count: 0 };

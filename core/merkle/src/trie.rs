@@ -73,7 +73,7 @@ impl<const KEY: usize> Trie<KEY> {
 
     /// Follows a change: `entries` are those of now. `changed` are in ascending order the keys of all that were inserted, removed or altered
     /// since the last build or update; more of them do no harm but cost time, and they may be neither in the entries nor ever have been.
-    /// O(changed * log entries).
+    /// O(changed * log entries). An update with the same keys over the former entries undoes it.
     ///
     /// # Panics
     /// When `changed` does not ascend, or where it shows that a changed key is missing in it, which it need not; see also [`Self::build`].

@@ -170,6 +170,15 @@ fn a_trie_of_many_entries_stays_small() {
     let built = Trie::build(entries.as_slice());
     assert_eq!(built.root(), trie.root());
     assert!(built.heap_bytes() <= 24 * entries.len());
+    // What is left of it is as small as what was built so, and goes on.
+    let changed: Vec<[u8; 24]> = entries.iter().map(|(key, _)| *key).filter(|key| key[0] < 250).collect();
+    entries.retain(|(key, _)| key[0] >= 250);
+    trie.update(entries.as_slice(), &changed);
+    assert!(trie.heap_bytes() <= 40 * entries.len() + 4_096, "{} bytes, {} entries", trie.heap_bytes(), entries.len());
+    let changed: Vec<[u8; 24]> = entries.drain(..).map(|(key, _)| key).collect();
+    entries.extend(changed.iter().map(|key| (*key, [99; 16])));
+    trie.update(entries.as_slice(), &changed);
+    assert_eq!(trie.root(), Trie::build(entries.as_slice()).root());
 }
 
 #[test]
