@@ -13,6 +13,7 @@ const CORE_ALLOWED: &[(&str, &[&str])] = &[
     ("walras-wire", &["walras-types"]),
     ("walras-order-book", &["walras-types"]),
     ("walras-clearing", &["walras-types"]),
+    ("walras-merkle", &["blake3"]),
     ("walras-ledger", &["walras-types", "walras-wire"]),
     ("walras-engine", &["walras-types", "walras-wire", "walras-ledger", "walras-order-book", "blake3"]),
 ];
