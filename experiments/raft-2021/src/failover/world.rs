@@ -216,7 +216,7 @@ impl World {
         self.with(LEADER, |sequencer, around| {
             let taken = sequencer.submit(now, None, &Command::OpenSession(open), None);
             taken.map_err(|(why, _)| anyhow!("the leader did not open a session: {why:?}"))?;
-            Ok(sequencer.propose(around)?)
+            Ok(sequencer.propose(now.0, around)?)
         })?;
         self.run_until(|world| world.nodes[LEADER].around.opened.is_some())?;
         self.session = self.nodes[LEADER].around.opened;
@@ -370,7 +370,7 @@ impl World {
         self.with(replica, |sequencer, around| {
             // Whoever does not lead says so, and what was taken before is answered when it is done.
             let _ = sequencer.submit(now, Some(Ordinal { session, session_seq }), &command, Some(()));
-            Ok(sequencer.propose(around)?)
+            Ok(sequencer.propose(now.0, around)?)
         })
     }
 
