@@ -36,6 +36,8 @@ pub(crate) struct MarketState {
     /// The collar last asked for, and the price around which it lies.
     collar: Band,
     collar_center: PriceTicks,
+    /// Levels whose shown content the last entry that concerned this market changed; no part of the state.
+    pub(crate) changed: Vec<(Side, PriceTicks)>,
 }
 
 /// What orders of one side reserve.
@@ -144,6 +146,23 @@ impl MarketState {
             exposures: Vec::new(),
             collar: around(center, spec.collar_ppm),
             collar_center: center,
+            changed: Vec::new(),
+        }
+    }
+
+    /// What a price shows is another than before this entry.
+    #[inline]
+    pub(crate) fn level_changed(&mut self, side: Side, price: PriceTicks) {
+        if self.changed.last() != Some(&(side, price)) {
+            self.changed.push((side, price));
+        }
+    }
+
+    /// An order of which others saw `shown` enters a level or leaves it.
+    #[inline]
+    pub(crate) fn shows(&mut self, side: Side, price: PriceTicks, shown: SizeLots) {
+        if !shown.is_zero() {
+            self.level_changed(side, price);
         }
     }
 
