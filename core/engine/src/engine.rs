@@ -31,7 +31,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) next_expiry: TimeNs,
     /// Keys the books' id indices; no part of the state.
     pub(crate) hash_seed: u64,
-    /// The markets that the last entry looked into, and perhaps some between them; no part of the state.
+    /// The markets whose orders the last entry could change: none, one or all; no part of the state.
     pub(crate) entered: Range<usize>,
 }
 
@@ -100,9 +100,7 @@ impl<I: PriceIndex> Engine<I> {
         assert!(time >= self.time, "the log's time never goes back");
         self.last_applied = log_index;
         self.time = time;
-        for market in &mut self.markets[std::mem::take(&mut self.entered)] {
-            market.state.changed.clear();
-        }
+        self.entered = 0..0;
         if time >= self.next_expiry {
             self.expire_due(events);
         }
@@ -173,14 +171,20 @@ impl<I: PriceIndex> Engine<I> {
     #[inline]
     pub(crate) fn enter_market(&mut self, instrument: InstrumentId) -> Result<usize, RejectReason> {
         let index = self.market_index(instrument)?;
-        let Range { start, end } = self.entered;
-        self.entered = if start == end { index..index + 1 } else { start.min(index)..end.max(index + 1) };
+        // Not after orders of any market expired: then all are entered.
+        if self.entered.is_empty() {
+            self.markets[index].state.changed.clear();
+            self.entered = index..index + 1;
+        }
         Ok(index)
     }
 
     /// All markets, whose orders this entry may change.
     pub(crate) fn enter_all_markets(&mut self) -> Range<usize> {
-        self.entered = 0..self.markets.len();
+        if self.entered.is_empty() {
+            self.markets.iter_mut().for_each(|market| market.state.changed.clear());
+            self.entered = 0..self.markets.len();
+        }
         self.entered.clone()
     }
 

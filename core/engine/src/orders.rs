@@ -147,7 +147,7 @@ impl<I: PriceIndex> Market<I> {
     }
 
     /// Accounts for what became of an order beside its trades, tells of the rest that is cancelled, and says what is left of it.
-    #[inline]
+    #[inline(always)]
     fn placed(&mut self, ledger: &mut Ledger, order: &Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
         match placed.fate {
             Fate::Filled => Resting::default(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, DepthLevel, PriceIndex, Trigger};
+use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase,
@@ -155,7 +155,8 @@ impl<I: PriceIndex> Engine<I> {
     pub fn changed_levels(&self) -> impl Iterator<Item = ChangedLevel> + '_ {
         self.markets[self.entered.clone()].iter().flat_map(|market| {
             let instrument = market.state.spec.instrument;
-            market.state.changed.iter().map(move |&(side, price)| ChangedLevel { instrument, side, price })
+            let level = move |rank: &Rank| ChangedLevel { instrument, side: rank.side(), price: rank.price(rank.side()) };
+            market.state.changed.iter().map(level)
         })
     }
 

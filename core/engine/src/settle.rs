@@ -77,6 +77,7 @@ impl<'a> Settler<'a> {
     }
 
     /// Accounts for and tells of an order that left the book without a trade.
+    #[inline]
     pub(crate) fn gone(&mut self, order: &OpenOrder, reason: CancelReason) {
         let stood = Stake { limit: order.price, open: order.open };
         self.market.shrink(self.ledger, order.owner, order.side, stood, Stake { open: SizeLots::ZERO, ..stood });
