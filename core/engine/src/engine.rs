@@ -1,5 +1,7 @@
 //! The state, and what each command does to it.
 
+use std::ops::Range;
+
 use walras_ledger::Ledger;
 use walras_order_book::{Ladder, PriceIndex};
 use walras_types::{
@@ -29,6 +31,8 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) next_expiry: TimeNs,
     /// Keys the books' id indices; no part of the state.
     pub(crate) hash_seed: u64,
+    /// The markets whose orders the last entry could change: none, one or all; no part of the state.
+    pub(crate) entered: Range<usize>,
 }
 
 /// Later than any order expires.
@@ -71,6 +75,7 @@ impl<I: PriceIndex> Engine<I> {
             sessions: Sessions::new(),
             next_expiry: NEVER,
             hash_seed,
+            entered: 0..0,
         }
     }
 
@@ -95,6 +100,7 @@ impl<I: PriceIndex> Engine<I> {
         assert!(time >= self.time, "the log's time never goes back");
         self.last_applied = log_index;
         self.time = time;
+        self.entered = 0..0;
         if time >= self.next_expiry {
             self.expire_due(events);
         }
@@ -140,7 +146,8 @@ impl<I: PriceIndex> Engine<I> {
     fn expire_due(&mut self, events: &mut Vec<Event>) {
         let now = self.time;
         self.next_expiry = NEVER;
-        for market in &mut self.markets {
+        let all = self.enter_all_markets();
+        for market in &mut self.markets[all] {
             if market.book.next_expiry().is_some_and(|due| due <= now) {
                 market.book.expire(now, &mut Settler::new(&mut self.ledger, &mut market.state, events));
             }
@@ -158,6 +165,27 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn market_index(&self, instrument: InstrumentId) -> Result<usize, RejectReason> {
         let index = instrument.0 as usize;
         if index < self.markets.len() { Ok(index) } else { Err(RejectReason::UnknownInstrument) }
+    }
+
+    /// The market of an instrument whose orders this entry may change.
+    #[inline]
+    pub(crate) fn enter_market(&mut self, instrument: InstrumentId) -> Result<usize, RejectReason> {
+        let index = self.market_index(instrument)?;
+        // Not after orders of any market expired: then all are entered.
+        if self.entered.is_empty() {
+            self.markets[index].state.changed.clear();
+            self.entered = index..index + 1;
+        }
+        Ok(index)
+    }
+
+    /// All markets, whose orders this entry may change.
+    pub(crate) fn enter_all_markets(&mut self) -> Range<usize> {
+        if self.entered.is_empty() {
+            self.markets.iter_mut().for_each(|market| market.state.changed.clear());
+            self.entered = 0..self.markets.len();
+        }
+        self.entered.clone()
     }
 
     /// The status of an account.

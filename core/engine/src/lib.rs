@@ -20,6 +20,9 @@
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
 //!   both, so either means that the log itself is broken.
 //!
+//! Whoever publishes the books reads them here, and keeps no copy: [`Engine::changed_levels`] says after each entry which levels show
+//! something else than before, and [`Engine::level`] what.
+//!
 //! *Start reading* at [`Engine::apply`], then `orders.rs` (what an order goes through), then `settle.rs` (what a trade moves), then
 //! `sessions.rs` (what makes a retry harmless).
 //!
@@ -41,7 +44,7 @@ mod terms;
 mod warm;
 
 pub use engine::Engine;
-pub use queries::{InstrumentView, OpenOrder, Position};
+pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
 pub use snapshot::RestoreError;
 pub use walras_ledger::Balance;

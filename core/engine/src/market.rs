@@ -1,7 +1,7 @@
 //! One instrument: its book, its phase and prices, and every account's exposure in it.
 
 use walras_ledger::Ledger;
-use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex};
+use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex, Rank};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
     Rounding, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
@@ -36,6 +36,8 @@ pub(crate) struct MarketState {
     /// The collar last asked for, and the price around which it lies.
     collar: Band,
     collar_center: PriceTicks,
+    /// Levels whose shown content the last entry that concerned this market changed; no part of the state.
+    pub(crate) changed: Vec<Rank>,
 }
 
 /// What orders of one side reserve.
@@ -144,6 +146,35 @@ impl MarketState {
             exposures: Vec::new(),
             collar: around(center, spec.collar_ppm),
             collar_center: center,
+            changed: Vec::new(),
+        }
+    }
+
+    /// What a price shows is another than before this entry.
+    #[inline]
+    pub(crate) fn level_changed(&mut self, side: Side, price: PriceTicks) {
+        let rank = Rank::of(side, price);
+        if self.changed.last() == Some(&rank) {
+            return;
+        }
+        if self.changed.len() == self.changed.capacity() {
+            self.grow_changed();
+        }
+        self.changed.push(rank);
+    }
+
+    /// Apart, so that noting a level stays short.
+    #[cold]
+    #[inline(never)]
+    fn grow_changed(&mut self) {
+        self.changed.reserve(64);
+    }
+
+    /// An order of which others saw `shown` enters a level or leaves it.
+    #[inline]
+    pub(crate) fn shows(&mut self, side: Side, price: PriceTicks, shown: SizeLots) {
+        if !shown.is_zero() {
+            self.level_changed(side, price);
         }
     }
 

@@ -73,7 +73,8 @@ impl<I: PriceIndex> Engine<I> {
         self.statuses[account.0 as usize] = status;
         events.push(Event::AccountStatusChanged(AccountStatusChanged { account, status }));
         if status == AccountStatus::Suspended {
-            for market in &mut self.markets {
+            let all = self.enter_all_markets();
+            for market in &mut self.markets[all] {
                 market.cancel_all(&mut self.ledger, account, None, CancelReason::AccountSuspended, events);
             }
         }

@@ -21,7 +21,7 @@ impl<I: PriceIndex> Engine<I> {
     #[inline]
     pub(crate) fn new_order(&mut self, order: &NewOrder, order_id: OrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(order.account)?;
-        let index = self.market_index(order.instrument)?;
+        let index = self.enter_market(order.instrument)?;
         let market = &mut self.markets[index];
         let last_price = market.book.last_price();
         let entry = terms::entry(order, order_id, self.time, &mut market.state, last_price)?;
@@ -36,7 +36,7 @@ impl<I: PriceIndex> Engine<I> {
     #[inline]
     pub(crate) fn cancel_order(&mut self, cancel: &CancelOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.status(cancel.account)?;
-        let index = self.market_index(cancel.instrument)?;
+        let index = self.enter_market(cancel.instrument)?;
         let Market { book, state, .. } = &mut self.markets[index];
         let handle = book.find(OwnerId(cancel.account.0), cancel.client_order_id).ok_or(RejectReason::UnknownOrder)?;
         let order = book.cancel(handle);
@@ -51,10 +51,10 @@ impl<I: PriceIndex> Engine<I> {
         self.status(cancel.account)?;
         let markets = match cancel.instrument {
             Some(instrument) => {
-                let index = self.market_index(instrument)?;
+                let index = self.enter_market(instrument)?;
                 index..index + 1
             }
-            None => 0..self.markets.len(),
+            None => self.enter_all_markets(),
         };
         for market in &mut self.markets[markets] {
             market.cancel_all(&mut self.ledger, cancel.account, cancel.side, CancelReason::MassCancelled, events);
@@ -66,7 +66,7 @@ impl<I: PriceIndex> Engine<I> {
     /// value, limits (only what grows), funds; then the book's own.
     pub(crate) fn amend_order(&mut self, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(amend.account)?;
-        let index = self.market_index(amend.instrument)?;
+        let index = self.enter_market(amend.instrument)?;
         self.markets[index].amend(&mut self.ledger, amend, events)
     }
 }
@@ -147,13 +147,14 @@ impl<I: PriceIndex> Market<I> {
     }
 
     /// Accounts for what became of an order beside its trades, tells of the rest that is cancelled, and says what is left of it.
-    #[inline]
+    #[inline(always)]
     fn placed(&mut self, ledger: &mut Ledger, order: &Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
         match placed.fate {
             Fate::Filled => Resting::default(),
             // A stop that waits is open, and shows nothing.
             Fate::Parked => Resting { open: order.size, shown: SizeLots::ZERO },
             Fate::Rested { open, shown } => {
+                self.state.shows(order.side, placed.price, shown);
                 if placed.price != order.limit {
                     self.repriced(ledger, order, placed.price, open);
                 }
@@ -310,6 +311,8 @@ impl<I: PriceIndex> Market<I> {
         ledger.adjust_reserve(amend.account, asset, had, needs).map_err(insufficient)?;
         self.state.exposure_of(owner).resized(old.side, old.open, new.open);
         self.book.requeue_plain(handle, old.side, new.limit, new.open);
+        self.state.level_changed(old.side, old.price);
+        self.state.level_changed(old.side, new.limit);
         events.push(Event::OrderAmended(OrderAmended {
             instrument: amend.instrument,
             account: amend.account,
@@ -377,9 +380,11 @@ impl<I: PriceIndex> Market<I> {
         let (price, priority, resting, placed) = match outcome {
             Ok(Amended::Kept { order }) => {
                 let price = order.trigger.is_none().then_some(order.price);
+                self.state.shows(old.side, old.price, old.shown - order.shown);
                 (price, Priority::Kept, resting(&order), None)
             }
             Ok(Amended::Requeued { placed }) => {
+                self.state.shows(old.side, old.price, old.shown);
                 let resting = self.placed(ledger, &order, &placed, events);
                 (price_in_force(&placed), Priority::Lost, resting, Some(placed))
             }

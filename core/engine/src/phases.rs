@@ -21,7 +21,7 @@ impl<I: PriceIndex> Engine<I> {
     #[cold]
     #[inline(never)]
     pub(crate) fn set_trading_phase(&mut self, set: &SetTradingPhase, events: &mut Vec<Event>) -> Result<(), RejectReason> {
-        let index = self.market_index(set.instrument)?;
+        let index = self.enter_market(set.instrument)?;
         let market = &mut self.markets[index];
         let (from, to) = (market.state.phase, set.phase);
         if !from.may_become(to) {

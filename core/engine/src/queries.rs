@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, DepthLevel, PriceIndex, Trigger};
+use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase,
@@ -54,6 +54,17 @@ pub struct OpenOrder {
     pub shown: SizeLots,
     /// The limit in force; `None` for a stop that waits.
     pub price: Option<PriceTicks>,
+}
+
+/// A price of which an entry changed what it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedLevel {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Bid or ask.
+    pub side: Side,
+    /// The price.
+    pub price: PriceTicks,
 }
 
 impl<I: PriceIndex> Engine<I> {
@@ -124,6 +135,29 @@ impl<I: PriceIndex> Engine<I> {
         if let Some(market) = self.markets.get(instrument.0 as usize) {
             market.book.depth(side, levels, depth);
         }
+    }
+
+    /// What a price shows; `None` when that is nothing.
+    #[must_use]
+    pub fn level(&self, instrument: InstrumentId, side: Side, price: PriceTicks) -> Option<DepthLevel> {
+        self.markets.get(instrument.0 as usize)?.book.level(side, price)
+    }
+
+    /// The best price of a side that shows anything, and what it shows.
+    #[must_use]
+    pub fn best_level(&self, instrument: InstrumentId, side: Side) -> Option<DepthLevel> {
+        self.markets.get(instrument.0 as usize)?.book.best_level(side)
+    }
+
+    /// The levels of which the last entry changed what they show: each at least once, by instrument. One that changed back is among
+    /// them; one where only hidden orders came and went is not. For whoever publishes the books: ask after each entry, and
+    /// [`Engine::level`] says what a level shows now.
+    pub fn changed_levels(&self) -> impl Iterator<Item = ChangedLevel> + '_ {
+        self.markets[self.entered.clone()].iter().flat_map(|market| {
+            let instrument = market.state.spec.instrument;
+            let level = move |rank: &Rank| ChangedLevel { instrument, side: rank.side(), price: rank.price(rank.side()) };
+            market.state.changed.iter().map(level)
+        })
     }
 
     /// Appends an account's open orders in an instrument, in the order in which they were entered.

@@ -77,9 +77,11 @@ impl<'a> Settler<'a> {
     }
 
     /// Accounts for and tells of an order that left the book without a trade.
+    #[inline]
     pub(crate) fn gone(&mut self, order: &OpenOrder, reason: CancelReason) {
         let stood = Stake { limit: order.price, open: order.open };
         self.market.shrink(self.ledger, order.owner, order.side, stood, Stake { open: SizeLots::ZERO, ..stood });
+        self.market.shows(order.side, order.price, order.shown);
         self.cancelled(order, reason);
     }
 }
@@ -162,6 +164,11 @@ impl BookEvents for Settler<'_> {
     fn replenished(&mut self, order_id: OrderId, shown: SizeLots) {
         let instrument = self.market.spec.instrument;
         self.events.push(Event::OrderReplenished(OrderReplenished { instrument, order_id, shown }));
+    }
+
+    #[inline]
+    fn level_changed(&mut self, side: Side, price: PriceTicks) {
+        self.market.level_changed(side, price);
     }
 }
 

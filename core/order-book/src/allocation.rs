@@ -177,6 +177,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
         self.shares = shares;
         self.last_price = Some(price);
+        events.level_changed(side, price);
     }
 
     /// Gives an unlinked iceberg its next slice at the back of its queue.

@@ -261,6 +261,12 @@ pub trait BookEvents {
     fn taker_reduced(&mut self, by: SizeLots, open: SizeLots);
     /// An iceberg shows its next slice.
     fn replenished(&mut self, order_id: OrderId, shown: SizeLots);
+    /// Trades, or a reduction, changed what a price shows; what else changes it, its caller knows from what comes back. Told at least
+    /// once for each such price. Whoever publishes nothing leaves it as it is: then it costs nothing.
+    #[inline]
+    fn level_changed(&mut self, side: Side, price: PriceTicks) {
+        let _ = (side, price);
+    }
 }
 
 /// What a queue of orders at one price shows.

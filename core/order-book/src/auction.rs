@@ -133,7 +133,11 @@ impl<I: PriceIndex> OrderBook<I> {
         let order = &mut self.arena[slot];
         order.open -= size;
         order.slice -= size;
-        let (side, place, rank, open, slice) = (order.side as usize, order.place, order.rank, order.open, order.slice);
+        let (side, place, rank, open, slice) = (order.side, order.place, order.rank, order.open, order.slice);
+        if place == Place::Displayed {
+            events.level_changed(side, rank.price(side));
+        }
+        let side = side as usize;
         self.queue_mut(side, place, rank).lots -= size.get();
         if open.is_zero() {
             self.take_out(slot);

@@ -138,7 +138,7 @@ impl<I: PriceIndex> OrderBook<I> {
             let maker = &mut self.arena[slot];
             if maker.plain == Plain::No || (maker.owner == party.owner && !may_meet_all) {
                 taker.open = party.open;
-                return self.end_sweep_at(opposite, [first, last], slot, traded);
+                return self.end_sweep_at(opposite, [first, last], slot, traded, events);
             }
             let size = maker.open;
             party.open -= size;
@@ -164,6 +164,7 @@ impl<I: PriceIndex> OrderBook<I> {
         taker.open = party.open;
         self.arena.remove_chain(first, last, count as usize);
         self.last_price = Some(price);
+        self.swept.iter().for_each(|(rank, _)| events.level_changed(opposite, rank.price(opposite)));
         true
     }
 
@@ -199,7 +200,7 @@ impl<I: PriceIndex> OrderBook<I> {
             self.fetch_next(slot);
             let maker = &mut self.arena[slot];
             if taker.shuns(maker.owner) {
-                self.write_back(opposite, place, rank, level, traded, price);
+                self.write_back(opposite, place, rank, level, traded, events);
                 return self.prevent_self_trade(taker, slot, events);
             }
             let size = maker.slice.min(taker.open);
@@ -234,7 +235,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 break Some(Stopped::Filled);
             }
         };
-        self.write_back(opposite, place, rank, level, traded, price);
+        self.write_back(opposite, place, rank, level, traded, events);
         stopped
     }
 
@@ -242,10 +243,13 @@ impl<I: PriceIndex> OrderBook<I> {
     /// left of the one that it stopped in. Whether it traded at all.
     #[cold]
     #[inline(never)]
-    fn end_sweep_at(&mut self, side: Side, chain: [Slot; 2], slot: Slot, traded: u32) -> bool {
+    fn end_sweep_at(&mut self, side: Side, chain: [Slot; 2], slot: Slot, traded: u32, events: &mut impl BookEvents) -> bool {
         let mut left = traded;
         let mut swept = std::mem::take(&mut self.swept);
         for (rank, mut level) in swept.drain(..) {
+            if left > 0 {
+                events.level_changed(side, rank.price(side));
+            }
             if left >= level.order_count {
                 left -= level.order_count;
                 self.last_price = Some(rank.price(side));
@@ -285,9 +289,13 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Stores a level that was worked on outside its index, and the price if anything traded.
     #[inline]
-    fn write_back(&mut self, side: Side, place: Place, rank: Rank, level: Level, traded: u64, price: PriceTicks) {
+    fn write_back(&mut self, side: Side, place: Place, rank: Rank, level: Level, traded: u64, events: &mut impl BookEvents) {
         if traded > 0 {
+            let price = rank.price(side);
             self.last_price = Some(price);
+            if place == Place::Displayed {
+                events.level_changed(side, price);
+            }
         }
         match level.head {
             None => self.remove_level(side as usize, place, rank),
@@ -348,7 +356,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 if by == order.open {
                     self.remove_told(slot, RemovalCause::SelfTrade, events);
                 } else {
-                    self.shrink(slot, by);
+                    self.shrink(slot, by, events);
                     events.reduced(&self.order_at(slot), by);
                 }
                 events.taker_reduced(by, taker.open);
@@ -359,13 +367,16 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Takes `by` off an order in place, from what it hides first.
-    fn shrink(&mut self, slot: Slot, by: SizeLots) {
+    fn shrink(&mut self, slot: Slot, by: SizeLots, events: &mut impl BookEvents) {
         let order = &mut self.arena[slot];
         order.open -= by;
         let cut = order.slice.saturating_sub(order.open);
         order.slice -= cut;
-        let (side, place, rank) = (order.side as usize, order.place, order.rank);
-        self.queue_mut(side, place, rank).lots -= cut.get();
+        let (side, place, rank) = (order.side, order.place, order.rank);
+        self.queue_mut(side as usize, place, rank).lots -= cut.get();
+        if place == Place::Displayed && !cut.is_zero() {
+            events.level_changed(side, rank.price(side));
+        }
     }
 
     /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. Walks the orders that it would meet.

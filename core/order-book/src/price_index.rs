@@ -49,6 +49,13 @@ impl Rank {
         PriceTicks::saturating(ticks)
     }
 
+    /// The side on which a price has this rank. Not for [`Rank::BOTTOM`].
+    #[must_use]
+    #[inline]
+    pub fn side(self) -> Side {
+        if self.0 > 0 { Side::Buy } else { Side::Sell }
+    }
+
     /// The rank of the same price on the opposite side.
     #[must_use]
     #[inline]

@@ -54,13 +54,30 @@ impl<I: PriceIndex> OrderBook<I> {
         self.ids.len() - self.arena.swept_count()
     }
 
+    /// What a price shows, `None` when that is nothing. Costs what finding the level costs.
+    #[must_use]
+    pub fn level(&self, side: Side, price: PriceTicks) -> Option<DepthLevel> {
+        self.displayed(side, Rank::of(side, price))
+    }
+
+    /// The best price that shows anything, and what it shows.
+    #[must_use]
+    pub fn best_level(&self, side: Side) -> Option<DepthLevel> {
+        self.displayed(side, self.sides[side as usize].displayed.best())
+    }
+
+    fn displayed(&self, side: Side, rank: Rank) -> Option<DepthLevel> {
+        let level = self.sides[side as usize].displayed.get(rank)?;
+        Some(DepthLevel { price: rank.price(side), shown: SizeLots::new(level.lots), order_count: level.order_count })
+    }
+
     /// Appends up to `levels` displayed price levels of a side, best first.
     pub fn depth(&self, side: Side, levels: usize, depth: &mut Vec<DepthLevel>) {
         let index = &self.sides[side as usize].displayed;
         let mut rank = index.best();
         for _ in 0..levels {
-            let Some(level) = index.get(rank) else { return };
-            depth.push(DepthLevel { price: rank.price(side), shown: SizeLots::new(level.lots), order_count: level.order_count });
+            let Some(level) = self.displayed(side, rank) else { return };
+            depth.push(level);
             rank = index.next_worse(rank);
         }
     }

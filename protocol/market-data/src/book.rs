@@ -1,4 +1,4 @@
-//! One instrument's public book: orders by id, price levels by side, and which levels changed since someone last asked.
+//! One instrument's public book as a reader rebuilds it from events: orders by id, price levels by side.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,7 @@ use walras_types::{AccountId, OrderId, PriceTicks, Side, SizeLots};
 use walras_wire::{Priority, Resting};
 
 use crate::id_map::IdMap;
-use crate::limits::CHANGED_LEVELS_MAX;
-
-/// What a price level shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BookLevel {
-    /// The price.
-    pub price: PriceTicks,
-    /// Lots that are shown there; zero only in a change that removes the level.
-    pub shown: SizeLots,
-    /// Orders that show something there.
-    pub order_count: u32,
-}
-
-/// A level's new content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelChange {
-    /// Bid or ask.
-    pub side: Side,
-    /// What it shows now; nothing (`shown` zero) when it is gone.
-    pub level: BookLevel,
-}
-
-/// What [`PublicBook::take_changes`] gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BookChanges {
-    /// The changed levels, perhaps none.
-    Levels,
-    /// More than [`CHANGED_LEVELS_MAX`] levels changed: send readers a snapshot instead.
-    TooMany,
-}
+use crate::levels::BookLevel;
 
 /// An order as the public sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,17 +51,13 @@ pub(crate) enum Contradiction {
     },
 }
 
-/// One instrument's public book.
+/// One instrument's public book, for who has the events and not the engine.
 #[derive(Clone, Debug, Default)]
 pub struct PublicBook {
     orders: IdMap<Standing>,
     bids: BTreeMap<PriceTicks, Level>,
     asks: BTreeMap<PriceTicks, Level>,
     next_place: u64,
-    changed: Vec<(Side, PriceTicks)>,
-    /// Length of `changed` at which duplicates are next dropped.
-    compact_at: usize,
-    changed_too_many: bool,
 }
 
 impl PublicBook {
@@ -149,32 +116,9 @@ impl PublicBook {
         found.into_iter().map(|(_, order)| order).collect()
     }
 
-    /// Appends the levels that changed since the last take, each with its content now, bids before asks by ascending price. For one
-    /// taker, who hands them to all readers: since they are absolute, a reader may see a change that its snapshot already held.
-    pub fn take_changes(&mut self, out: &mut Vec<LevelChange>) -> BookChanges {
-        if std::mem::take(&mut self.changed_too_many) {
-            self.changed.clear();
-            return BookChanges::TooMany;
-        }
-        self.changed.sort_unstable();
-        self.changed.dedup();
-        let mut changed = std::mem::take(&mut self.changed);
-        out.extend(changed.drain(..).map(|(side, price)| LevelChange {
-            side,
-            level: self.level(side, price).unwrap_or(BookLevel { price, shown: SizeLots::ZERO, order_count: 0 }),
-        }));
-        self.changed = changed;
-        self.compact_at = 0;
-        BookChanges::Levels
-    }
-
-    /// Whether [`PublicBook::take_changes`] would give anything.
+    /// Whose a standing order is: an `OrderReplenished` does not say.
     #[must_use]
-    pub fn has_changes(&self) -> bool {
-        self.changed_too_many || !self.changed.is_empty()
-    }
-
-    pub(crate) fn owner(&self, order_id: OrderId) -> Option<AccountId> {
+    pub fn owner(&self, order_id: OrderId) -> Option<AccountId> {
         self.orders.get(order_id).map(|standing| standing.account)
     }
 
@@ -193,11 +137,9 @@ impl PublicBook {
         self.orders.insert(order_id, standing);
     }
 
-    /// All orders of a snapshot are back: readers need a snapshot too, so nothing counts as changed.
+    /// All orders of a snapshot are back.
     pub(crate) fn restored(&mut self, next_place: u64) {
         self.next_place = next_place;
-        self.changed = Vec::new();
-        self.changed_too_many = true;
     }
 
     /// An order entered, or changed its terms: it stands as `resting` says.
@@ -304,24 +246,6 @@ impl PublicBook {
             assert!(level.shown.is_zero(), "a level of no orders shows {} lots", level.shown);
             levels.remove(&price);
         }
-        self.mark(side, price);
-    }
-
-    fn mark(&mut self, side: Side, price: PriceTicks) {
-        if self.changed_too_many || self.changed.last() == Some(&(side, price)) {
-            return;
-        }
-        self.changed.push((side, price));
-        // Prices near the touch change again and again: drop the duplicates each time the list has doubled.
-        if self.changed.len() >= self.compact_at.max(1024) {
-            self.changed.sort_unstable();
-            self.changed.dedup();
-            self.compact_at = 2 * self.changed.len();
-            if self.changed.len() > CHANGED_LEVELS_MAX {
-                self.changed_too_many = true;
-                self.changed = Vec::new();
-            }
-        }
     }
 
     /// Panics unless levels are the sums of their orders. For tests and simulation.
@@ -399,10 +323,9 @@ mod tests {
     fn hidden_orders_never_show_and_still_trade() {
         let mut book = PublicBook::default();
         put(&mut book, 1, Side::Buy, 10, 25, 0);
-        assert_eq!((book.best(Side::Buy), book.order(OrderId(1)), book.has_changes()), (None, None, false));
+        assert_eq!((book.best(Side::Buy), book.order(OrderId(1)), book.standing_count()), (None, None, 1));
         book.trade(OrderId(1), lots(25), lots(0)).unwrap();
         assert_eq!(book.standing_count(), 0);
-        assert!(!book.has_changes());
     }
 
     #[test]
@@ -415,39 +338,5 @@ mod tests {
         book.check_invariants();
         assert_eq!(book.trade(OrderId(1), lots(9), lots(1)), Err(Contradiction::WrongRemainder { expected: lots(0) }));
         book.check_invariants();
-    }
-
-    #[test]
-    fn changes_are_absolute_once_each_and_too_many_ask_for_a_snapshot() {
-        let mut book = PublicBook::default();
-        put(&mut book, 1, Side::Buy, 10, 5, 5);
-        put(&mut book, 2, Side::Sell, 12, 5, 5);
-        put(&mut book, 3, Side::Buy, 10, 1, 1);
-        book.remove(OrderId(2));
-        let mut out = Vec::new();
-        assert_eq!(book.take_changes(&mut out), BookChanges::Levels);
-        assert_eq!(
-            out,
-            [LevelChange { side: Side::Buy, level: level(10, 6, 2) }, LevelChange { side: Side::Sell, level: level(12, 0, 0) }]
-        );
-        out.clear();
-        assert_eq!(book.take_changes(&mut out), BookChanges::Levels);
-        assert!(out.is_empty());
-        for n in 0..=2 * CHANGED_LEVELS_MAX as u64 {
-            put(&mut book, 10 + n, Side::Buy, 1 + n as i64, 1, 1);
-        }
-        assert!(book.has_changes());
-        assert_eq!(book.take_changes(&mut out), BookChanges::TooMany);
-        assert!(out.is_empty() && !book.has_changes());
-    }
-
-    #[test]
-    fn the_list_of_changes_stays_short_when_the_touch_flickers() {
-        let mut book = PublicBook::default();
-        for n in 0..100_000 {
-            put(&mut book, n, Side::Buy, 10 + (n % 7) as i64, 1, 1);
-            book.remove(OrderId(n));
-        }
-        assert!(book.changed.capacity() <= 4096, "{}", book.changed.capacity());
     }
 }

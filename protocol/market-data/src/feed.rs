@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{InstrumentId, LogIndex, PriceTicks, Side};
 
-use crate::book::{BookLevel, LevelChange};
+use crate::levels::{BookLevel, LevelChange};
 use crate::market::InstrumentFeed;
 
 /// Whether a message replaces a book or changes it.
@@ -43,31 +43,21 @@ pub struct BookFeed {
 }
 
 impl BookFeed {
-    /// The whole book: the first message, and the one after [`crate::BookChanges::TooMany`].
-    pub fn snapshot(&mut self, feed: &InstrumentFeed) -> BookMessage {
-        self.feed_seq += 1;
-        BookMessage {
-            instrument: feed.spec().instrument,
-            kind: BookMessageKind::Snapshot,
-            feed_seq: self.feed_seq,
-            log_index: feed.revision(),
-            bids: feed.book().levels(Side::Buy).collect(),
-            asks: feed.book().levels(Side::Sell).collect(),
-        }
+    /// The whole book, bids and asks, best first: the first message, and the one after [`crate::BookChanges::TooMany`].
+    pub fn snapshot(&mut self, feed: &InstrumentFeed, [bids, asks]: [Vec<BookLevel>; 2]) -> BookMessage {
+        self.message(feed, BookMessageKind::Snapshot, bids, asks)
     }
 
-    /// What [`crate::PublicBook::take_changes`] gave.
+    /// What [`crate::ChangedLevels::take`] gave.
     pub fn update(&mut self, feed: &InstrumentFeed, changes: &[LevelChange]) -> BookMessage {
-        self.feed_seq += 1;
         let of = |side| changes.iter().filter(move |change| change.side == side).map(|change| change.level).collect();
-        BookMessage {
-            instrument: feed.spec().instrument,
-            kind: BookMessageKind::Update,
-            feed_seq: self.feed_seq,
-            log_index: feed.revision(),
-            bids: of(Side::Buy),
-            asks: of(Side::Sell),
-        }
+        self.message(feed, BookMessageKind::Update, of(Side::Buy), of(Side::Sell))
+    }
+
+    fn message(&mut self, feed: &InstrumentFeed, kind: BookMessageKind, bids: Vec<BookLevel>, asks: Vec<BookLevel>) -> BookMessage {
+        self.feed_seq += 1;
+        let (instrument, log_index) = (feed.spec().instrument, feed.revision());
+        BookMessage { instrument, kind, feed_seq: self.feed_seq, log_index, bids, asks }
     }
 }
 

@@ -1,67 +1,21 @@
-//! The venue's public state, rebuilt from its events.
+//! What a venue publishes beside its engine's books: trades, candles, tickers, and which levels changed.
 
 use std::collections::BTreeMap;
 
-use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, SizeLots, Symbol, TimeNs};
-use walras_wire::{Event, Priority, Traded};
+use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs};
+use walras_wire::{Event, TradeParty, Traded};
 
-use crate::book::{Contradiction, PublicBook};
 use crate::candles::Candles;
+use crate::entry::{CurrentEntry, Inconsistency};
+use crate::levels::ChangedLevels;
 use crate::tape::{PublicTrade, Tape};
 use crate::ticker::Ticker;
 
-/// An event that contradicts those before it: events were lost, repeated or reordered on the way here, or the engine broke its word.
-/// What could be applied was. Rebuild from a snapshot and the log, and report it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Inconsistency {
-    /// An entry that is before one already seen. Nothing was applied.
-    #[error("log entry {got} came after {last}: feed entries in the order of the log, each once; rebuild market data from the log")]
-    OutOfOrder {
-        /// The latest entry seen.
-        last: LogIndex,
-        /// The one that came.
-        got: LogIndex,
-    },
-    /// An instrument that was not announced, or announced twice, or out of order.
-    #[error("entry {log_index} names instrument {instrument} out of turn: events are missing, so rebuild market data from the log")]
-    UnknownInstrument {
-        /// The entry.
-        log_index: LogIndex,
-        /// The instrument.
-        instrument: InstrumentId,
-    },
-    /// An order that does not stand.
-    #[error(
-        "entry {log_index} names order {order_id}, which does not stand: events are missing, so rebuild market data from the log"
-    )]
-    UnknownOrder {
-        /// The entry.
-        log_index: LogIndex,
-        /// The order.
-        order_id: OrderId,
-    },
-    /// A remainder that does not follow from what stood before.
-    #[error(
-        "entry {log_index} leaves {got} lots of order {order_id} where {expected} should be left: events are missing, so rebuild \
-         market data from the log"
-    )]
-    WrongRemainder {
-        /// The entry.
-        log_index: LogIndex,
-        /// The order.
-        order_id: OrderId,
-        /// What would be left.
-        expected: SizeLots,
-        /// What the event says is left.
-        got: SizeLots,
-    },
-}
-
-/// What the public sees of one instrument.
+/// What a venue publishes of one instrument, beside the book that its engine has.
 #[derive(Clone, Debug)]
 pub struct InstrumentFeed {
     spec: InstrumentSpec,
-    pub(crate) book: PublicBook,
+    pub(crate) changed: ChangedLevels,
     pub(crate) tape: Tape,
     pub(crate) candles: Candles,
     pub(crate) ticker: Ticker,
@@ -72,7 +26,7 @@ impl InstrumentFeed {
     pub(crate) fn new(spec: InstrumentSpec) -> Self {
         Self {
             spec,
-            book: PublicBook::default(),
+            changed: ChangedLevels::default(),
             tape: Tape::default(),
             candles: Candles::default(),
             ticker: Ticker::new(),
@@ -86,15 +40,9 @@ impl InstrumentFeed {
         &self.spec
     }
 
-    /// Its book.
-    #[must_use]
-    pub fn book(&self) -> &PublicBook {
-        &self.book
-    }
-
-    /// Its book, to take the changes of.
-    pub fn book_mut(&mut self) -> &mut PublicBook {
-        &mut self.book
+    /// The levels of its book that changed since the last take.
+    pub fn changed_levels(&mut self) -> &mut ChangedLevels {
+        &mut self.changed
     }
 
     /// Its trades.
@@ -122,16 +70,17 @@ impl InstrumentFeed {
     }
 }
 
-/// The public state of a venue, and the way events change it.
+/// What a venue publishes, and the way events change it.
 #[derive(Clone, Debug, Default)]
 pub struct MarketData {
     pub(crate) instruments: Vec<InstrumentFeed>,
     pub(crate) by_symbol: BTreeMap<Symbol, InstrumentId>,
-    pub(crate) log_index: LogIndex,
+    pub(crate) entry: CurrentEntry,
     pub(crate) time: TimeNs,
     pub(crate) trade_count: u64,
-    /// The order that the current entry last let in: its own trades are already in what stands of it.
-    incoming: Option<OrderId>,
+    /// The orders that the latest trade or reduction shrank: an iceberg's next slice follows what used up the one before, and does not
+    /// say whose it is.
+    latest_shrunk: [Option<(OrderId, AccountId)>; 2],
 }
 
 impl MarketData {
@@ -153,7 +102,7 @@ impl MarketData {
         self.instruments.get(usize::try_from(instrument.0).ok()?)
     }
 
-    /// One instrument, to take its book's changes.
+    /// One instrument, to note and take the levels that changed.
     pub fn instrument_mut(&mut self, instrument: InstrumentId) -> Option<&mut InstrumentFeed> {
         self.instruments.get_mut(usize::try_from(instrument.0).ok()?)
     }
@@ -167,7 +116,7 @@ impl MarketData {
     /// The latest entry seen.
     #[must_use]
     pub fn log_index(&self) -> LogIndex {
-        self.log_index
+        self.entry.log_index
     }
 
     /// The time of the latest entry seen.
@@ -182,25 +131,20 @@ impl MarketData {
         self.trade_count
     }
 
-    /// Whose a standing order is. For private channels: an `OrderReplenished` does not say.
-    #[must_use]
-    pub fn owner(&self, instrument: InstrumentId, order_id: OrderId) -> Option<AccountId> {
-        self.instrument(instrument)?.book.owner(order_id)
+    /// Whose an iceberg is that shows its next slice.
+    pub(crate) fn replenished(&self, order_id: OrderId) -> Option<AccountId> {
+        self.latest_shrunk.iter().flatten().find_map(|&(order, account)| (order == order_id).then_some(account))
     }
 
     pub(crate) fn is_incoming(&self, order_id: OrderId) -> bool {
-        self.incoming == Some(order_id)
+        self.entry.is_incoming(order_id)
     }
 
     /// An entry begins. [`MarketData::on_event`] does this itself; call it for entries without events, so that time goes on.
     pub fn on_entry(&mut self, log_index: LogIndex, time: TimeNs) -> Result<(), Inconsistency> {
-        if log_index < self.log_index {
-            return Err(Inconsistency::OutOfOrder { last: self.log_index, got: log_index });
-        }
-        if log_index > self.log_index {
-            self.log_index = log_index;
+        if self.entry.begin(log_index)? {
             self.time = self.time.max(time);
-            self.incoming = None;
+            self.latest_shrunk = [None; 2];
         }
         Ok(())
     }
@@ -210,34 +154,16 @@ impl MarketData {
         self.on_entry(log_index, time)?;
         match event {
             Event::InstrumentCreated(spec) => self.create(*spec),
-            // A stop that waits for its trigger has no price yet, and stands in no queue.
-            Event::OrderAccepted(e) => self.enter(e.instrument, e.order_id, |book| {
-                if let Some(price) = e.price {
-                    book.put(e.order_id, e.account, e.side, price, Priority::Lost, e.resting);
-                }
-            }),
-            Event::OrderAmended(e) => self.enter(e.instrument, e.order_id, |book| {
-                if let Some(price) = e.price {
-                    book.put(e.order_id, e.account, e.side, price, e.priority, e.resting);
-                }
-            }),
-            Event::StopTriggered(e) => self.enter(e.instrument, e.order_id, |book| {
-                book.put(e.order_id, e.account, e.side, e.price, Priority::Lost, e.resting);
-            }),
+            Event::OrderAccepted(e) => self.enter(e.instrument, e.order_id),
+            Event::OrderAmended(e) => self.enter(e.instrument, e.order_id),
+            Event::StopTriggered(e) => self.enter(e.instrument, e.order_id),
             Event::Traded(e) => self.trade(e),
-            Event::OrderCancelled(e) => {
-                self.touch(e.instrument)?.book.remove(e.order_id);
-                Ok(())
-            }
-            Event::OrderReduced(e) if self.is_incoming(e.order_id) => self.touch(e.instrument).map(|_| ()),
+            Event::OrderCancelled(e) => self.touch(e.instrument).map(|_| ()),
             Event::OrderReduced(e) => {
-                let done = self.touch(e.instrument)?.book.reduce(e.order_id, e.resting);
-                self.explain(done, e.order_id, e.resting.open)
+                self.latest_shrunk = [Some((e.order_id, e.account)), None];
+                self.touch(e.instrument).map(|_| ())
             }
-            Event::OrderReplenished(e) => {
-                let done = self.touch(e.instrument)?.book.replenish(e.order_id, e.shown);
-                self.explain(done, e.order_id, e.shown)
-            }
+            Event::OrderReplenished(e) => self.touch(e.instrument).map(|_| ()),
             Event::PhaseChanged(e) => {
                 self.touch(e.instrument)?.ticker.phase = e.phase;
                 Ok(())
@@ -259,63 +185,56 @@ impl MarketData {
         }
     }
 
+    /// What a price shows changed: the engine says so of each entry, after its events.
+    #[inline]
+    pub fn on_changed_level(&mut self, instrument: InstrumentId, side: Side, price: PriceTicks) -> Result<(), Inconsistency> {
+        let log_index = self.log_index();
+        let feed = self.instrument_mut(instrument).ok_or(Inconsistency::UnknownInstrument { log_index, instrument })?;
+        feed.changed.note(side, price);
+        Ok(())
+    }
+
     fn create(&mut self, spec: InstrumentSpec) -> Result<(), Inconsistency> {
         if usize::try_from(spec.instrument.0) != Ok(self.instruments.len()) {
-            return Err(Inconsistency::UnknownInstrument { log_index: self.log_index, instrument: spec.instrument });
+            return Err(Inconsistency::UnknownInstrument { log_index: self.log_index(), instrument: spec.instrument });
         }
         self.by_symbol.insert(spec.symbol, spec.instrument);
         let mut feed = InstrumentFeed::new(spec);
-        feed.revision = self.log_index;
+        feed.revision = self.log_index();
         self.instruments.push(feed);
         Ok(())
     }
 
-    /// An order comes in: what `put` leaves standing of it already counts the trades that follow.
-    fn enter(
-        &mut self,
-        instrument: InstrumentId,
-        order_id: OrderId,
-        put: impl FnOnce(&mut PublicBook),
-    ) -> Result<(), Inconsistency> {
-        put(&mut self.touch(instrument)?.book);
-        self.incoming = Some(order_id);
+    fn enter(&mut self, instrument: InstrumentId, order_id: OrderId) -> Result<(), Inconsistency> {
+        self.touch(instrument)?;
+        self.entry.let_in(order_id);
         Ok(())
     }
 
     fn trade(&mut self, e: &Traded) -> Result<(), Inconsistency> {
         let time = self.time;
-        let uncross = !self.is_incoming(e.taker.order_id);
+        // In an uncross nobody came in.
+        let taker_side = self.is_incoming(e.taker.order_id).then_some(e.taker_side);
         let feed = self.touch(e.instrument)?;
-        let maker = feed.book.trade(e.maker.order_id, e.size, e.maker.open);
-        let taker = if uncross { feed.book.trade(e.taker.order_id, e.size, e.taker.open) } else { Ok(()) };
-        let taker_side = (!uncross).then_some(e.taker_side);
         feed.tape.push(PublicTrade { trade_id: e.trade_id, time, price: e.price, size: e.size, taker_side });
         feed.candles.trade(time, e.price, e.size);
         feed.ticker.trade(time, e.price, e.size);
         self.trade_count += 1;
-        self.explain(maker, e.maker.order_id, e.maker.open)?;
-        self.explain(taker, e.taker.order_id, e.taker.open)
+        let named = |party: &TradeParty| Some((party.order_id, party.account));
+        self.latest_shrunk = [named(&e.maker), named(&e.taker)];
+        Ok(())
     }
 
     fn touch(&mut self, instrument: InstrumentId) -> Result<&mut InstrumentFeed, Inconsistency> {
-        let log_index = self.log_index;
+        let log_index = self.log_index();
         let feed = self.instrument_mut(instrument).ok_or(Inconsistency::UnknownInstrument { log_index, instrument })?;
         feed.revision = log_index;
         Ok(feed)
     }
 
-    fn explain(&self, done: Result<(), Contradiction>, order_id: OrderId, got: SizeLots) -> Result<(), Inconsistency> {
-        let log_index = self.log_index;
-        done.map_err(|contradiction| match contradiction {
-            Contradiction::UnknownOrder => Inconsistency::UnknownOrder { log_index, order_id },
-            Contradiction::WrongRemainder { expected } => Inconsistency::WrongRemainder { log_index, order_id, expected, got },
-        })
-    }
-
-    /// Panics unless every book is the sum of its orders and every tape is in order. For tests and simulation.
+    /// Panics unless every tape is in order. For tests and simulation.
     pub fn check_invariants(&self) {
         for feed in &self.instruments {
-            feed.book.check_invariants();
             assert!(feed.tape.iter().zip(feed.tape.iter().skip(1)).all(|(a, b)| a.trade_id < b.trade_id), "trades out of order");
             assert_eq!(feed.tape.last().map(|t| t.price), feed.ticker.last, "the tape's last price is the ticker's");
         }

@@ -13,7 +13,8 @@ use crate::market::MarketData;
 /// The accounts that an event concerns: none, one or two.
 pub type Concerned = [Option<AccountId>; 2];
 
-/// The accounts that an event concerns by what it says. An `OrderReplenished` does not say: ask [`MarketData::owner`].
+/// The accounts that an event concerns by what it says. An `OrderReplenished` does not say: it follows the trade or reduction that
+/// used up the slice before, which names its account.
 #[must_use]
 pub fn concerned(event: &Event) -> Concerned {
     match event {
@@ -201,7 +202,7 @@ impl MarketData {
                 ));
             }
             Event::OrderReplenished(e) => {
-                if let Some(account) = self.owner(e.instrument, e.order_id) {
+                if let Some(account) = self.replenished(e.order_id) {
                     let (instrument, order_id, shown) = (e.instrument, e.order_id, e.shown);
                     out.push((account, AccountDelta::Resized { instrument, order_id, open: None, shown }));
                 }

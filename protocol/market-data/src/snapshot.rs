@@ -1,28 +1,62 @@
-//! All of [`MarketData`] as bytes, so that a venue that restarts from the engine's snapshot keeps its trades and candles too.
+//! All of [`MarketData`] as bytes, so that a venue that restarts from the engine's snapshot keeps its trades and candles too; and all of
+//! [`PublicBooks`], so that a reader need not hear all events again.
 //!
-//! Taken between two log entries, with the engine's snapshot of the same entry; one encoding per state (orders by id). What changed since
-//! the last take is not kept: after a restore every reader needs a snapshot of its book.
+//! Taken between two log entries; market data's with the engine's snapshot of the same entry, in which the books are. One encoding per
+//! state (orders by id). Which levels changed since the last take is not kept: after a restore every reader needs a snapshot of its book.
 
 use walras_types::{AccountId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{DecodeError, Uncrossed};
 
 use crate::book::{PublicBook, Standing};
+use crate::books::PublicBooks;
 use crate::candles::{Candle, Interval};
+use crate::levels::ChangedLevels;
 use crate::limits::{CANDLES_MAX, TRADES_MAX};
 use crate::market::{InstrumentFeed, MarketData};
 use crate::tape::PublicTrade;
 use crate::ticker::DayStats;
 
-/// First bytes of a snapshot: its kind and version.
-const MAGIC: u64 = u64::from_le_bytes(*b"WLRSMD\0\x01");
+/// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 2 };
+const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
-/// Why bytes are no snapshot of market data.
+struct Kind {
+    name: [u8; 7],
+    version: u8,
+}
+
+impl Kind {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.name.iter().chain([&self.version]).for_each(|byte| w.u8(*byte));
+    }
+
+    fn check(&self, bytes: &[u8]) -> Result<(), RestoreError> {
+        match bytes.strip_prefix(&self.name).and_then(<[u8]>::first) {
+            Some(&got) if got == self.version => Ok(()),
+            Some(&got) => Err(RestoreError::Version { got, expected: self.version }),
+            None => Err(RestoreError::NotASnapshot),
+        }
+    }
+}
+
+/// Why bytes are no snapshot of market data, or of books.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// Another kind of file, or another version's.
-    #[error("this is not a market-data snapshot of this version: delete it and rebuild market data from the log")]
+    /// Another kind of file.
+    #[error("this is not a market-data snapshot: delete it and rebuild market data from the log")]
     NotASnapshot,
+    /// Another version's.
+    #[error(
+        "the market-data snapshot is of version {got}, and this program reads version {expected}: restore it with the program that \
+         wrote it, or rebuild market data from the log"
+    )]
+    Version {
+        /// Its version.
+        got: u8,
+        /// The only one that is read.
+        expected: u8,
+    },
     /// It does not parse.
     #[error("the market-data snapshot is damaged ({0}): delete it and rebuild market data from the log")]
     Damaged(DecodeError),
@@ -38,15 +72,14 @@ impl MarketData {
     /// Appends the whole state to `out`.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let w = &mut Writer(out);
-        w.u64(MAGIC);
-        w.u64(self.log_index.0);
+        MARKET_DATA.put(w);
+        w.u64(self.log_index().0);
         self.time.put(w);
         w.u64(self.trade_count);
         put_count(w, self.instruments.len());
         for feed in &self.instruments {
             feed.spec().put(w);
             w.u64(feed.revision.0);
-            put_book(w, &feed.book);
             put_count(w, feed.tape.len());
             for trade in feed.tape.iter() {
                 put_trade(w, trade);
@@ -69,12 +102,11 @@ impl MarketData {
 
     /// The state that `bytes` are.
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        MARKET_DATA.check(bytes)?;
         let r = &mut Reader::new(bytes);
-        if r.u64() != Ok(MAGIC) {
-            return Err(RestoreError::NotASnapshot);
-        }
+        r.u64()?;
         let mut data = Self::new();
-        data.log_index = LogIndex(r.u64()?);
+        data.entry.log_index = LogIndex(r.u64()?);
         data.time = TimeNs::get(r)?;
         data.trade_count = r.u64()?;
         for index in 0..r.u32()? {
@@ -88,19 +120,35 @@ impl MarketData {
     }
 }
 
+impl PublicBooks {
+    /// Appends the whole state to `out`.
+    pub fn snapshot(&self, out: &mut Vec<u8>) {
+        let w = &mut Writer(out);
+        PUBLIC_BOOKS.put(w);
+        w.u64(self.log_index().0);
+        put_count(w, self.books.len());
+        self.books.iter().for_each(|book| put_book(w, book));
+    }
+
+    /// The state that `bytes` are.
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        PUBLIC_BOOKS.check(bytes)?;
+        let r = &mut Reader::new(bytes);
+        r.u64()?;
+        let mut all = Self::new();
+        all.entry.log_index = LogIndex(r.u64()?);
+        for _ in 0..r.u32()? {
+            all.books.push(get_book(r)?);
+        }
+        r.clone().finish()?;
+        Ok(all)
+    }
+}
+
 fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
     let mut feed = InstrumentFeed::new(Wire::get(r)?);
     feed.revision = LogIndex(r.u64()?);
-    let mut last_id = None;
-    for _ in 0..r.u32()? {
-        let (order_id, standing) = get_standing(r)?;
-        r.checked((last_id < Some(order_id)).then_some(()), "orders by id, each once")?;
-        last_id = Some(order_id);
-        feed.book.restore(order_id, standing);
-    }
-    let next_place = r.u64()?;
-    r.checked((next_place >= feed.book.next_place()).then_some(()), "a place behind all orders")?;
-    feed.book.restored(next_place);
+    feed.changed = ChangedLevels::unknown();
     for _ in 0..get_count(r, TRADES_MAX)? {
         let trade = get_trade(r)?;
         let in_order = feed.tape.last().is_none_or(|last| last.trade_id < trade.trade_id);
@@ -148,6 +196,21 @@ fn put_book(w: &mut Writer<'_>, book: &PublicBook) {
         w.u64(s.place);
     }
     w.u64(book.next_place());
+}
+
+fn get_book(r: &mut Reader<'_>) -> Result<PublicBook, DecodeError> {
+    let mut book = PublicBook::default();
+    let mut last_id = None;
+    for _ in 0..r.u32()? {
+        let (order_id, standing) = get_standing(r)?;
+        r.checked((last_id < Some(order_id)).then_some(()), "orders by id, each once")?;
+        last_id = Some(order_id);
+        book.restore(order_id, standing);
+    }
+    let next_place = r.u64()?;
+    r.checked((next_place >= book.next_place()).then_some(()), "a place behind all orders")?;
+    book.restored(next_place);
+    Ok(book)
 }
 
 fn get_standing(r: &mut Reader<'_>) -> Result<(OrderId, Standing), DecodeError> {

@@ -1,11 +1,12 @@
-//! What market data rebuilds from the engine's events equals the engine's own book and open orders, after every command.
+//! What readers rebuild from the engine's events, and from a feed of the levels that it says changed, equals the engine's own book and
+//! open orders after every command.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use walras_engine::Engine;
-use walras_market_data::{AccountView, MarketData, OrderView};
+use walras_engine::{DepthLevel, Engine};
+use walras_market_data::{AccountView, BookChanges, BookFeed, BookLevel, FeedBook, MarketData, OrderView, PublicBooks};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
     OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
@@ -27,10 +28,15 @@ fn lots(n: u64) -> SizeLots {
     SizeLots::new(n)
 }
 
-/// An engine and the market data that listens to it.
+/// An engine, the market data that listens to it, and readers of both.
 struct Venue {
     engine: Engine,
     market: MarketData,
+    /// Of the events alone.
+    books: PublicBooks,
+    /// Of the levels that are said to have changed.
+    feed: BookFeed,
+    reader: FeedBook,
     views: Vec<AccountView>,
     time: TimeNs,
 }
@@ -40,6 +46,9 @@ impl Venue {
         let mut venue = Self {
             engine: Engine::new(),
             market: MarketData::new(),
+            books: PublicBooks::new(),
+            feed: BookFeed::default(),
+            reader: FeedBook::new(INSTRUMENT),
             views: (0..ACCOUNTS).map(|_| AccountView::default()).collect(),
             time: TimeNs(1_000),
         };
@@ -82,31 +91,61 @@ impl Venue {
         let mut events = Vec::new();
         self.engine.apply(log_index, self.time, command, &mut events);
         self.listen(log_index, &events);
+        self.publish();
         self.compare(command, &events);
     }
 
     fn listen(&mut self, log_index: LogIndex, events: &[Event]) {
         self.market.on_entry(log_index, self.time).unwrap();
+        self.books.on_entry(log_index).unwrap();
         let mut deltas = Vec::new();
         for event in events {
             self.market.on_event(log_index, self.time, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
+            self.books.on_event(log_index, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
             self.market.private_deltas(event, &mut deltas);
+        }
+        for level in self.engine.changed_levels() {
+            self.market.on_changed_level(level.instrument, level.side, level.price).unwrap();
         }
         for (account, delta) in deltas {
             self.views[account.0 as usize].apply(&delta);
         }
     }
 
+    /// Sends what changed now and then, as a node does.
+    fn publish(&mut self) {
+        let Some(market) = self.market.instrument_mut(INSTRUMENT) else { return };
+        if !self.engine.last_applied().0.is_multiple_of(3) {
+            return;
+        }
+        let level = |level: DepthLevel| BookLevel { price: level.price, shown: level.shown, order_count: level.order_count };
+        let mut changes = Vec::new();
+        let now = |side, price| self.engine.level(INSTRUMENT, side, price).map(level);
+        assert_eq!(market.changed_levels().take(now, &mut changes), BookChanges::Levels);
+        let depth = Side::BOTH.map(|side| {
+            let mut depth = Vec::new();
+            self.engine.depth(INSTRUMENT, side, usize::MAX, &mut depth);
+            depth.into_iter().map(level).collect::<Vec<_>>()
+        });
+        let message = match self.reader.log_index() {
+            None => self.feed.snapshot(market, depth.clone()),
+            Some(_) => self.feed.update(market, &changes),
+        };
+        self.reader.apply(&message).unwrap();
+        assert_eq!(Side::BOTH.map(|side| self.reader.levels(side).collect::<Vec<_>>()), depth);
+    }
+
     fn compare(&self, command: &Command, events: &[Event]) {
         self.market.check_invariants();
-        let Some(feed) = self.market.instrument(INSTRUMENT) else { return };
+        self.books.check_invariants();
+        let Some((feed, book)) = self.market.instrument(INSTRUMENT).zip(self.books.book(INSTRUMENT)) else { return };
         let view = self.engine.instrument(INSTRUMENT).unwrap();
         assert_eq!((feed.ticker().phase, feed.ticker().last), (view.phase, view.last_price), "{command:?} {events:#?}");
         for side in Side::BOTH {
             let mut depth = Vec::new();
             self.engine.depth(INSTRUMENT, side, usize::MAX, &mut depth);
             let theirs: Vec<_> = depth.iter().map(|l| (l.price, l.shown, l.order_count)).collect();
-            let ours: Vec<_> = feed.book().levels(side).map(|l| (l.price, l.shown, l.order_count)).collect();
+            let ours: Vec<_> = book.levels(side).map(|l| (l.price, l.shown, l.order_count)).collect();
             assert_eq!(ours, theirs, "{side:?} after {command:?} {events:#?}");
         }
         let mut shown_orders = BTreeMap::new();
@@ -119,7 +158,7 @@ impl Venue {
             let ours: BTreeMap<_, _> = view.open_orders().map(told).collect();
             assert_eq!(ours, theirs, "account {account} after {command:?} {events:#?}");
         }
-        let ours: BTreeMap<_, _> = feed.book().orders().iter().map(|o| (o.order_id, o.shown)).collect();
+        let ours: BTreeMap<_, _> = book.orders().iter().map(|o| (o.order_id, o.shown)).collect();
         assert_eq!(ours, shown_orders);
     }
 }

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use model::{Action, INSTRUMENT, Model, Show, spec};
 use proptest::prelude::*;
 use walras_market_data::{
-    AccountView, Applied, BookChanges, BookFeed, Candle, FeedBook, FillRole, Interval, MarketData, concerned,
+    AccountView, Applied, BookChanges, BookFeed, BookLevel, Candle, FeedBook, FillRole, Interval, MarketData, PublicBook,
+    PublicBooks, RestoreError, concerned,
 };
-use walras_types::{AccountId, LogIndex, Side, SizeLots, TimeNs, TradeId, TradingPhase};
+use walras_types::{AccountId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
 use walras_wire::Event;
 
 const ACCOUNTS: u32 = 3;
@@ -39,9 +40,10 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A venue's market data with a reader of its book and of each account.
+/// A venue's market data with a reader of its events, one of its book's feed and one of each account.
 struct Watched {
     market: MarketData,
+    books: PublicBooks,
     feed: BookFeed,
     reader: FeedBook,
     views: Vec<AccountView>,
@@ -50,19 +52,40 @@ struct Watched {
 impl Watched {
     fn new() -> Self {
         let mut market = MarketData::new();
+        let mut books = PublicBooks::new();
         market.on_event(LogIndex(1), TimeNs(1), &Event::InstrumentCreated(spec())).unwrap();
+        books.on_event(LogIndex(1), &Event::InstrumentCreated(spec())).unwrap();
         Self {
             market,
+            books,
             feed: BookFeed::default(),
             reader: FeedBook::new(INSTRUMENT),
             views: (0..ACCOUNTS).map(|_| AccountView::default()).collect(),
         }
     }
 
+    fn book(&self) -> &PublicBook {
+        self.books.book(INSTRUMENT).unwrap()
+    }
+
+    /// What every price shows.
+    fn shown(&self) -> BTreeMap<(Side, PriceTicks), BookLevel> {
+        let levels = |side| self.book().levels(side).map(move |level| ((side, level.price), level));
+        Side::BOTH.into_iter().flat_map(levels).collect()
+    }
+
     fn on_entry(&mut self, log_index: u64, time: TimeNs, events: &[Event]) {
         let mut deltas = Vec::new();
+        let before = self.shown();
         for event in events {
             self.market.on_event(LogIndex(log_index), time, event).unwrap();
+            if let Event::OrderReplenished(e) = event {
+                let owner = self.book().owner(e.order_id);
+                let mut told = Vec::new();
+                self.market.private_deltas(event, &mut told);
+                assert_eq!(told.iter().map(|&(account, _)| account).collect::<Vec<_>>(), Vec::from_iter(owner));
+            }
+            self.books.on_event(LogIndex(log_index), event).unwrap();
             let before = deltas.len();
             self.market.private_deltas(event, &mut deltas);
             let told: Vec<AccountId> = deltas[before..].iter().map(|&(account, _)| account).collect();
@@ -74,28 +97,47 @@ impl Watched {
         for (account, delta) in deltas {
             self.views[account.0 as usize].apply(&delta);
         }
+        // As an engine says.
+        let after = self.shown();
+        for &(side, price) in before.keys().chain(after.keys()) {
+            if before.get(&(side, price)) != after.get(&(side, price)) {
+                self.market.on_changed_level(INSTRUMENT, side, price).unwrap();
+            }
+        }
     }
 
     fn flush(&mut self) {
+        let book = self.books.book(INSTRUMENT).unwrap();
         let market_feed = self.market.instrument_mut(INSTRUMENT).unwrap();
         let mut changes = Vec::new();
-        assert_eq!(market_feed.book_mut().take_changes(&mut changes), BookChanges::Levels);
+        let taken = market_feed.changed_levels().take(|side, price| book.level(side, price), &mut changes);
+        assert_eq!(taken, BookChanges::Levels);
         let first = self.reader.log_index().is_none();
-        let message = if first { self.feed.snapshot(market_feed) } else { self.feed.update(market_feed, &changes) };
+        let levels = Side::BOTH.map(|side| book.levels(side).collect());
+        let message = if first { self.feed.snapshot(market_feed, levels) } else { self.feed.update(market_feed, &changes) };
         let applied = self.reader.apply(&message).unwrap();
         assert_eq!(applied, if first { Applied::Snapshot } else { Applied::Update });
     }
 
+    /// Snapshots of what the venue publishes from, and of the reader's books.
+    fn saved(&self) -> [Vec<u8>; 2] {
+        let [mut market, mut books] = [const { Vec::new() }; 2];
+        self.market.snapshot(&mut market);
+        self.books.snapshot(&mut books);
+        [market, books]
+    }
+
     fn check(&self, model: &Model) {
         self.market.check_invariants();
-        let feed = self.market.instrument(INSTRUMENT).unwrap();
+        self.books.check_invariants();
+        let (feed, book) = (self.market.instrument(INSTRUMENT).unwrap(), self.book());
         for side in Side::BOTH {
             let shown: BTreeMap<i64, (u64, u32)> =
-                feed.book().levels(side).map(|l| (l.price.get(), (l.shown.get(), l.order_count))).collect();
+                book.levels(side).map(|l| (l.price.get(), (l.shown.get(), l.order_count))).collect();
             assert_eq!(shown, model.depth(side), "{side:?}");
-            assert_eq!(feed.book().best(side), feed.book().levels(side).next());
+            assert_eq!(book.best(side), book.levels(side).next());
         }
-        let queue: Vec<_> = feed.book().orders().iter().map(|o| (o.order_id.0, o.side, o.price.get(), o.shown.get())).collect();
+        let queue: Vec<_> = book.orders().iter().map(|o| (o.order_id.0, o.side, o.price.get(), o.shown.get())).collect();
         assert_eq!(queue, model.queue());
         for (account, view) in (0..).zip(&self.views) {
             let open: BTreeMap<_, _> =
@@ -108,9 +150,8 @@ impl Watched {
     }
 
     fn reader_agrees(&self) {
-        let feed = self.market.instrument(INSTRUMENT).unwrap();
         for side in Side::BOTH {
-            assert!(self.reader.levels(side).eq(feed.book().levels(side)), "{side:?}");
+            assert!(self.reader.levels(side).eq(self.book().levels(side)), "{side:?}");
         }
     }
 }
@@ -149,7 +190,7 @@ proptest! {
     ) {
         let mut model = Model::new();
         let mut watched = Watched::new();
-        let mut restored: Option<MarketData> = None;
+        let mut restored: Option<(MarketData, PublicBooks)> = None;
         let mut time = TimeNs(1_000_000_000);
         for (k, &(action, step_ns, flush)) in actions.iter().enumerate() {
             let log_index = k as u64 + 2;
@@ -161,26 +202,26 @@ proptest! {
                 watched.flush();
                 watched.reader_agrees();
             }
-            if let Some(restored) = &mut restored {
+            if let Some((market, books)) = &mut restored {
                 for event in &events {
-                    restored.on_event(LogIndex(log_index), time, event).unwrap();
+                    market.on_event(LogIndex(log_index), time, event).unwrap();
+                    books.on_event(LogIndex(log_index), event).unwrap();
                 }
             }
             if k == cut {
-                let mut bytes = Vec::new();
-                watched.market.snapshot(&mut bytes);
-                restored = Some(MarketData::restore(&bytes).unwrap());
+                let [market, books] = watched.saved();
+                restored = Some((MarketData::restore(&market).unwrap(), PublicBooks::restore(&books).unwrap()));
             }
         }
         for interval in Interval::ALL {
             let kept: Vec<Candle> = watched.market.instrument(INSTRUMENT).unwrap().candles().iter(interval).copied().collect();
             prop_assert_eq!(kept, naive_candles(&watched.market, interval));
         }
-        if let Some(restored) = restored {
-            let (mut a, mut b) = (Vec::new(), Vec::new());
-            watched.market.snapshot(&mut a);
-            restored.snapshot(&mut b);
-            prop_assert_eq!(a, b);
+        if let Some((market, books)) = restored {
+            let [mut a, mut b] = [const { Vec::new() }; 2];
+            market.snapshot(&mut a);
+            books.snapshot(&mut b);
+            prop_assert_eq!(watched.saved(), [a, b]);
         }
     }
 
@@ -197,22 +238,38 @@ proptest! {
             let events = model.act(log_index, action);
             watched.on_entry(log_index, TimeNs(log_index), &events);
         }
-        let mut bytes = Vec::new();
-        watched.market.snapshot(&mut bytes);
-        let at = ((bytes.len() - 1) as f64 * at) as usize;
-        if cut {
-            bytes.truncate(at);
-            prop_assert!(MarketData::restore(&bytes).is_err());
-        } else {
-            bytes[at] ^= flip;
+        for mut bytes in watched.saved() {
+            let at = ((bytes.len() - 1) as f64 * at) as usize;
+            if cut {
+                bytes.truncate(at);
+            } else {
+                bytes[at] ^= flip;
+            }
+            let mut again = Vec::new();
             if let Ok(market) = MarketData::restore(&bytes) {
                 market.check_invariants();
-                let mut again = Vec::new();
                 market.snapshot(&mut again);
-                prop_assert_eq!(again, bytes);
+            } else if let Ok(books) = PublicBooks::restore(&bytes) {
+                books.check_invariants();
+                books.snapshot(&mut again);
+            } else {
+                continue;
             }
+            prop_assert!(!cut);
+            prop_assert_eq!(again, bytes);
         }
     }
+}
+
+/// A snapshot of another version, and what is none, are told apart and refused.
+#[test]
+fn a_snapshot_of_another_version_is_told_as_such() {
+    let [mut bytes, books] = Watched::new().saved();
+    assert_eq!(MarketData::restore(&books).unwrap_err(), RestoreError::NotASnapshot);
+    bytes[7] = 1;
+    let refused = MarketData::restore(&bytes).unwrap_err();
+    assert_eq!(refused, RestoreError::Version { got: 1, expected: 2 });
+    assert!(refused.to_string().contains("version 1"), "{refused}");
 }
 
 /// A lost event is noticed, not papered over.
@@ -224,13 +281,15 @@ fn a_lost_event_is_noticed() {
     let lost = model.act(2, new(0, Side::Sell, 100, 5));
     assert_eq!(lost.len(), 1);
     let events = model.act(3, new(1, Side::Buy, 100, 3));
-    let errors: Vec<_> = events.iter().filter_map(|event| watched.market.on_event(LogIndex(3), TimeNs(3), event).err()).collect();
+    let errors: Vec<_> = events.iter().filter_map(|event| watched.books.on_event(LogIndex(3), event).err()).collect();
     assert_eq!(errors.len(), 1);
     assert!(errors[0].to_string().contains("rebuild"), "{}", errors[0]);
     // Entries in the past change nothing.
-    let before = watched.market.instrument(INSTRUMENT).unwrap().book().orders();
+    let before = watched.book().orders();
+    watched.books.on_event(LogIndex(2), &lost[0]).unwrap_err();
+    assert_eq!(watched.book().orders(), before);
+    watched.market.on_event(LogIndex(3), TimeNs(3), &events[0]).unwrap();
     watched.market.on_event(LogIndex(2), TimeNs(2), &lost[0]).unwrap_err();
-    assert_eq!(watched.market.instrument(INSTRUMENT).unwrap().book().orders(), before);
 }
 
 /// Maker, taker and auction fills are told to the right sides.

@@ -8,12 +8,11 @@ use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::SnapshotStore;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
-use walras_market_data::MarketData;
 use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
 use walras_sequencer::encode_entry;
 use walras_testkit::commands::{self, Range};
-use walras_testkit::{Choices, Random};
+use walras_testkit::{Choices, Listener, Random};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
     IssuedAmount, LogIndex, Ordinal, Payment, PublicKey, RejectReason, SessionId, SessionSeq, Side, TimeNs, TransactionSeq,
@@ -33,10 +32,10 @@ fn put(target: &str, name: &str, bytes: &[u8]) {
     std::fs::write(folder.join(name), bytes).unwrap();
 }
 
-/// An engine and its market data after some commands, and every command and event on the way.
-fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire::Command, &[Event])) -> (Engine, MarketData) {
+/// An engine and who listens to it after some commands, and every command and event on the way.
+fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire::Command, &[Event])) -> (Engine, Listener) {
     let c = &mut Choices::of_seed(seed);
-    let (mut engine, mut market, mut time) = (Engine::new(), MarketData::new(), TimeNs(1_000));
+    let (mut engine, mut listener, mut time) = (Engine::new(), Listener::default(), TimeNs(1_000));
     let mut queue = commands::opening(c, range);
     for _ in 0..count {
         queue.push(commands::command(c, range, time));
@@ -50,13 +49,10 @@ fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire:
             }
             None => engine.apply(log_index, time, &command, &mut events),
         }
-        market.on_entry(log_index, time).unwrap();
-        for event in &events {
-            market.on_event(log_index, time, event).unwrap();
-        }
+        listener.on_applied(&engine, log_index, time, &events).unwrap();
         see(&command, &events);
     }
-    (engine, market)
+    (engine, listener)
 }
 
 fn wire() {
@@ -85,13 +81,16 @@ fn wire() {
 
 fn states() {
     for (seed, count) in [(1, 0), (2, 40), (3, 90)] {
-        let (engine, market) = play(seed, Range::Near, count, |_, _| ());
+        let (engine, listener) = play(seed, Range::Near, count, |_, _| ());
         let mut bytes = Vec::new();
         engine.snapshot(&mut bytes);
         put("engine_restore", &format!("after-{count}"), &bytes[..bytes.len() - HASH_BYTES]);
         bytes.clear();
-        market.snapshot(&mut bytes);
+        listener.market.snapshot(&mut bytes);
         put("market_data_restore", &format!("after-{count}"), &bytes);
+        bytes.clear();
+        listener.books.snapshot(&mut bytes);
+        put("market_data_restore", &format!("books-after-{count}"), &bytes);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`Choices`]: numbers from a seed (simulation, smoke tests) or from bytes (a fuzzer that learns which bytes lead where).
 //! - [`commands`]: commands made of choices, biased to where a venue goes wrong: ids collide, prices cross, balances run out.
+//! - [`Listener`]: who hears a venue's events, to be held against its engine.
 //! - [`fuzz`]: one function per fuzz target, from any bytes to nothing or a panic. `tools/fuzz` gives them to a fuzzer; this crate's own
 //!   tests give them the seeds in `tools/fuzz/seeds` and thousands of inputs from fixed random numbers, on any compiler.
 //!
@@ -16,8 +17,10 @@
 mod choices;
 pub mod commands;
 pub mod fuzz;
+mod listener;
 
 pub use choices::{Choices, Random};
+pub use listener::Listener;
 
 // The naive book and its driver belong to the tests of `core/order-book`. They are compiled here a second time, at the root, as there.
 #[allow(dead_code, reason = "the fuzz target uses a part of it")]

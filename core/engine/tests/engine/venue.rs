@@ -1,8 +1,8 @@
 //! A venue to write scenarios on: applies commands one after another and checks the whole state after each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use walras_engine::{Engine, Numbered};
+use walras_engine::{ChangedLevel, DepthLevel, Engine, Numbered};
 use walras_order_book::{Ladder, Level, PriceIndex, Rank};
 use walras_types::*;
 use walras_wire::*;
@@ -49,18 +49,60 @@ impl<I: PriceIndex> Venue<I> {
     /// Applies a command, and gives its events.
     pub fn apply(&mut self, command: Command) -> Vec<Event> {
         let mut events = Vec::new();
+        let before = shown(&self.engine);
         self.engine.apply(self.engine.last_applied().next(), self.now, &command, &mut events);
         self.engine.check_invariants();
+        self.check_changed_levels(&before, &events);
         events
     }
 
     /// Applies a session's command, and gives what became of it and its events.
     pub fn apply_numbered(&mut self, ordinal: Ordinal, command: Command) -> (Numbered, Vec<Event>) {
         let mut events = Vec::new();
+        let before = shown(&self.engine);
         let became = self.engine.apply_numbered(self.engine.last_applied().next(), self.now, ordinal, &command, &mut events);
         self.engine.check_invariants();
+        self.check_changed_levels(&before, &events);
         (became, events)
     }
+
+    /// The engine names every level of which it changed what it shows, and none where only hidden orders came and went.
+    fn check_changed_levels(&self, before: &Shown, events: &[Event]) {
+        let after = shown(&self.engine);
+        let told: BTreeSet<ChangedLevel> = self.engine.changed_levels().collect();
+        for level in before.keys().chain(after.keys()) {
+            assert!(before.get(level) == after.get(level) || told.contains(level), "{level:?} changed untold: {events:#?}");
+        }
+        // A stop that entered may have stood, and traded with the next, within the command.
+        let has_stops = events.iter().any(|event| matches!(event, Event::StopTriggered(_)));
+        for level in &told {
+            let price = self.engine.level(level.instrument, level.side, level.price);
+            assert_eq!(price.as_ref(), after.get(level), "what a level shows alone and in the depth");
+            assert!(has_stops || before.contains_key(level) || price.is_some(), "{level:?} was never shown: {events:#?}");
+        }
+        for instrument in self.engine.instruments().map(|view| view.spec.instrument) {
+            for side in Side::BOTH {
+                let mut depth = Vec::new();
+                self.engine.depth(instrument, side, 1, &mut depth);
+                assert_eq!(self.engine.best_level(instrument, side), depth.first().copied());
+            }
+        }
+    }
+}
+
+type Shown = BTreeMap<ChangedLevel, DepthLevel>;
+
+/// What every price shows.
+fn shown<I: PriceIndex>(engine: &Engine<I>) -> Shown {
+    let mut all = Shown::new();
+    let mut depth = Vec::new();
+    for instrument in engine.instruments().map(|view| view.spec.instrument) {
+        for side in Side::BOTH {
+            engine.depth(instrument, side, usize::MAX, &mut depth);
+            all.extend(depth.drain(..).map(|level| (ChangedLevel { instrument, side, price: level.price }, level)));
+        }
+    }
+    all
 }
 
 pub const BTC: AssetId = AssetId(0);

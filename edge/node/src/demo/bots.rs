@@ -161,9 +161,8 @@ impl Bots {
 }
 
 fn look(view: &crate::runtime::View<'_>, instrument: InstrumentId, accounts: &[AccountId]) -> Option<Look> {
-    let feed = view.market.instrument(instrument)?;
     let state = view.engine.instrument(instrument)?;
-    let best = |side| feed.book().best(side).map(|level| level.price.get());
+    let best = |side| view.engine.best_level(instrument, side).map(|level| level.price.get());
     let last = state.last_price.unwrap_or(state.reference_price).get();
     let middle_twice = match (best(Side::Buy), best(Side::Sell)) {
         (Some(bid), Some(ask)) => bid + ask,

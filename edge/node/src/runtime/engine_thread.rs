@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, never, select};
 use tokio::sync::oneshot;
 use tracing::{error, info};
-use walras_engine::Engine;
+use walras_engine::{ChangedLevel, Engine};
 use walras_market_data::{AccountDelta, MarketData};
 use walras_sequencer::{Applied, Batch, Entry, Sequencer};
 use walras_types::{AccountId, LogIndex, RejectReason};
@@ -52,8 +52,14 @@ impl Core {
         std::mem::take(&mut self.rejects)
     }
 
-    /// Takes the events of one entry; whether the catalog changed.
-    pub(super) fn on_events(&mut self, entry: &Entry, events: &[Event], feed: Option<&mut Feed>) -> bool {
+    /// Takes the events of one entry and the levels that it changed, of which nobody need hear in a replay; whether the catalog changed.
+    pub(super) fn on_events(
+        &mut self,
+        entry: &Entry,
+        events: &[Event],
+        changed: impl Iterator<Item = ChangedLevel>,
+        feed: Option<&mut Feed>,
+    ) -> bool {
         let Entry { log_index, time, ordinal: _, command } = entry;
         let (log_index, time) = (*log_index, *time);
         let mut watch = feed.map(Feed::accounts);
@@ -82,6 +88,11 @@ impl Core {
                 if let Some(watch) = &mut watch {
                     watch.note(*account, delta, command);
                 }
+            }
+        }
+        for ChangedLevel { instrument, side, price } in changed {
+            if let Err(e) = self.market.on_changed_level(instrument, side, price) {
+                error!("market data: {e}");
             }
         }
         catalog_changed
@@ -243,9 +254,9 @@ impl EngineThread {
     fn apply_durable(&mut self) {
         let Self { sequencer, core, feed, status, shared_catalog, .. } = self;
         let mut applied_count = 0;
-        sequencer.apply_durable(|_, Applied { entry, origin, events }| {
+        sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
             applied_count += 1;
-            if core.on_events(entry, events, Some(&mut *feed)) {
+            if core.on_events(entry, events, engine.changed_levels(), Some(&mut *feed)) {
                 shared_catalog.set(core.catalog.clone());
             }
             if let Some(reply) = origin {

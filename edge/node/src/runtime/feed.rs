@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use walras_engine::Engine;
+use walras_engine::{DepthLevel, Engine};
 use walras_market_data::{BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade};
 use walras_types::{AccountId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
 
@@ -213,7 +213,7 @@ impl Feed {
         let time = market.time();
         let mut updates: BTreeMap<Subscription, Push> = BTreeMap::new();
         for index in 0..market.instruments().len() {
-            self.flush_instrument(index, market, time, &mut updates);
+            self.flush_instrument(index, engine, market, time, &mut updates);
         }
         if !self.accounts.is_empty() {
             self.accounts.flush(engine, |account, push| {
@@ -238,6 +238,7 @@ impl Feed {
     fn flush_instrument(
         &mut self,
         index: usize,
+        engine: &Engine,
         market: &mut MarketData,
         time: TimeNs,
         updates: &mut BTreeMap<Subscription, Push>,
@@ -254,7 +255,7 @@ impl Feed {
         }
         let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
         self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
-        updates.insert(Subscription::Ticker(instrument), Push::Ticker(ticker(feed, time)));
+        updates.insert(Subscription::Ticker(instrument), Push::Ticker(ticker(feed, engine, time)));
         if trade_id != sent.trade_id {
             let trades: Arc<[PublicTrade]> = feed.tape().since(sent.trade_id).copied().collect();
             let first_s = trades.first().map_or(0, |t| t.time.0 / 1_000_000_000);
@@ -268,33 +269,42 @@ impl Feed {
         let log_index = feed.revision();
         self.changes.clear();
         let Some(feed) = market.instrument_mut(instrument) else { return };
-        let push = match feed.book_mut().take_changes(&mut self.changes) {
+        let now = |side, price| engine.level(instrument, side, price).map(book_level);
+        let push = match feed.changed_levels().take(now, &mut self.changes) {
             BookChanges::Levels if self.changes.is_empty() => return,
             BookChanges::Levels => {
                 let of = |side| self.changes.iter().filter(move |c| c.side == side).map(|c| c.level).collect();
                 BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell) }
             }
-            BookChanges::TooMany => book(feed),
+            BookChanges::TooMany => book(feed, engine),
         };
         updates.insert(Subscription::Book(instrument), Push::Book(Arc::new(push)));
     }
 }
 
-fn book(feed: &InstrumentFeed) -> BookPush {
-    let levels = |side| feed.book().levels(side).collect();
+fn book_level(level: DepthLevel) -> BookLevel {
+    BookLevel { price: level.price, shown: level.shown, order_count: level.order_count }
+}
+
+fn book(feed: &InstrumentFeed, engine: &Engine) -> BookPush {
     let instrument = feed.spec().instrument;
+    let levels = |side| {
+        let mut depth = Vec::new();
+        engine.depth(instrument, side, usize::MAX, &mut depth);
+        depth.into_iter().map(book_level).collect()
+    };
     BookPush { instrument, snapshot: true, log_index: feed.revision(), bids: levels(Side::Buy), asks: levels(Side::Sell) }
 }
 
 /// An instrument at a glance, at `now`.
-pub(crate) fn ticker(feed: &InstrumentFeed, now: TimeNs) -> TickerPush {
-    let ticker = feed.ticker();
+pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush {
+    let (instrument, ticker) = (feed.spec().instrument, feed.ticker());
     TickerPush {
-        instrument: feed.spec().instrument,
+        instrument,
         last: ticker.last,
         change_ppm: ticker.change_ppm(now),
-        best_bid: feed.book().best(Side::Buy).map(|l| l.price),
-        best_ask: feed.book().best(Side::Sell).map(|l| l.price),
+        best_bid: engine.best_level(instrument, Side::Buy).map(|l| l.price),
+        best_ask: engine.best_level(instrument, Side::Sell).map(|l| l.price),
         volume: ticker.day(now).map_or(SizeLots::ZERO, |day| day.volume),
         phase: ticker.phase,
     }
@@ -302,7 +312,7 @@ pub(crate) fn ticker(feed: &InstrumentFeed, now: TimeNs) -> TickerPush {
 
 fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fills: &Fills) -> Option<Push> {
     Some(match subscription {
-        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?))),
+        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?, engine))),
         Subscription::Trades(instrument) => {
             let trades = market.instrument(instrument)?.tape().newest_first(None).take(SNAPSHOT_TRADES).copied().collect();
             Push::Trades { instrument, snapshot: true, trades }
@@ -312,7 +322,7 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fi
             let skip = all.len().saturating_sub(SNAPSHOT_CANDLES);
             Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
         }
-        Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, market.time())),
+        Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, engine, market.time())),
         Subscription::Account(account) => Push::Account(Arc::new(AccountPush {
             snapshot: true,
             balances: balances(engine, account),

@@ -99,9 +99,9 @@ pub type Answer = oneshot::Receiver<Result<Outcome, NoOutcome>>;
 
 /// What a reader may look at, between two commands.
 pub struct View<'a> {
-    /// Balances, positions, open orders.
+    /// Books, balances, positions, open orders.
     pub engine: &'a Engine,
-    /// Books, trades, candles.
+    /// Trades, candles, tickers.
     pub market: &'a MarketData,
     /// Each account's last trades.
     pub fills: &'a Fills,

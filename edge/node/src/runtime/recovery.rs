@@ -295,7 +295,7 @@ fn replay<D: Disk>(
     while let Some(stored) = reader.next()? {
         let entry =
             decode_entry(stored.index, stored.payload).map_err(|source| RecoveryError::Entry { index: stored.index, source })?;
-        core.on_events(&entry, sequencer.replay(&entry)?, None);
+        core.on_events(&entry, sequencer.replay(&entry)?, std::iter::empty(), None);
         count += 1;
         progress.set(count);
     }

@@ -271,7 +271,7 @@ impl World {
         let members = self.leaders_members().expect("a healed world has a leader");
         let running = self.machines.iter().enumerate().filter_map(|(at, machine)| {
             let process = machine.process.as_ref().filter(|_| members.contains(replica_id(at)))?;
-            Some((replica_id(at), process.engine(), process.market()))
+            Some((replica_id(at), process.engine(), process.listener()))
         });
         for (at, machine) in self.machines.iter().enumerate() {
             if let Some(process) = &machine.process {

@@ -1,18 +1,18 @@
 //! The replicated state machine: any commands, any snapshot.
 
 use walras_engine::{Engine, Numbered};
-use walras_market_data::MarketData;
+use walras_market_data::{MarketData, PublicBooks};
 use walras_order_book::Art;
-use walras_types::{LogIndex, Ordinal, Side, TimeNs};
+use walras_types::{LogIndex, Ordinal, TimeNs};
 use walras_wire::{Command, Event};
 
-use crate::Choices;
 use crate::commands::{self, Range};
+use crate::{Choices, Listener};
 
 /// Most commands of one input: state grows with each, and checking it all after each is quadratic.
 const COMMANDS_MAX: usize = 400;
 
-/// Commands made of the bytes, applied to an engine over each price index; market data listens. Everything is checked after each.
+/// Commands made of the bytes, applied to an engine over each price index; market data and readers listen. Everything is checked after each.
 pub fn apply(bytes: &[u8]) {
     let c = &mut Choices::of_bytes(bytes);
     let range = c.pick(&[Range::Near, Range::Near, Range::Near, Range::Wild]);
@@ -60,7 +60,7 @@ fn restore_whole(bytes: &[u8]) {
     ladder.snapshot(&mut again);
     assert!(again == bytes, "one state has one encoding");
     let art = Engine::<Art>::restore_with_hash_seed(bytes, 3).expect("what restores over one index restores over the other");
-    let mut venue = Venue::without_market_data(ladder, art);
+    let mut venue = Venue::unheard(ladder, art);
     // Whatever restores must go on: a few commands that touch most of it.
     let c = &mut Choices::of_seed(u64::from(bytes.len() as u32));
     for _ in 0..24 {
@@ -73,12 +73,18 @@ fn restore_whole(bytes: &[u8]) {
     }
 }
 
-/// A snapshot of market data.
+/// A snapshot of market data, or of a reader's books.
 pub fn market_data_restore(bytes: &[u8]) {
-    let Ok(market) = MarketData::restore(bytes) else { return };
-    market.check_invariants();
     let mut again = Vec::new();
-    market.snapshot(&mut again);
+    if let Ok(market) = MarketData::restore(bytes) {
+        market.check_invariants();
+        market.snapshot(&mut again);
+    } else if let Ok(books) = PublicBooks::restore(bytes) {
+        books.check_invariants();
+        books.snapshot(&mut again);
+    } else {
+        return;
+    }
     assert!(again == bytes, "one state has one encoding");
 }
 
@@ -86,7 +92,7 @@ pub fn market_data_restore(bytes: &[u8]) {
 struct Venue {
     ladder: Engine,
     art: Engine<Art>,
-    market: Option<MarketData>,
+    listener: Option<Listener>,
     time: TimeNs,
     events: Vec<Event>,
     events_of_art: Vec<Event>,
@@ -96,14 +102,14 @@ struct Venue {
 
 impl Venue {
     fn new(ladder: Engine, art: Engine<Art>) -> Self {
-        Self { market: Some(MarketData::new()), ..Self::without_market_data(ladder, art) }
+        Self { listener: Some(Listener::default()), ..Self::unheard(ladder, art) }
     }
 
-    fn without_market_data(ladder: Engine, art: Engine<Art>) -> Self {
+    fn unheard(ladder: Engine, art: Engine<Art>) -> Self {
         let time = ladder.time();
         let mut state = Vec::new();
         ladder.snapshot(&mut state);
-        Self { ladder, art, market: None, time, events: Vec::new(), events_of_art: Vec::new(), state }
+        Self { ladder, art, listener: None, time, events: Vec::new(), events_of_art: Vec::new(), state }
     }
 
     fn advance(&mut self, by_ns: u64) {
@@ -158,24 +164,14 @@ impl Venue {
     }
 
     fn listen(&mut self, log_index: LogIndex, command: &Command) {
-        let Some(market) = &mut self.market else { return };
-        market.on_entry(log_index, self.time).expect("entries come in order");
-        for event in &self.events {
-            if let Err(error) = market.on_event(log_index, self.time, event) {
-                panic!("{error}: {command:?} gave {:?}", self.events);
-            }
+        assert!(self.ladder.changed_levels().eq(self.art.changed_levels()), "what changed depends on the price index");
+        let Some(listener) = &mut self.listener else { return };
+        if let Err(error) = listener.on_applied(&self.ladder, log_index, self.time, &self.events) {
+            panic!("{error}: {command:?} gave {:?}", self.events);
         }
-        market.check_invariants();
-        for view in self.ladder.instruments() {
-            let instrument = view.spec.instrument;
-            let feed = market.instrument(instrument).expect("market data knows every instrument");
-            for side in Side::BOTH {
-                let mut depth = Vec::new();
-                self.ladder.depth(instrument, side, usize::MAX, &mut depth);
-                let theirs = depth.iter().map(|level| (level.price, level.shown, level.order_count));
-                let ours = feed.book().levels(side).map(|level| (level.price, level.shown, level.order_count));
-                assert!(ours.eq(theirs), "market data shows another book than the engine's {depth:?} after {command:?}");
-            }
+        listener.check_invariants();
+        if let Err(difference) = listener.check(&self.ladder) {
+            panic!("{difference} after {command:?}");
         }
     }
 
@@ -187,10 +183,10 @@ impl Venue {
         assert!(ladder == art, "the snapshot depends on the price index");
         self.ladder = Engine::restore_with_hash_seed(&art, hash_seed).expect("a saved state restores");
         self.art = Engine::restore_with_hash_seed(&ladder, !hash_seed).expect("a saved state restores");
-        if let Some(market) = &mut self.market {
+        if let Some(listener) = &mut self.listener {
             let mut bytes = Vec::new();
-            market.snapshot(&mut bytes);
-            *market = MarketData::restore(&bytes).expect("saved market data restores");
+            listener.snapshot(&mut bytes);
+            *listener = Listener::restore(&bytes).expect("what was saved restores");
         }
     }
 }

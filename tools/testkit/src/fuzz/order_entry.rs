@@ -9,7 +9,7 @@ use walras_gateway::session::{
 use walras_gateway::{
     Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, Request, SourceId,
 };
-use walras_market_data::{MarketData, concerned};
+use walras_market_data::{PublicBooks, concerned};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
     LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage, decode_client,
@@ -133,7 +133,7 @@ fn client_hears(stream: &[u8], cut: usize) -> (usize, Vec<u8>) {
 pub fn reports(bytes: &[u8]) {
     let c = &mut Choices::of_bytes(bytes);
     let settings = ReportSettings { per_account_max: 60, bytes_max: 30_000 };
-    let (mut engine, mut market, mut reports) = (Engine::new(), MarketData::new(), Reports::new(settings));
+    let (mut engine, mut books, mut reports) = (Engine::new(), PublicBooks::new(), Reports::new(settings));
     let mut all: BTreeMap<AccountId, Vec<Vec<u8>>> = BTreeMap::new();
     let mut time = TimeNs(1_000);
     let mut queue = commands::opening(c, Range::Near);
@@ -147,8 +147,8 @@ pub fn reports(bytes: &[u8]) {
         let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
         engine.apply(log_index, time, &command, &mut events);
         for event in &events {
-            market.on_event(log_index, time, event).expect("market data follows the engine");
-            let expected = whom(&market, event, |account| all.contains_key(&account));
+            books.on_event(log_index, event).expect("a reader follows the engine");
+            let expected = whom(&books, event, |account| all.contains_key(&account));
             let mut told = Vec::new();
             reports.on_event(log_index, time, event, |account, report| {
                 told.push(account);
@@ -170,12 +170,12 @@ pub fn reports(bytes: &[u8]) {
     }
 }
 
-/// Whom an event concerns as the market data sees it.
-fn whom(market: &MarketData, event: &Event, exists: impl Fn(AccountId) -> bool) -> Vec<AccountId> {
+/// Whom an event concerns as a reader of all events sees it.
+fn whom(books: &PublicBooks, event: &Event, exists: impl Fn(AccountId) -> bool) -> Vec<AccountId> {
     match event {
         Event::SessionOpened(_) => Vec::new(),
         Event::AccountCreated(account) => vec![*account],
-        Event::OrderReplenished(e) => market.owner(e.instrument, e.order_id).into_iter().collect(),
+        Event::OrderReplenished(e) => books.book(e.instrument).and_then(|book| book.owner(e.order_id)).into_iter().collect(),
         Event::Traded(e) => vec![e.maker.account, e.taker.account],
         other => concerned(other).into_iter().flatten().filter(|&account| exists(account)).collect(),
     }

@@ -170,7 +170,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
         self.applied_count += 1;
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
-        if self.core.on_events(applied.entry, applied.events, Some(&mut self.feed)) {
+        if self.core.on_events(applied.entry, applied.events, engine.changed_levels(), Some(&mut self.feed)) {
             self.shared_catalog.set(self.core.catalog.clone());
         }
         self.tell_session(&applied);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;
-use walras_market_data::MarketData;
 use walras_sequencer::{AppliedEntry, Entry};
+use walras_testkit::Listener;
 use walras_types::LogIndex;
 
 use crate::cluster::replica::Origin;
@@ -44,9 +44,9 @@ impl History {
         &self.replay
     }
 
-    pub(super) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: &MarketData) -> Checked {
+    pub(super) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, listener: &Listener) -> Checked {
         self.next.insert(replica, engine.last_applied().next());
-        depth::check(engine, market)?;
+        depth::check(engine, listener)?;
         self.replay.check_state(engine)
     }
 
@@ -76,7 +76,7 @@ impl History {
         &mut self,
         replica: ReplicaId,
         engine: &Engine,
-        market: &MarketData,
+        listener: &Listener,
         applied: &AppliedEntry<'_, Origin>,
     ) -> Checked {
         let index = applied.entry.log_index;
@@ -93,20 +93,20 @@ impl History {
         }
         self.replay.check_released(index, applied.entry.time, applied.events)?;
         if self.replay.hashes(index) {
-            depth::check(engine, market)?;
+            depth::check(engine, listener)?;
             self.replay.check_state(engine)?;
         }
         Ok(())
     }
 
-    pub(super) fn on_end<'a>(&mut self, replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a MarketData)>) -> Checked {
+    pub(super) fn on_end<'a>(&mut self, replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a Listener)>) -> Checked {
         let head = self.replay.engine();
         head.check_invariants();
         let hash = head.state_hash();
-        for (replica, engine, market) in replicas {
+        for (replica, engine, listener) in replicas {
             engine.check_invariants();
-            market.check_invariants();
-            depth::check(engine, market)?;
+            listener.check_invariants();
+            depth::check(engine, listener)?;
             if engine.last_applied() == head.last_applied() && engine.state_hash() != hash {
                 return Err(Violation::new("replay", format!("at the end the state of replica {replica} is not that of a replay")));
             }

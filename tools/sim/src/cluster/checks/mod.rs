@@ -2,7 +2,7 @@
 //!
 //! | file | what must hold |
 //! | --- | --- |
-//! | `history.rs` | all replicas apply the same log, in order, to the same events, answers and states as a replay of it; time never goes back; market data shows the engine's books |
+//! | `history.rs` | all replicas apply the same log, in order, to the same events, answers and states as a replay of it; time never goes back; readers of events and of market data hold the engine's books |
 //! | `slots.rs` | logs are equal slot by slot, as far as they are decided |
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
@@ -27,8 +27,8 @@ mod slots;
 use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
 use walras_engine::Engine;
 use walras_gateway::session::{ClientError, ClientEvent};
-use walras_market_data::MarketData;
 use walras_sequencer::{AppliedEntry, Entry};
+use walras_testkit::Listener;
 use walras_types::{AccountId, LogIndex};
 use walras_wire::Command;
 
@@ -110,9 +110,9 @@ impl Checks {
     }
 
     /// A replica goes on from a state.
-    pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: &MarketData) {
+    pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, listener: &Listener) {
         if self.unwatched != Some(replica) {
-            let checked = self.history.on_start(replica, engine, market);
+            let checked = self.history.on_start(replica, engine, listener);
             self.note(checked);
         }
     }
@@ -122,7 +122,7 @@ impl Checks {
         &mut self,
         replica: ReplicaId,
         engine: &Engine,
-        market: &MarketData,
+        listener: &Listener,
         applied: &AppliedEntry<'_, Origin>,
     ) {
         if self.violation.is_some() {
@@ -135,7 +135,7 @@ impl Checks {
                 self.sessions.on_entry(replayed)?;
                 self.reports.on_entry(replayed);
             }
-            if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, market, applied) }
+            if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, listener, applied) }
         });
         self.note(checked);
     }
@@ -191,7 +191,7 @@ impl Checks {
     /// The run is over: everything once more.
     pub(crate) fn on_end<'a>(
         &mut self,
-        replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a MarketData)>,
+        replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a Listener)>,
         traders: &[usize],
     ) -> Checked {
         self.result()?;

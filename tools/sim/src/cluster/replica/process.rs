@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use walras_consensus::{MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::Engine;
-use walras_market_data::MarketData;
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
 use walras_sequencer::{Halt, ReplicatedSequencer};
+use walras_testkit::Listener;
 use walras_types::TimeNs;
 use walras_wire::Command;
 
@@ -284,8 +284,8 @@ impl Process {
         self.sequencer.engine()
     }
 
-    pub(crate) fn market(&self) -> &MarketData {
-        &self.around.market
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.around.listener
     }
 
     pub(crate) fn members(&self) -> &Members {

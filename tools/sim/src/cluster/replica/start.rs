@@ -10,9 +10,9 @@ use walras_gateway::session::{Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{LogError, LogOptions};
-use walras_market_data::MarketData;
 use walras_replica_log::{Identity, OpenError, Opened, Options, ReplicaLog, SnapshotError};
 use walras_sequencer::{Entry, ReplicatedSequencer, ReplicatedSettings, StartHalt, encode_entry};
+use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
 
@@ -130,14 +130,14 @@ impl Process {
             _ => State::decode(&storage.read(meta.slot).map_err(broken)?).map_err(broken)?,
         };
         spoil(from, &mut recovered, &mut state);
-        let State { engine, market, reports } = state;
+        let State { engine, listener, reports } = state;
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
         from.checks.borrow_mut().on_decided(from.me, &recovered.entries[..decided]);
-        from.checks.borrow_mut().on_start(from.me, &engine, &market);
+        from.checks.borrow_mut().on_start(from.me, &engine, &listener);
         let mut around = Surroundings {
             me: from.me,
             storage,
-            market,
+            listener,
             reports,
             desk: Desk::new(gateway(from), server_settings()),
             leader: None,
@@ -175,7 +175,7 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
             recovered.hard_state.commit = recovered.snapshot.slot;
         }
         Some(Mutation::ForgetMembers) => recovered.snapshot.members = from.genesis.clone(),
-        Some(Mutation::ForgetMarketData) => state.market = MarketData::new(),
+        Some(Mutation::ForgetMarketData) => state.listener = Listener::default(),
         Some(Mutation::ReportsForgotten) => {
             state.reports = Reports::new(report_settings());
             let time = TimeNs(0);

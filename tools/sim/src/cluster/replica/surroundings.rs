@@ -6,8 +6,8 @@ use std::rc::Rc;
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_market_data::MarketData;
 use walras_sequencer::{AppliedEntry, Host, Unresolved};
+use walras_testkit::Listener;
 use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
 
@@ -22,7 +22,7 @@ use crate::common::parts;
 /// Everything that follows from the log, as a snapshot holds it.
 pub(super) struct State {
     pub(super) engine: Engine,
-    pub(super) market: MarketData,
+    pub(super) listener: Listener,
     pub(super) reports: Reports,
 }
 
@@ -33,26 +33,26 @@ pub(crate) fn report_settings() -> ReportSettings {
 
 impl State {
     pub(super) fn genesis() -> Self {
-        Self { engine: Engine::new(), market: MarketData::new(), reports: Reports::new(report_settings()) }
+        Self { engine: Engine::new(), listener: Listener::default(), reports: Reports::new(report_settings()) }
     }
 
-    fn encode(engine: &Engine, market: &MarketData, reports: &Reports) -> Vec<u8> {
-        parts::join(&[&|out| engine.snapshot(out), &|out| market.snapshot(out), &|out| reports.snapshot(out)])
+    fn encode(engine: &Engine, listener: &Listener, reports: &Reports) -> Vec<u8> {
+        parts::join(&[&|out| engine.snapshot(out), &|out| listener.snapshot(out), &|out| reports.snapshot(out)])
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let [engine, market, reports] = parts::split(bytes)?;
+        let [engine, listener, reports] = parts::split(bytes)?;
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
-        let market = MarketData::restore(market).map_err(|e| e.to_string())?;
+        let listener = Listener::restore(listener)?;
         let reports = Reports::restore(reports, report_settings()).map_err(|e| e.to_string())?;
-        Ok(Self { engine, market, reports })
+        Ok(Self { engine, listener, reports })
     }
 }
 
 pub(super) struct Surroundings {
     pub(super) me: ReplicaId,
     pub(super) storage: Storage,
-    pub(super) market: MarketData,
+    pub(super) listener: Listener,
     pub(super) reports: Reports,
     pub(super) desk: Desk,
     pub(super) leader: Option<ReplicaId>,
@@ -132,11 +132,9 @@ impl Host<Origin> for Surroundings {
 
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
-        let _ = self.market.on_entry(log_index, time);
-        for event in applied.events {
-            let _ = self.market.on_event(log_index, time, event);
-        }
-        self.checks.borrow_mut().on_applied(self.me, engine, &self.market, &applied);
+        // Whether it could follow is for the checkers to see.
+        let _ = self.listener.on_applied(engine, log_index, time, applied.events);
+        self.checks.borrow_mut().on_applied(self.me, engine, &self.listener, &applied);
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
         if let Some(origin) = applied.origin.take() {
@@ -150,7 +148,7 @@ impl Host<Origin> for Surroundings {
     }
 
     fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
-        let state = State::encode(engine, &self.market, &self.reports);
+        let state = State::encode(engine, &self.listener, &self.reports);
         if self.storage.take_state(meta, state) {
             self.out.push(Out::Timer { after_ns: self.snapshot_ns, timer: ReplicaTimer::SnapshotWritten });
         }
@@ -169,8 +167,8 @@ impl Host<Origin> for Surroundings {
     }
 
     fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
-        let State { engine, market, reports } = State::decode(&self.storage.read(meta.slot)?)?;
-        (self.market, self.reports) = (market, reports);
+        let State { engine, listener, reports } = State::decode(&self.storage.read(meta.slot)?)?;
+        (self.listener, self.reports) = (listener, reports);
         self.installed_count += 1;
         Ok(engine)
     }

@@ -8,7 +8,7 @@
 //! | `durable_first.rs` | no event is released before its entry would survive a power failure |
 //! | `replay.rs` | events and state are those of a replay of the whole log from scratch |
 //! | `conservation.rs` | of every asset there is what was deposited and not withdrawn |
-//! | `depth.rs` | market data shows the engine's books |
+//! | `depth.rs` | readers of events and of market data hold the engine's books |
 //! | `log_time.rs` | time in the log never goes back |
 //! | `progress.rs` | once faults stop everybody is answered |
 
@@ -68,7 +68,7 @@ impl Checks {
         self.acknowledged.check_recovered(process, snapshot_index)?;
         self.replay.check_state(process.engine())?;
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process.engine(), process.market())
+        depth::check(process.engine(), process.listener())
     }
 
     fn read_log(&mut self, process: &Process, from: LogIndex, traffic: &Traffic) -> Checked {
@@ -103,7 +103,7 @@ impl Checks {
     /// The node has applied entries.
     pub(crate) fn on_applied(&mut self, process: &Process) -> Checked {
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process.engine(), process.market())?;
+        depth::check(process.engine(), process.listener())?;
         self.replay.check_state_sometimes(process.engine())
     }
 
@@ -115,7 +115,7 @@ impl Checks {
     /// The run is over: everything once more, from nothing.
     pub(crate) fn on_end(&mut self, process: &Process) -> Checked {
         process.engine().check_invariants();
-        process.market().check_invariants();
+        process.listener().check_invariants();
         self.replay.check_state(process.engine())?;
         self.archive.replay_from_scratch(process.engine())
     }

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use walras_engine::Engine;
 use walras_gateway::{Gateway, Permission, Request, SourceId};
 use walras_log_store::{SnapshotStore, Written};
-use walras_market_data::MarketData;
 use walras_sequencer::{Applied, Batch, Entry, Refused, Sequencer, decode_entry, encode_entry};
+use walras_testkit::Listener;
 use walras_types::{AccountId, Amount, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, Event, Transfer, decode_command};
 
@@ -68,7 +68,7 @@ pub(crate) enum Effect {
 pub(crate) struct Process {
     gateway: Gateway,
     sequencer: Sequencer<Option<Origin>>,
-    market: MarketData,
+    listener: Listener,
     keeper: Keeper,
     snapshots: SnapshotStore<VenueDisk>,
     /// What the log's thread is writing, and since when.
@@ -95,23 +95,11 @@ const APPLY_NS: u64 = 10_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
 const TICK_NS: u64 = 250_000_000;
 
-/// Gives an entry's events to market data. Whether it could follow is for the checkers to see.
-pub(super) fn tell(market: &mut MarketData, log_index: LogIndex, time: TimeNs, events: &[Event], mutation: Option<Mutation>) {
-    let _ = market.on_entry(log_index, time);
-    let heard = match mutation {
-        Some(Mutation::LoseLastEvent) => events.len().saturating_sub(1),
-        _ => events.len(),
-    };
-    for event in &events[..heard] {
-        let _ = market.on_event(log_index, time, event);
-    }
-}
-
 impl Process {
     pub(super) fn new(
         gateway: Gateway,
         sequencer: Sequencer<Option<Origin>>,
-        market: MarketData,
+        listener: Listener,
         keeper: Keeper,
         snapshots: SnapshotStore<VenueDisk>,
         snapshot_index: LogIndex,
@@ -120,7 +108,7 @@ impl Process {
         Self {
             gateway,
             sequencer,
-            market,
+            listener,
             keeper,
             snapshots,
             in_flight: None,
@@ -137,8 +125,8 @@ impl Process {
         self.sequencer.engine()
     }
 
-    pub(crate) fn market(&self) -> &MarketData {
-        &self.market
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.listener
     }
 
     /// Durable entries as the disk has them; `None` while the log is not open.
@@ -301,10 +289,15 @@ impl Process {
     }
 
     fn apply(&mut self, effects: &mut Vec<Effect>) {
-        let Self { sequencer, market, mutation, .. } = self;
-        sequencer.apply_durable(|_, Applied { entry, origin, events }| {
+        let Self { sequencer, listener, mutation, .. } = self;
+        sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
             let Entry { log_index, time, ordinal: _, command } = *entry;
-            tell(market, log_index, time, events, *mutation);
+            let heard = match mutation {
+                Some(Mutation::LoseLastEvent) => events.len().saturating_sub(1),
+                _ => events.len(),
+            };
+            // Whether it could follow is for the checkers to see.
+            let _ = listener.on_applied(engine, log_index, time, &events[..heard]);
             effects.push(Effect::Release(Released { log_index, time, events: events.to_vec() }));
             reply(origin, Answer::Done(Done { log_index, time, command, events: events.to_vec() }), effects);
         });
@@ -313,7 +306,7 @@ impl Process {
     fn snapshot_if_due(&mut self, slow: u64, effects: &mut Vec<Effect>) {
         let last = self.engine().last_applied();
         if last.0 - self.snapshot_index.0 >= SNAPSHOT_EVERY && self.snapshot_job.is_none() {
-            self.snapshot_job = Some((last, encode_snapshot(self.engine(), &self.market)));
+            self.snapshot_job = Some((last, encode_snapshot(self.engine(), &self.listener)));
             self.snapshot_index = last;
             effects.push(Effect::Timer(SNAPSHOT_NS * slow, NodeTimer::SnapshotWritten));
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 use walras_engine::Engine;
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
-use walras_market_data::MarketData;
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
+use walras_testkit::Listener;
 use walras_types::LogIndex;
 
 use super::keeper::Keeper;
@@ -91,16 +91,15 @@ fn gateway(from: &StartFrom<'_>) -> Gateway {
     gateway
 }
 
-/// The engine's part and market data's.
-pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData) -> Vec<u8> {
-    parts::join(&[&|out| engine.snapshot(out), &|out| market.snapshot(out)])
+/// The engine's part and that of who hears its events.
+pub(super) fn encode_snapshot(engine: &Engine, listener: &Listener) -> Vec<u8> {
+    parts::join(&[&|out| engine.snapshot(out), &|out| listener.snapshot(out)])
 }
 
-fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData), String> {
-    let [engine, market] = parts::split(bytes)?;
+fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, Listener), String> {
+    let [engine, listener] = parts::split(bytes)?;
     let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
-    let market = MarketData::restore(market).map_err(|e| e.to_string())?;
-    Ok((engine, market))
+    Ok((engine, Listener::restore(listener)?))
 }
 
 impl Process {
@@ -108,13 +107,13 @@ impl Process {
         let options = log_options();
         let snapshots = SnapshotStore::open(from.disk.clone(), Path::new("/venue/snapshots"), options.owner_id)?;
         let (snapshot, _) = snapshots.load_newest()?;
-        let (snapshot_index, engine, mut market) = match snapshot {
-            None => (LogIndex(0), Engine::new(), MarketData::new()),
+        let (snapshot_index, engine, mut listener) = match snapshot {
+            None => (LogIndex(0), Engine::new(), Listener::default()),
             Some(found) => {
-                let (engine, market) =
+                let (engine, listener) =
                     decode_snapshot(&found.bytes).map_err(|detail| StartError::Snapshot(found.log_index, detail))?;
                 let forget = from.mutation == Some(Mutation::ForgetMarketData);
-                (found.log_index, engine, if forget { MarketData::new() } else { market })
+                (found.log_index, engine, if forget { Listener::default() } else { listener })
             }
         };
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
@@ -127,12 +126,12 @@ impl Process {
             while let Some(stored) = reader.next()? {
                 let entry = decode_entry(stored.index, stored.payload).map_err(|e| StartError::Entry(stored.index, e))?;
                 last_command = Some(entry.command);
-                let events = sequencer.replay(&entry)?;
-                super::process::tell(&mut market, entry.log_index, entry.time, events, None);
+                let events = sequencer.replay(&entry)?.to_vec();
+                let _ = listener.on_applied(sequencer.engine(), entry.log_index, entry.time, &events);
             }
         }
         let keeper = Keeper::new(log, from.mutation);
-        let mut process = Process::new(gateway(from), sequencer, market, keeper, snapshots, snapshot_index, from.mutation);
+        let mut process = Process::new(gateway(from), sequencer, listener, keeper, snapshots, snapshot_index, from.mutation);
         if from.mutation == Some(Mutation::ReplayTwice)
             && let Some(command) = last_command
         {
