@@ -47,10 +47,11 @@ impl Outcome {
     }
 }
 
-/// A venue before the first command of a stream. Fees, collar, band and risk limits are all in force, and wide enough for the stream.
+/// A venue before the first command of a stream; nobody publishes its books. Fees, collar, band and risk limits are all in force, and wide enough for the stream.
 #[must_use]
 pub fn open(users: u32) -> Engine {
     let mut engine = Engine::new();
+    engine.stop_telling_levels();
     let mut events = Vec::new();
     for command in setup(users) {
         engine.apply(engine.last_applied().next(), SETUP_TIME, &command, &mut events);

@@ -33,6 +33,8 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) hash_seed: u64,
     /// The markets whose orders the last entry could change: none, one or all; no part of the state.
     pub(crate) entered: Range<usize>,
+    /// Whether it says which levels an entry changed; no part of the state.
+    pub(crate) tells_levels: bool,
 }
 
 /// Later than any order expires.
@@ -76,7 +78,15 @@ impl<I: PriceIndex> Engine<I> {
             next_expiry: NEVER,
             hash_seed,
             entered: 0..0,
+            tells_levels: true,
         }
+    }
+
+    /// From now on it does not note which levels an entry changed, which is for those who publish books: for replays, audits and
+    /// whoever else only wants what follows from the log. [`Engine::changed_levels`] may not be asked then.
+    pub fn stop_telling_levels(&mut self) {
+        self.tells_levels = false;
+        self.markets.iter_mut().for_each(|market| market.state.tells_levels = false);
     }
 
     /// Applies one log entry, and appends what happened to `events`.
@@ -100,7 +110,9 @@ impl<I: PriceIndex> Engine<I> {
         assert!(time >= self.time, "the log's time never goes back");
         self.last_applied = log_index;
         self.time = time;
-        self.entered = 0..0;
+        if self.tells_levels {
+            self.entered = 0..0;
+        }
         if time >= self.next_expiry {
             self.expire_due(events);
         }
@@ -157,7 +169,9 @@ impl<I: PriceIndex> Engine<I> {
 
     pub(crate) fn add_market(&mut self, spec: InstrumentSpec) {
         let book = walras_order_book::OrderBook::with_hash_seed(spec.allocation, self.hash_seed);
-        self.markets.push(Market { book, names: Names::default(), state: MarketState::new(spec) });
+        let mut state = MarketState::new(spec);
+        state.tells_levels = self.tells_levels;
+        self.markets.push(Market { book, names: Names::default(), state });
     }
 
     /// The market of an instrument.
@@ -172,7 +186,7 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn enter_market(&mut self, instrument: InstrumentId) -> Result<usize, RejectReason> {
         let index = self.market_index(instrument)?;
         // Not after orders of any market expired: then all are entered.
-        if self.entered.is_empty() {
+        if self.tells_levels && self.entered.is_empty() {
             self.markets[index].state.changed.clear();
             self.entered = index..index + 1;
         }
@@ -181,11 +195,11 @@ impl<I: PriceIndex> Engine<I> {
 
     /// All markets, whose orders this entry may change.
     pub(crate) fn enter_all_markets(&mut self) -> Range<usize> {
-        if self.entered.is_empty() {
+        if self.tells_levels && self.entered.is_empty() {
             self.markets.iter_mut().for_each(|market| market.state.changed.clear());
             self.entered = 0..self.markets.len();
         }
-        self.entered.clone()
+        0..self.markets.len()
     }
 
     /// The status of an account.

@@ -38,6 +38,8 @@ pub(crate) struct MarketState {
     collar_center: PriceTicks,
     /// Levels whose shown content the last entry that concerned this market changed; no part of the state.
     pub(crate) changed: Vec<Rank>,
+    /// Whether they are noted; no part of the state.
+    pub(crate) tells_levels: bool,
 }
 
 /// What orders of one side reserve.
@@ -147,27 +149,24 @@ impl MarketState {
             collar: around(center, spec.collar_ppm),
             collar_center: center,
             changed: Vec::new(),
+            tells_levels: true,
         }
     }
 
     /// What a price shows is another than before this entry.
     #[inline]
     pub(crate) fn level_changed(&mut self, side: Side, price: PriceTicks) {
-        let rank = Rank::of(side, price);
-        if self.changed.last() == Some(&rank) {
-            return;
+        if self.tells_levels {
+            self.note_level(Rank::of(side, price));
         }
-        if self.changed.len() == self.changed.capacity() {
-            self.grow_changed();
-        }
-        self.changed.push(rank);
     }
 
-    /// Apart, so that noting a level stays short.
-    #[cold]
+    /// Apart, so that the path of an order stays short.
     #[inline(never)]
-    fn grow_changed(&mut self) {
-        self.changed.reserve(64);
+    fn note_level(&mut self, rank: Rank) {
+        if self.changed.last() != Some(&rank) {
+            self.changed.push(rank);
+        }
     }
 
     /// An order of which others saw `shown` enters a level or leaves it.

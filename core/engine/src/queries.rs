@@ -152,7 +152,11 @@ impl<I: PriceIndex> Engine<I> {
     /// The levels of which the last entry changed what they show: each at least once, by instrument. One that changed back is among
     /// them; one where only hidden orders came and went is not. For whoever publishes the books: ask after each entry, and
     /// [`Engine::level`] says what a level shows now.
+    ///
+    /// # Panics
+    /// After [`Engine::stop_telling_levels`].
     pub fn changed_levels(&self) -> impl Iterator<Item = ChangedLevel> + '_ {
+        assert!(self.tells_levels, "an engine that was told not to note changed levels can not say them");
         self.markets[self.entered.clone()].iter().flat_map(|market| {
             let instrument = market.state.spec.instrument;
             let level = move |rank: &Rank| ChangedLevel { instrument, side: rank.side(), price: rank.price(rank.side()) };
