@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_clearing::{AssetIndex, LowerBounds, Offer, OfferKey, Pair, PairTrade, Proposal};
-use walras_types::{Amount, BatchPrice, NetRate, OfferName};
+use walras_types::{AccountId, Amount, BatchPrice, NetRate, OfferName, PublicKey};
 
 use super::venue::{Standing, Venue};
 
@@ -48,20 +48,29 @@ impl Venue {
         })
     }
 
-    /// Trades as proposed.
+    /// Clears the closed batch: trades as proposed, and lets all else that waited take effect. Says which accounts were created.
     ///
     /// # Errors
     /// All that is wrong with the proposal. Nothing changed.
-    pub fn clear(&mut self, proposal: &Proposal, marginal: &[(Pair, OfferKey)]) -> Result<(), BTreeSet<Objection>> {
+    ///
+    /// # Panics
+    /// When no batch is closed.
+    pub fn clear(
+        &mut self,
+        proposal: &Proposal,
+        marginal: &[(Pair, OfferKey)],
+    ) -> Result<Vec<(AccountId, PublicKey)>, BTreeSet<Objection>> {
         let (fills, mut objections) = self.fills(proposal);
-        if objections.is_empty() && self.marginal(proposal).as_deref() != Some(marginal) {
+        // Of what can not trade no offer is the last that trades, so any key is wrong.
+        if self.marginal(proposal).is_none_or(|expected| expected != marginal) {
             objections.insert(Objection::Marginal);
         }
         if !objections.is_empty() {
             return Err(objections);
         }
         fills.into_iter().for_each(|fill| self.trade(fill));
-        Ok(())
+        let pending = self.pending.take().expect("a batch is closed before it is cleared");
+        Ok(self.finish(pending))
     }
 
     fn trade(&mut self, Traded { pair, key, sold, bought }: Traded) {

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_clearing::{Offer, OfferId, OfferKey, Pair, TieBreak};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, OfferName, PublicKey, TransactionSeq,
+    AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment, PublicKey,
+    TransactionSeq,
 };
 
-use super::venue::{Standing, Venue};
+use super::venue::{Pending, Standing, Venue};
 
 /// How it is decided what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,39 +297,57 @@ impl Venue {
         faults
     }
 
-    /// Makes the transactions that are kept take effect, under the ties of the batch's hash. Says which accounts were created, with the
-    /// key of each.
+    /// Closes a batch of which these transactions are kept: what they spend is reserved, new offers stand, with ties by the batch's hash,
+    /// and cancelled ones no longer do. All else waits for the batch to be cleared.
     ///
     /// # Panics
-    /// When they are not what [`Venue::judge`] keeps.
-    pub fn close(&mut self, kept: &[BatchTransaction], batch_hash: &[u8; 32]) -> Vec<(AccountId, PublicKey)> {
-        // Of all of them first what is taken, then what is given: nothing that is given pays for anything.
-        for BatchTransaction { account, operation, .. } in kept {
-            if let Some((asset, units)) = debit(operation) {
-                self.add_available(*account, asset, -units.cast_signed());
-            }
-        }
-        let mut new_accounts = BTreeMap::new();
+    /// When the transactions are not what [`Venue::judge`] keeps, or the batch before is not cleared.
+    pub fn close(&mut self, kept: &[BatchTransaction], batch_hash: &[u8; 32]) {
+        assert!(self.pending.is_none(), "the batch before is not cleared");
+        let mut refunds = Vec::new();
         for BatchTransaction { account, sequence, operation } in kept {
             let last = self.last.entry(*account).or_default();
             *last = (*last).max(sequence.0);
+            if let Some((asset, units)) = debit(operation) {
+                self.add_available(*account, asset, -units.cast_signed());
+                self.add_reserved(*account, asset, units.cast_signed());
+            }
             match operation {
-                BatchOperation::CreateAccount(key) => drop(new_accounts.insert((*account, *sequence), *key)),
                 BatchOperation::CreateOffer(create) => self.create_offer(*account, *sequence, create, batch_hash),
                 BatchOperation::CancelOffer(cancel) => {
                     let place = self.cancelled(*account, cancel).expect("a cancel that is kept names an offer that stands");
-                    let units = i128::from(self.offers.remove(&place).expect("it stands").amount.get());
-                    self.add_reserved(*account, cancel.sell, -units);
-                    self.add_available(*account, cancel.sell, units);
+                    let standing = self.offers.remove(&place).expect("it stands");
+                    refunds.push((*account, cancel.sell, standing.amount));
                 }
-                BatchOperation::Payment(payment) => {
-                    self.add_available(payment.to, payment.asset, i128::from(payment.amount.get()));
+                _ => {}
+            }
+        }
+        self.pending = Some(Pending { kept: kept.to_vec(), refunds });
+    }
+
+    /// Lets the closed batch take effect, but for its trades. Says which accounts were created, with the key of each.
+    pub(super) fn finish(&mut self, Pending { kept, refunds }: Pending) -> Vec<(AccountId, PublicKey)> {
+        for (account, asset, amount) in refunds {
+            self.add_reserved(account, asset, -i128::from(amount.get()));
+            self.add_available(account, asset, i128::from(amount.get()));
+        }
+        let mut new_accounts = BTreeMap::new();
+        for BatchTransaction { account, sequence, operation } in kept {
+            match operation {
+                BatchOperation::CreateAccount(key) => drop(new_accounts.insert((account, sequence), key)),
+                BatchOperation::Payment(Payment { to, asset, amount }) => {
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
+                    self.add_available(to, asset, i128::from(amount.get()));
                 }
-                BatchOperation::Issue(issued) => {
-                    self.add_available(*account, issued.asset, i128::from(issued.amount.get()));
-                    self.add_supply(issued.asset, i128::from(issued.amount.get()));
+                BatchOperation::Issue(IssuedAmount { asset, amount }) => {
+                    self.add_supply(asset, i128::from(amount.get()));
+                    self.add_available(account, asset, i128::from(amount.get()));
                 }
-                BatchOperation::Burn(burnt) => self.add_supply(burnt.asset, -i128::from(burnt.amount.get())),
+                BatchOperation::Burn(IssuedAmount { asset, amount }) => {
+                    self.add_supply(asset, -i128::from(amount.get()));
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
+                }
+                BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
             }
         }
         let created = new_accounts.into_values().map(|key| {
@@ -346,6 +365,5 @@ impl Venue {
         let offer = Offer::new(create.limit, tie, id, create.amount).expect("an offer that is kept can trade");
         let pair = self.pair(create.sell, create.buy).expect("its assets are in the market");
         self.offers.insert((pair, offer.key()), Standing { stated: create.limit, amount: create.amount });
-        self.add_reserved(account, create.sell, i128::from(create.amount.get()));
     }
 }

@@ -32,7 +32,10 @@ fn key(c: &mut Choices<'_>) -> PublicKey {
 /// A venue of six accounts, and five assets of which four are in the market. There is little of some and nearly as much as there may be
 /// of others.
 pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
-    let commission = c.pick(&[Some(2), Some(10), Some(30), None]).and_then(Commission::new).unwrap_or(Commission::NONE);
+    let commission = c
+        .pick(&[Some(2), Some(6), Some(10), Some(30), Some(30), None, None, None])
+        .and_then(Commission::new)
+        .unwrap_or(Commission::NONE);
     let mu = Mu::new(c.pick(&[1, 4, 10, 30])).expect("in range");
     let rules = Rules { commission, mu, lower_bounds };
     let mut venue = Venue::new(BatchMarketId(3), ASSETS, IN_MARKET.to_vec(), rules);
@@ -43,9 +46,10 @@ pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
             venue.keys.insert(account, key);
         }
     }
+    let alike = c.one_in(2).then(|| c.below(4));
     for asset in (0..ASSETS).map(AssetId) {
         venue.issuers.insert(asset, AccountId(c.below(u64::from(ACCOUNTS)) as u32));
-        let mut left = match c.below(4) {
+        let mut left = match alike.unwrap_or_else(|| c.below(4)) {
             0 => 60,
             1 => 100_000,
             2 => 1 << 40,
@@ -54,7 +58,7 @@ pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
         venue.supply.insert(asset, u128::from(left));
         for account in (0..ACCOUNTS).map(AccountId) {
             let is_last = account.0 == ACCOUNTS - 1;
-            let units = if is_last { left } else { left / c.within(1, 6) * c.below(2) };
+            let units = if is_last { left } else { left / c.within(2, 6) * c.below(4).min(1) };
             left -= units;
             venue.holdings.insert((account, asset), Holding { available: u128::from(units), reserved: 0 });
         }
@@ -141,7 +145,11 @@ impl Batch<'_, '_, '_> {
     }
 
     fn asset(&mut self) -> AssetId {
-        if self.is_wrong() { AssetId(self.c.pick(&[ASSETS - 1, ASSETS, u32::MAX])) } else { self.c.pick(&IN_MARKET) }
+        if self.is_wrong() {
+            AssetId(self.c.pick(&[ASSETS - 1, ASSETS, u32::MAX]))
+        } else {
+            IN_MARKET[self.c.weighted(&[5, 5, 2, 1])]
+        }
     }
 
     /// An amount that the account may spend, mostly.
@@ -169,7 +177,14 @@ impl Batch<'_, '_, '_> {
 
     fn create_offer(&mut self, account: AccountId) -> BatchOperation {
         let market = if self.is_wrong() { BatchMarketId(self.c.below(3) as u16) } else { self.venue.market };
-        let sell = self.asset();
+        let mut sell = self.asset();
+        for _ in 0..4 {
+            let spent = self.spent.get(&(account, sell)).copied().unwrap_or_default();
+            if self.venue.holding(account, sell).available > spent {
+                break;
+            }
+            sell = self.asset();
+        }
         let mut buy = self.asset();
         while buy == sell && !self.is_wrong() {
             // Spent bytes choose the same asset for ever.
@@ -276,7 +291,7 @@ impl Batch<'_, '_, '_> {
 
 /// A limit near one, mostly, and often the same.
 fn limit(c: &mut Choices<'_>) -> BatchPrice {
-    match c.weighted(&[30, 30, 30, 4, 1, 1]) {
+    match c.weighted(&[14, 14, 60, 6, 1, 1]) {
         0 => valuation(c),
         1 => {
             let (a, b) = (c.within(1, 12), c.within(1, 12));

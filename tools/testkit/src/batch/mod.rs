@@ -5,8 +5,8 @@
 //! ([`walras_types::NetRate`]), each of which is judged elsewhere.
 //!
 //! - [`Venue::judge`] says which transactions of a batch are kept, and everything that is wrong with each of the others.
-//! - [`Venue::close`] makes what is kept take effect.
-//! - [`Venue::clear`] trades as a proposal says, or tells everything that is wrong with it.
+//! - [`Venue::close`] reserves what they spend, lets new offers stand and takes cancelled ones away.
+//! - [`Venue::clear`] trades as a proposal says and lets all else take effect, or tells everything that is wrong with it.
 //!
 //! *Deliberately absent*: hashes, proofs, bytes, speed. Which of several faults is reported is the other side's choice; that it is one
 //! of those that are there is not.

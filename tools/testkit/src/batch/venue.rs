@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use walras_clearing::{AssetIndex, OfferKey, Pair, Rules};
 use walras_types::limits::AMOUNT_MAX;
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, OfferName, PublicKey};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, IssuedAmount, OfferName, Payment,
+    PublicKey,
+};
 
 /// What an account has of an asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
     /// Free to be used.
     pub available: u128,
-    /// In offers that stand.
+    /// In offers that stand, and in what the closed batch takes from it or gives back to it.
     pub reserved: u128,
 }
 
@@ -24,7 +27,16 @@ pub struct Standing {
     pub amount: Amount,
 }
 
-/// A venue with one batch market, between two blocks.
+/// A batch that is closed: what takes effect when it is cleared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pending {
+    /// The transactions that are kept.
+    pub(super) kept: Vec<BatchTransaction>,
+    /// What cancelled offers had left.
+    pub(super) refunds: Vec<(AccountId, AssetId, Amount)>,
+}
+
+/// A venue with one batch market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Venue {
     /// The market.
@@ -53,6 +65,8 @@ pub struct Venue {
     pub last: BTreeMap<AccountId, u64>,
     /// What stands.
     pub offers: BTreeMap<(Pair, OfferKey), Standing>,
+    /// The batch that waits to be cleared.
+    pub(super) pending: Option<Pending>,
 }
 
 impl Venue {
@@ -73,6 +87,7 @@ impl Venue {
             keys: BTreeMap::new(),
             last: BTreeMap::new(),
             offers: BTreeMap::new(),
+            pending: None,
         }
     }
 
@@ -138,6 +153,18 @@ impl Venue {
         for ((pair, key), standing) in &self.offers {
             let name = OfferName::of_number(key.id.0);
             *reserved.entry((name.account, self.assets[pair.sell.index()])).or_default() += u128::from(standing.amount.get());
+        }
+        if let Some(pending) = &self.pending {
+            for BatchTransaction { account, operation, .. } in &pending.kept {
+                if let BatchOperation::Payment(Payment { asset, amount, .. })
+                | BatchOperation::Burn(IssuedAmount { asset, amount }) = operation
+                {
+                    *reserved.entry((*account, *asset)).or_default() += u128::from(amount.get());
+                }
+            }
+            for (account, asset, amount) in &pending.refunds {
+                *reserved.entry((*account, *asset)).or_default() += u128::from(amount.get());
+            }
         }
         for asset in (0..self.asset_count).map(AssetId) {
             let supply = self.supply_of(asset);
