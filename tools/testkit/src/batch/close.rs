@@ -280,10 +280,10 @@ impl Venue {
             }
         }
         match operation {
-            BatchOperation::CancelOffer(cancel) => {
-                if self.cancelled(*account, cancel).is_some_and(|place| used.cancelled.contains(&place)) {
-                    faults.push(Fault::CancelledTwice);
-                }
+            BatchOperation::CancelOffer(cancel)
+                if self.cancelled(*account, cancel).is_some_and(|place| used.cancelled.contains(&place)) =>
+            {
+                faults.push(Fault::CancelledTwice);
             }
             BatchOperation::CreateAccount(key) if used.keys.contains(key) => faults.push(Fault::KeyTwice),
             BatchOperation::Issue(issue) => {
@@ -297,8 +297,8 @@ impl Venue {
         faults
     }
 
-    /// Closes a batch of which these transactions are kept: what they spend is reserved, new offers stand, with ties by the batch's hash,
-    /// and cancelled ones no longer do. All else waits for the batch to be cleared.
+    /// Closes a batch of which these transactions are kept: what they spend is reserved, and what they issue; new offers stand, with ties by the
+    /// batch's hash, and cancelled ones no longer do. All else waits for the batch to be cleared.
     ///
     /// # Panics
     /// When the transactions are not what [`Venue::judge`] keeps, or the batch before is not cleared.
@@ -318,6 +318,11 @@ impl Venue {
                     let place = self.cancelled(*account, cancel).expect("a cancel that is kept names an offer that stands");
                     let standing = self.offers.remove(&place).expect("it stands");
                     refunds.push((*account, cancel.sell, standing.amount));
+                }
+                // There from now on, so that nobody else makes more than there may be; the issuer's to use when the block ends.
+                BatchOperation::Issue(IssuedAmount { asset, amount }) => {
+                    self.add_supply(*asset, i128::from(amount.get()));
+                    self.add_reserved(*account, *asset, i128::from(amount.get()));
                 }
                 _ => {}
             }
@@ -340,7 +345,7 @@ impl Venue {
                     self.add_available(to, asset, i128::from(amount.get()));
                 }
                 BatchOperation::Issue(IssuedAmount { asset, amount }) => {
-                    self.add_supply(asset, i128::from(amount.get()));
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
                     self.add_available(account, asset, i128::from(amount.get()));
                 }
                 BatchOperation::Burn(IssuedAmount { asset, amount }) => {

@@ -63,6 +63,10 @@ pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
             venue.holdings.insert((account, asset), Holding { available: u128::from(units), reserved: 0 });
         }
     }
+    if c.one_in(8) {
+        // Its numbers are nearly used up.
+        venue.last.insert(AccountId(c.below(u64::from(ACCOUNTS)) as u32), TRANSACTION_SEQ_END - c.within(1, 80));
+    }
     if c.one_in(4) {
         venue.suspended.insert(AccountId(c.below(u64::from(ACCOUNTS)) as u32));
     }
@@ -75,15 +79,17 @@ struct Batch<'c, 'b, 'v> {
     venue: &'v Venue,
     /// One choice in so many is a wrong one.
     fault_one_in: u64,
+    faults_left: u32,
     made: Vec<BatchTransaction>,
     spent: BTreeMap<(AccountId, AssetId), u128>,
     cancelled: BTreeSet<OfferKey>,
 }
 
-/// A batch of so many transactions: in one of three nothing is wrong, in one of three much.
+/// A batch of so many transactions: in one of four nothing is wrong, in one of four much, in one of four at most one thing.
 pub fn transactions(c: &mut Choices<'_>, venue: &Venue, count: usize) -> Vec<BatchTransaction> {
-    let fault_one_in = c.pick(&[u64::MAX, 200, 12]);
-    let mut batch = Batch { c, venue, fault_one_in, made: Vec::new(), spent: BTreeMap::new(), cancelled: BTreeSet::new() };
+    let (fault_one_in, faults_left) = c.pick(&[(u64::MAX, 0), (60, 1), (200, u32::MAX), (12, u32::MAX)]);
+    let mut batch =
+        Batch { c, venue, fault_one_in, faults_left, made: Vec::new(), spent: BTreeMap::new(), cancelled: BTreeSet::new() };
     for _ in 0..count {
         batch.push();
     }
@@ -92,7 +98,9 @@ pub fn transactions(c: &mut Choices<'_>, venue: &Venue, count: usize) -> Vec<Bat
 
 impl Batch<'_, '_, '_> {
     fn is_wrong(&mut self) -> bool {
-        self.c.one_in(self.fault_one_in)
+        let is_wrong = self.faults_left > 0 && self.c.one_in(self.fault_one_in);
+        self.faults_left -= u32::from(is_wrong);
+        is_wrong
     }
 
     fn push(&mut self) {
@@ -103,7 +111,7 @@ impl Batch<'_, '_, '_> {
             return;
         }
         let sequence = self.sequence(account);
-        let operation = match self.c.weighted(&[60, 14, 14, 4, 4, 4]) {
+        let operation = match self.c.weighted(&[50, 14, 14, 8, 8, 6]) {
             0 => self.create_offer(account),
             1 => self.cancel(account).unwrap_or_else(|| self.create_offer(account)),
             2 => self.payment(account),
@@ -381,9 +389,9 @@ pub fn lie(c: &mut Choices<'_>, proposal: &mut Proposal, marginal: &mut Vec<(Pai
         2 | 3 => {
             let Some(at) = place(c, proposal.trades.len()) else { return };
             let trade = &mut proposal.trades[at];
-            match c.below(8) {
+            match c.weighted(&[2, 8, 1, 1, 1, 1, 1, 1]) {
                 0 => trade.sold = amount(trade.sold.get() + 1),
-                1 => trade.sold = amount(trade.sold.get().saturating_sub(1)),
+                1 => trade.sold = amount(trade.sold.get().saturating_sub(c.within(1, 3))),
                 2 => trade.sold = amount(c.pick(&[0, AMOUNT_MAX])),
                 3 => trade.bought_by_buy_offers = amount(1),
                 4 => trade.pair = Pair { sell: trade.pair.buy, buy: trade.pair.sell },

@@ -157,6 +157,7 @@ impl Venue {
         if let Some(pending) = &self.pending {
             for BatchTransaction { account, operation, .. } in &pending.kept {
                 if let BatchOperation::Payment(Payment { asset, amount, .. })
+                | BatchOperation::Issue(IssuedAmount { asset, amount })
                 | BatchOperation::Burn(IssuedAmount { asset, amount }) = operation
                 {
                     *reserved.entry((*account, *asset)).or_default() += u128::from(amount.get());

@@ -40,4 +40,6 @@ pub const TARGETS: &[Target] = &[
     ("reports_restore", order_entry::reports_restore),
     ("replica_messages", replicas::messages),
     ("log_entry", replicas::log_entry),
+    ("batch_transaction", wire::batch_transaction),
+    ("block_proposal", wire::block_proposal),
 ];
