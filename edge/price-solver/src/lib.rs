@@ -44,13 +44,13 @@ pub mod demand;
 pub mod pool;
 pub mod solve;
 
+pub mod random;
 pub mod real_days;
 pub mod synthetic;
 
 mod block;
 mod bounds;
 mod node;
-mod random;
 mod structure;
 
 pub use block::Demand;

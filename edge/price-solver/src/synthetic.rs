@@ -125,6 +125,12 @@ impl MadeBatch {
 
     /// The next batch: valuations drift as in Appendix G, the offers are new.
     pub fn next(&mut self) {
+        self.next_of(self.model.offer_count);
+    }
+
+    /// The next batch, of another number of offers, which is the model's from now on.
+    pub fn next_of(&mut self, offer_count: usize) {
+        self.model.offer_count = offer_count;
         for valuation in &mut self.valuations {
             *valuation *= (DRIFT * self.random.normal()).exp();
         }

@@ -3,6 +3,7 @@
 //! - [`Choices`]: numbers from a seed (simulation, smoke tests) or from bytes (a fuzzer that learns which bytes lead where).
 //! - [`commands`]: commands made of choices, biased to where a venue goes wrong: ids collide, prices cross, balances run out.
 //! - [`Listener`]: who hears a venue's events, to be held against its engine.
+//! - [`batch`]: a naive judge of a batch market's blocks, and random blocks for it.
 //! - [`fuzz`]: one function per fuzz target, from any bytes to nothing or a panic. `tools/fuzz` gives them to a fuzzer; this crate's own
 //!   tests give them the seeds in `tools/fuzz/seeds` and thousands of inputs from fixed random numbers, on any compiler.
 //!
@@ -14,6 +15,7 @@
 //!
 //! *Start reading* at [`Choices`], then [`fuzz::TARGETS`].
 
+pub mod batch;
 mod choices;
 pub mod commands;
 pub mod fuzz;

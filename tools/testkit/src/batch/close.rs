@@ -1,0 +1,374 @@
+//! Which transactions of a batch are kept, and what they do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use walras_clearing::{Offer, OfferId, OfferKey, Pair, TieBreak};
+use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
+use walras_types::{
+    AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment, PublicKey,
+    TransactionSeq,
+};
+
+use super::venue::{Pending, Standing, Venue};
+
+/// How it is decided what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intake {
+    /// Of each account all or nothing, whatever the order.
+    Filter,
+    /// One after the other, as far as what is left allows.
+    Reserve,
+}
+
+/// What can be wrong with a transaction, or with those of an account together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// No such account sends.
+    UnknownAccount,
+    /// The sender may do nothing.
+    Suspended,
+    /// The number is not above the last one, or too far above.
+    NumberOutOfWindow,
+    /// Another transaction of the account has the number.
+    NumberTwice,
+    /// Another market, or none.
+    UnknownMarket,
+    /// An asset that is not there, or not in the market.
+    UnknownAsset,
+    /// An asset for itself.
+    EqualAssets,
+    /// Of nothing.
+    ZeroAmount,
+    /// No amount honours the limit.
+    Unfillable,
+    /// The account has no such offer.
+    NoSuchOffer,
+    /// Another transaction cancels the offer.
+    CancelledTwice,
+    /// Nobody gets the payment.
+    UnknownRecipient,
+    /// The sender gets it.
+    PaysItself,
+    /// Only an asset's issuer makes and destroys units.
+    NotIssuer,
+    /// There would be more than there may be.
+    SupplyExceeded,
+    /// An account has the key.
+    KeyTaken,
+    /// Another transaction asks for the key.
+    KeyTwice,
+    /// More is spent than was available.
+    Overdraft,
+}
+
+/// What a batch comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The places of the transactions that are kept, ascending.
+    pub kept: Vec<usize>,
+    /// Of the others, all that is wrong.
+    pub dropped: BTreeMap<usize, BTreeSet<Fault>>,
+}
+
+/// What a transaction takes from an account's available balance.
+fn debit(operation: &BatchOperation) -> Option<(AssetId, u128)> {
+    match operation {
+        BatchOperation::CreateOffer(create) => Some((create.sell, u128::from(create.amount.get()))),
+        BatchOperation::Payment(payment) => Some((payment.asset, u128::from(payment.amount.get()))),
+        BatchOperation::Burn(burnt) => Some((burnt.asset, u128::from(burnt.amount.get()))),
+        BatchOperation::CreateAccount(_) | BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) => None,
+    }
+}
+
+/// What transactions taken so far have used up.
+#[derive(Default)]
+struct Used {
+    numbers: BTreeSet<(AccountId, TransactionSeq)>,
+    cancelled: BTreeSet<(Pair, OfferKey)>,
+    keys: BTreeSet<PublicKey>,
+    debits: BTreeMap<(AccountId, AssetId), u128>,
+    issued: BTreeMap<AssetId, u128>,
+}
+
+impl Used {
+    fn add(&mut self, venue: &Venue, transaction: &BatchTransaction) {
+        let BatchTransaction { account, sequence, operation } = transaction;
+        self.numbers.insert((*account, *sequence));
+        if let Some((asset, units)) = debit(operation) {
+            *self.debits.entry((*account, asset)).or_default() += units;
+        }
+        match operation {
+            BatchOperation::CancelOffer(cancel) => self.cancelled.extend(venue.cancelled(*account, cancel)),
+            BatchOperation::CreateAccount(key) => {
+                self.keys.insert(*key);
+            }
+            BatchOperation::Issue(issued) => {
+                *self.issued.entry(issued.asset).or_default() += u128::from(issued.amount.get());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Venue {
+    /// Which transactions are kept, and why not the others.
+    #[must_use]
+    pub fn judge(&self, transactions: &[BatchTransaction], intake: Intake) -> Verdict {
+        match intake {
+            Intake::Filter => self.filter(transactions),
+            Intake::Reserve => self.reserve(transactions),
+        }
+    }
+
+    /// All that is wrong with a transaction by itself, whatever else is in the batch.
+    fn own_faults(&self, transaction: &BatchTransaction) -> BTreeSet<Fault> {
+        let BatchTransaction { account, sequence, operation } = transaction;
+        let last = self.last.get(account).copied().unwrap_or(0);
+        let in_window = sequence.0 > last
+            && sequence.0 <= last.saturating_add(TRANSACTIONS_PER_ACCOUNT_MAX)
+            && sequence.0 < TRANSACTION_SEQ_END;
+        let mut faults = self.operation_faults(*account, *sequence, operation);
+        let mut check = |is_right: bool, fault| {
+            if !is_right {
+                faults.insert(fault);
+            }
+        };
+        check(account.0 < self.account_count, Fault::UnknownAccount);
+        check(!self.suspended.contains(account), Fault::Suspended);
+        check(in_window, Fault::NumberOutOfWindow);
+        faults
+    }
+
+    fn operation_faults(&self, account: AccountId, sequence: TransactionSeq, operation: &BatchOperation) -> BTreeSet<Fault> {
+        let mut faults = BTreeSet::new();
+        let mut check = |is_right: bool, fault| {
+            if !is_right {
+                faults.insert(fault);
+            }
+        };
+        match operation {
+            BatchOperation::CreateAccount(key) => check(!self.keys.values().any(|taken| taken == key), Fault::KeyTaken),
+            BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit }) => {
+                check(*market == self.market, Fault::UnknownMarket);
+                check(self.index_of(*sell).is_some() && self.index_of(*buy).is_some(), Fault::UnknownAsset);
+                check(sell != buy, Fault::EqualAssets);
+                check(!amount.is_zero(), Fault::ZeroAmount);
+                let id = OfferId(OfferName { account, sequence }.number());
+                check(amount.is_zero() || Offer::new(*limit, 0, id, *amount).is_ok(), Fault::Unfillable);
+            }
+            BatchOperation::CancelOffer(cancel) => {
+                check(cancel.market == self.market, Fault::UnknownMarket);
+                check(self.index_of(cancel.sell).is_some() && self.index_of(cancel.buy).is_some(), Fault::UnknownAsset);
+                check(cancel.sell != cancel.buy, Fault::EqualAssets);
+                check(self.cancelled(account, cancel).is_some(), Fault::NoSuchOffer);
+            }
+            BatchOperation::Payment(payment) => {
+                check(payment.asset.0 < self.asset_count, Fault::UnknownAsset);
+                check(!payment.amount.is_zero(), Fault::ZeroAmount);
+                check(payment.to.0 < self.account_count, Fault::UnknownRecipient);
+                check(payment.to != account, Fault::PaysItself);
+            }
+            BatchOperation::Issue(moved) | BatchOperation::Burn(moved) => {
+                check(moved.asset.0 < self.asset_count, Fault::UnknownAsset);
+                check(!moved.amount.is_zero(), Fault::ZeroAmount);
+                check(self.issuers.get(&moved.asset) == Some(&account), Fault::NotIssuer);
+            }
+        }
+        faults
+    }
+
+    /// The offer that a cancel names, if it stands.
+    fn cancelled(&self, account: AccountId, cancel: &CancelOffer) -> Option<(Pair, OfferKey)> {
+        if cancel.market != self.market || cancel.sequence.0 >= TRANSACTION_SEQ_END {
+            return None;
+        }
+        let id = OfferId(OfferName { account, sequence: cancel.sequence }.number());
+        let place = (self.pair(cancel.sell, cancel.buy)?, OfferKey { limit: cancel.limit, tie: cancel.tie, id });
+        self.offers.contains_key(&place).then_some(place)
+    }
+
+    /// By itself and beside what others use up.
+    fn filter(&self, transactions: &[BatchTransaction]) -> Verdict {
+        let mut faults: BTreeMap<AccountId, BTreeSet<Fault>> = BTreeMap::new();
+        let mut used = Used::default();
+        for transaction in transactions {
+            let of_account = faults.entry(transaction.account).or_default();
+            of_account.extend(self.own_faults(transaction));
+            used.add(self, transaction);
+        }
+        let is_same = |a: &BatchTransaction, b: &BatchTransaction| {
+            (a.account == b.account && a.sequence == b.sequence).then_some(Fault::NumberTwice)
+        };
+        let is_same_cancel = |a: &BatchTransaction, b: &BatchTransaction| match (&a.operation, &b.operation) {
+            (BatchOperation::CancelOffer(first), BatchOperation::CancelOffer(second)) => {
+                (a.account == b.account && first == second).then_some(Fault::CancelledTwice)
+            }
+            _ => None,
+        };
+        let is_same_key = |a: &BatchTransaction, b: &BatchTransaction| match (&a.operation, &b.operation) {
+            (BatchOperation::CreateAccount(first), BatchOperation::CreateAccount(second)) => {
+                (first == second).then_some(Fault::KeyTwice)
+            }
+            _ => None,
+        };
+        for (at, a) in transactions.iter().enumerate() {
+            for b in &transactions[..at] {
+                for fault in [is_same(a, b), is_same_cancel(a, b), is_same_key(a, b)].into_iter().flatten() {
+                    for account in [a.account, b.account] {
+                        faults.entry(account).or_default().insert(fault);
+                    }
+                }
+            }
+        }
+        for ((account, asset), units) in used.debits {
+            if units > self.holding(account, asset).available {
+                faults.entry(account).or_default().insert(Fault::Overdraft);
+            }
+        }
+        for transaction in transactions {
+            let BatchOperation::Issue(issue) = &transaction.operation else { continue };
+            // What somebody else asks for is no issue.
+            let issued = |t: &BatchTransaction| match &t.operation {
+                BatchOperation::Issue(other)
+                    if other.asset == issue.asset && self.issuers.get(&other.asset) == Some(&t.account) =>
+                {
+                    u128::from(other.amount.get())
+                }
+                _ => 0,
+            };
+            if self.supply_of(issue.asset) + transactions.iter().map(issued).sum::<u128>() > u128::from(AMOUNT_MAX) {
+                faults.entry(transaction.account).or_default().insert(Fault::SupplyExceeded);
+            }
+        }
+        let mut verdict = Verdict::default();
+        for (place, transaction) in transactions.iter().enumerate() {
+            match &faults[&transaction.account] {
+                none if none.is_empty() => verdict.kept.push(place),
+                some => drop(verdict.dropped.insert(place, some.clone())),
+            }
+        }
+        verdict
+    }
+
+    /// One after the other.
+    fn reserve(&self, transactions: &[BatchTransaction]) -> Verdict {
+        let (mut verdict, mut used) = (Verdict::default(), Used::default());
+        for (place, transaction) in transactions.iter().enumerate() {
+            let mut faults = self.own_faults(transaction);
+            faults.extend(self.faults_beside(&used, transaction));
+            if faults.is_empty() {
+                used.add(self, transaction);
+                verdict.kept.push(place);
+            } else {
+                verdict.dropped.insert(place, faults);
+            }
+        }
+        verdict
+    }
+
+    /// What is wrong with one more transaction beside those taken.
+    fn faults_beside(&self, used: &Used, transaction: &BatchTransaction) -> Vec<Fault> {
+        let BatchTransaction { account, sequence, operation } = transaction;
+        let mut faults = Vec::new();
+        if used.numbers.contains(&(*account, *sequence)) {
+            faults.push(Fault::NumberTwice);
+        }
+        if let Some((asset, units)) = debit(operation) {
+            let before = used.debits.get(&(*account, asset)).copied().unwrap_or_default();
+            if before + units > self.holding(*account, asset).available {
+                faults.push(Fault::Overdraft);
+            }
+        }
+        match operation {
+            BatchOperation::CancelOffer(cancel)
+                if self.cancelled(*account, cancel).is_some_and(|place| used.cancelled.contains(&place)) =>
+            {
+                faults.push(Fault::CancelledTwice);
+            }
+            BatchOperation::CreateAccount(key) if used.keys.contains(key) => faults.push(Fault::KeyTwice),
+            BatchOperation::Issue(issue) => {
+                let before = used.issued.get(&issue.asset).copied().unwrap_or_default();
+                if self.supply_of(issue.asset) + before + u128::from(issue.amount.get()) > u128::from(AMOUNT_MAX) {
+                    faults.push(Fault::SupplyExceeded);
+                }
+            }
+            _ => {}
+        }
+        faults
+    }
+
+    /// Closes a batch of which these transactions are kept: what they spend is reserved, and what they issue; new offers stand, with ties by the
+    /// batch's hash, and cancelled ones no longer do. All else waits for the batch to be cleared.
+    ///
+    /// # Panics
+    /// When the transactions are not what [`Venue::judge`] keeps, or the batch before is not cleared.
+    pub fn close(&mut self, kept: &[BatchTransaction], batch_hash: &[u8; 32]) {
+        assert!(self.pending.is_none(), "the batch before is not cleared");
+        let mut refunds = Vec::new();
+        for BatchTransaction { account, sequence, operation } in kept {
+            let last = self.last.entry(*account).or_default();
+            *last = (*last).max(sequence.0);
+            if let Some((asset, units)) = debit(operation) {
+                self.add_available(*account, asset, -units.cast_signed());
+                self.add_reserved(*account, asset, units.cast_signed());
+            }
+            match operation {
+                BatchOperation::CreateOffer(create) => self.create_offer(*account, *sequence, create, batch_hash),
+                BatchOperation::CancelOffer(cancel) => {
+                    let place = self.cancelled(*account, cancel).expect("a cancel that is kept names an offer that stands");
+                    let standing = self.offers.remove(&place).expect("it stands");
+                    refunds.push((*account, cancel.sell, standing.amount));
+                }
+                // There from now on, so that nobody else makes more than there may be; the issuer's to use when the block ends.
+                BatchOperation::Issue(IssuedAmount { asset, amount }) => {
+                    self.add_supply(*asset, i128::from(amount.get()));
+                    self.add_reserved(*account, *asset, i128::from(amount.get()));
+                }
+                _ => {}
+            }
+        }
+        self.pending = Some(Pending { kept: kept.to_vec(), refunds });
+    }
+
+    /// Lets the closed batch take effect, but for its trades. Says which accounts were created, with the key of each.
+    pub(super) fn finish(&mut self, Pending { kept, refunds }: Pending) -> Vec<(AccountId, PublicKey)> {
+        for (account, asset, amount) in refunds {
+            self.add_reserved(account, asset, -i128::from(amount.get()));
+            self.add_available(account, asset, i128::from(amount.get()));
+        }
+        let mut new_accounts = BTreeMap::new();
+        for BatchTransaction { account, sequence, operation } in kept {
+            match operation {
+                BatchOperation::CreateAccount(key) => drop(new_accounts.insert((account, sequence), key)),
+                BatchOperation::Payment(Payment { to, asset, amount }) => {
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
+                    self.add_available(to, asset, i128::from(amount.get()));
+                }
+                BatchOperation::Issue(IssuedAmount { asset, amount }) => {
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
+                    self.add_available(account, asset, i128::from(amount.get()));
+                }
+                BatchOperation::Burn(IssuedAmount { asset, amount }) => {
+                    self.add_supply(asset, -i128::from(amount.get()));
+                    self.add_reserved(account, asset, -i128::from(amount.get()));
+                }
+                BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
+            }
+        }
+        let created = new_accounts.into_values().map(|key| {
+            let account = AccountId(self.account_count);
+            self.account_count += 1;
+            self.keys.insert(account, key);
+            (account, key)
+        });
+        created.collect()
+    }
+
+    fn create_offer(&mut self, account: AccountId, sequence: TransactionSeq, create: &CreateOffer, batch_hash: &[u8; 32]) {
+        let id = OfferId(OfferName { account, sequence }.number());
+        let tie = TieBreak::new(batch_hash).of(u64::from(account.0), id);
+        let offer = Offer::new(create.limit, tie, id, create.amount).expect("an offer that is kept can trade");
+        let pair = self.pair(create.sell, create.buy).expect("its assets are in the market");
+        self.offers.insert((pair, offer.key()), Standing { stated: create.limit, amount: create.amount });
+    }
+}
