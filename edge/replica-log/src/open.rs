@@ -9,7 +9,7 @@ use crate::slots::{DecidedReader, SlotReader};
 use crate::snapshots::{SnapshotInfo, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
-use walras_consensus::{HardState, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_consensus::{Durability, HardState, Recovered, Slot, SnapshotMeta, Ticket};
 use walras_log_store::{Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_read_only};
 use walras_types::LogIndex;
 
@@ -68,6 +68,18 @@ pub struct OpenReport {
     pub damaged_snapshots: Vec<PathBuf>,
     /// What the store found, with an unfinished write that was cut.
     pub store: Recovery,
+}
+
+impl OpenReport {
+    /// Whether the disk has all that the replica may have promised before. Otherwise it must not take part under its id: it would help elect
+    /// somebody who lacks what it forgot, and something acknowledged would be gone.
+    #[must_use]
+    pub fn has_all_promises(&self, durability: Durability) -> bool {
+        match (durability, self.stop) {
+            (Durability::Disk, _) | (Durability::Memory, Stop::Never | Stop::Orderly) => true,
+            (Durability::Memory, Stop::Crash) => false,
+        }
+    }
 }
 
 pub(crate) fn open<D: Disk>(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
