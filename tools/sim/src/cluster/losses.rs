@@ -89,7 +89,8 @@ impl World {
     /// Whether these members, and those that a change on its way may make of them, have a majority without `lost`.
     fn survives(&self, members: &Members, lost: &BTreeSet<ReplicaId>) -> bool {
         let Members { voters, learners, outgoing, .. } = members;
-        let with_learners: BTreeSet<ReplicaId> = voters.union(learners).copied().collect();
+        // One that learned may be about to vote.
+        let with_learners: BTreeSet<ReplicaId> = learners.intersection(lost).chain(voters).copied().collect();
         let left = |voters: &BTreeSet<ReplicaId>| voters.difference(lost).count();
         let keeps = |voters: &BTreeSet<ReplicaId>| voters.is_empty() || left(voters) * 2 > voters.len();
         // One too many may be leaving.
