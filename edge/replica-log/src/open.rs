@@ -1,12 +1,12 @@
 //! Opening: whose log it is, what it holds, from which snapshot it goes on.
 
 use crate::content::{Content, Misfit, ScanError};
-use crate::error::{OpenError, ReplicaLogError};
+use crate::error::{OpenError, ReplicaLogError, SnapshotError};
 use crate::identity::Identity;
 use crate::log::ReplicaLog;
 use crate::record::{Head, REPLICA_LOG_VERSION, put_head, put_installed, put_state};
 use crate::slots::{DecidedReader, SlotReader};
-use crate::snapshots::{SnapshotInfo, Snapshots, read_infos};
+use crate::snapshots::{SnapshotInfo, SnapshotReader, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
 use walras_consensus::{Durability, HardState, Recovered, Slot, SnapshotMeta, Ticket};
@@ -274,6 +274,10 @@ pub struct Dump<D: Disk> {
     pub stop: Stop,
     /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
     pub decided: Option<DecidedReader<D::File>>,
+    /// The snapshots whose headers hold and that the log reaches, oldest first.
+    pub snapshots: Vec<SnapshotInfo>,
+    disk: D,
+    snapshot_dir: PathBuf,
     _lock: D::Lock,
 }
 
@@ -284,7 +288,8 @@ impl<D: Disk> Dump<D> {
         let (reader, lock) = open_read_only(disk, &log_dir, None)?;
         let content = scan(reader, dir, |_| true)?;
         let head = content.head.expect("a scan without a head is refused");
-        let infos = read_infos(disk, &dir.join(SNAPSHOT_FOLDER), head.cluster_id)?;
+        let snapshot_dir = dir.join(SNAPSHOT_FOLDER);
+        let mut infos = read_infos(disk, &snapshot_dir, head.cluster_id)?;
         let anchors = anchors(&content, &infos);
         let slots = content.first_slot().zip(content.last_slot());
         let end = slots.map_or(Slot(0), |(_, last)| last.next()).min(content.hard_state.commit.next());
@@ -292,6 +297,7 @@ impl<D: Disk> Dump<D> {
         let decided =
             DecidedReader::from_the_first(&content, &anchors, end, &reader_from).map_err(|error| unreadable(dir, error))?;
         let stop = if content.is_closed { Stop::Orderly } else { Stop::Crash };
+        infos.retain(|info| content.reaches(&info.meta));
         Ok(Self {
             cluster_id: head.cluster_id,
             replica: head.replica,
@@ -299,7 +305,15 @@ impl<D: Disk> Dump<D> {
             slots,
             stop,
             decided,
+            snapshots: infos,
+            disk: disk.clone(),
+            snapshot_dir,
             _lock: lock,
         })
+    }
+
+    /// The state of one of its snapshots.
+    pub fn state(&self, snapshot: &SnapshotInfo) -> Result<Vec<u8>, SnapshotError> {
+        SnapshotReader::open(&self.disk, &self.snapshot_dir, snapshot.clone())?.read_all()
     }
 }
