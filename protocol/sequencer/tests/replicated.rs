@@ -526,9 +526,10 @@ impl World {
     fn send_a_pack(&mut self, n: usize) {
         self.account += 1;
         let command = Command::CreateAccount(AccountId(self.account - 1));
+        let now_ns = self.now_ns;
         self.with(n, |sequencer, around| {
             sequencer.submit(TimeNs(1), None, &command, Some(None)).unwrap();
-            sequencer.propose(around)
+            sequencer.propose(now_ns, around)
         });
     }
 }
