@@ -81,6 +81,17 @@ impl<D: Disk> SnapshotStore<D> {
         }
         // A process that died between renaming and syncing left a name that only memory has.
         disk.sync_dir(dir).during("sync", dir)?;
+        Self::check_all(disk, dir, owner_id, &names, held)
+    }
+
+    /// A look at a folder of snapshots that nobody else uses: changes nothing. Not to write to.
+    pub fn open_read_only(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
+        let held = lock(&disk, dir, LockKind::Shared)?;
+        let names = disk.list(dir).during("list", dir)?;
+        Self::check_all(disk, dir, owner_id, &names, held)
+    }
+
+    fn check_all(disk: D, dir: &Path, owner_id: u64, names: &[String], held: D::Lock) -> Result<Self, LogError> {
         let mut indices: Vec<LogIndex> = names.iter().filter_map(|name| snapshot_index(name)).collect();
         indices.sort_unstable();
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());
@@ -123,6 +134,12 @@ impl<D: Disk> SnapshotStore<D> {
             }
         }
         Ok((None, damaged))
+    }
+
+    /// One snapshot, or what is wrong with it.
+    pub fn load(&self, log_index: LogIndex) -> Result<Result<Snapshot, DamagedSnapshot>, LogError> {
+        let found = read(&self.disk, &self.dir, log_index, self.owner_id)?;
+        Ok(found.map(|bytes| Snapshot { log_index, bytes }))
     }
 
     /// Writes a snapshot durably, then removes all but the last two sound ones. After a failure the folder holds what it held before,

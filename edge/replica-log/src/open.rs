@@ -1,15 +1,15 @@
 //! Opening: whose log it is, what it holds, from which snapshot it goes on.
 
 use crate::content::{Content, Misfit, ScanError};
-use crate::error::{OpenError, ReplicaLogError};
+use crate::error::{OpenError, ReplicaLogError, SnapshotError};
 use crate::identity::Identity;
 use crate::log::ReplicaLog;
 use crate::record::{Head, REPLICA_LOG_VERSION, put_head, put_installed, put_state};
 use crate::slots::{DecidedReader, SlotReader};
-use crate::snapshots::{SnapshotInfo, Snapshots, read_infos};
+use crate::snapshots::{SnapshotInfo, SnapshotReader, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
-use walras_consensus::{HardState, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_consensus::{Durability, HardState, Recovered, Slot, SnapshotMeta, Ticket};
 use walras_log_store::{Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_read_only};
 use walras_types::LogIndex;
 
@@ -68,6 +68,18 @@ pub struct OpenReport {
     pub damaged_snapshots: Vec<PathBuf>,
     /// What the store found, with an unfinished write that was cut.
     pub store: Recovery,
+}
+
+impl OpenReport {
+    /// Whether the disk has all that the replica may have promised before. Otherwise it must not take part under its id: it would help elect
+    /// somebody who lacks what it forgot, and something acknowledged would be gone.
+    #[must_use]
+    pub fn has_all_promises(&self, durability: Durability) -> bool {
+        match (durability, self.stop) {
+            (Durability::Disk, _) | (Durability::Memory, Stop::Never | Stop::Orderly) => true,
+            (Durability::Memory, Stop::Crash) => false,
+        }
+    }
 }
 
 pub(crate) fn open<D: Disk>(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
@@ -262,6 +274,10 @@ pub struct Dump<D: Disk> {
     pub stop: Stop,
     /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
     pub decided: Option<DecidedReader<D::File>>,
+    /// The snapshots whose headers hold and that the log reaches, oldest first.
+    pub snapshots: Vec<SnapshotInfo>,
+    disk: D,
+    snapshot_dir: PathBuf,
     _lock: D::Lock,
 }
 
@@ -272,7 +288,8 @@ impl<D: Disk> Dump<D> {
         let (reader, lock) = open_read_only(disk, &log_dir, None)?;
         let content = scan(reader, dir, |_| true)?;
         let head = content.head.expect("a scan without a head is refused");
-        let infos = read_infos(disk, &dir.join(SNAPSHOT_FOLDER), head.cluster_id)?;
+        let snapshot_dir = dir.join(SNAPSHOT_FOLDER);
+        let mut infos = read_infos(disk, &snapshot_dir, head.cluster_id)?;
         let anchors = anchors(&content, &infos);
         let slots = content.first_slot().zip(content.last_slot());
         let end = slots.map_or(Slot(0), |(_, last)| last.next()).min(content.hard_state.commit.next());
@@ -280,6 +297,7 @@ impl<D: Disk> Dump<D> {
         let decided =
             DecidedReader::from_the_first(&content, &anchors, end, &reader_from).map_err(|error| unreadable(dir, error))?;
         let stop = if content.is_closed { Stop::Orderly } else { Stop::Crash };
+        infos.retain(|info| content.reaches(&info.meta));
         Ok(Self {
             cluster_id: head.cluster_id,
             replica: head.replica,
@@ -287,7 +305,15 @@ impl<D: Disk> Dump<D> {
             slots,
             stop,
             decided,
+            snapshots: infos,
+            disk: disk.clone(),
+            snapshot_dir,
             _lock: lock,
         })
+    }
+
+    /// The state of one of its snapshots.
+    pub fn state(&self, snapshot: &SnapshotInfo) -> Result<Vec<u8>, SnapshotError> {
+        SnapshotReader::open(&self.disk, &self.snapshot_dir, snapshot.clone())?.read_all()
     }
 }

@@ -139,9 +139,7 @@ impl<D: Disk> Snapshots<D> {
     /// The snapshot of a slot, to send or to load.
     pub fn read(&self, slot: Slot) -> Result<SnapshotReader<D::File>, SnapshotError> {
         let info = self.held().by_slot.get(&slot).cloned().ok_or(SnapshotError::Missing { slot })?;
-        let path = self.path(slot);
-        let file = self.0.disk.open_read_only(&path).during("open", &path)?;
-        Ok(SnapshotReader { file, path, info, offset: 0, hasher: blake3::Hasher::new() })
+        SnapshotReader::open(&self.0.disk, &self.0.dir, info)
     }
 
     /// Begins a snapshot of our own state. Append the state, then [`SnapshotWriter::finish`]; dropping it gives up.
@@ -342,6 +340,12 @@ pub struct SnapshotReader<F> {
 }
 
 impl<F: DiskFile> SnapshotReader<F> {
+    pub(crate) fn open<D: Disk<File = F>>(disk: &D, dir: &Path, info: SnapshotInfo) -> Result<Self, SnapshotError> {
+        let path = dir.join(snapshot_name(info.meta.slot));
+        let file = disk.open_read_only(&path).during("open", &path)?;
+        Ok(Self { file, path, info, offset: 0, hasher: blake3::Hasher::new() })
+    }
+
     /// What it should hold. [`SnapshotInfo::encode`] announces it to a receiver.
     #[must_use]
     pub fn info(&self) -> &SnapshotInfo {

@@ -55,7 +55,9 @@ impl Pack {
         self.bytes.len()
     }
 
-    pub(crate) fn into_bytes(self) -> Bytes {
+    /// Its encoding, as [`crate::Body::Pack`] holds it.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
         self.bytes.into()
     }
 }

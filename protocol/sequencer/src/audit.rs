@@ -1,7 +1,8 @@
-//! Replays a log from its beginning and compares the states on the way with those that the venue's leaders had: a checkpoint in the log
-//! holds the hash of the state after an earlier entry. So the log is read twice, first for its checkpoints.
+//! Replays a log from its beginning, or from a state that is trusted, and compares the states on the way with those that the venue had: a
+//! checkpoint in the log holds the hash of the leader's state after an earlier entry, and snapshots beside it are such states. So the log is
+//! read twice, first for its checkpoints.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use walras_engine::Engine;
 use walras_types::LogIndex;
@@ -33,20 +34,26 @@ pub enum AuditError {
 pub struct Auditor {
     engine: Engine,
     /// Hashes to come.
-    expected: BTreeMap<LogIndex, [u8; 32]>,
+    expected: BTreeSet<(LogIndex, [u8; 32])>,
     agreed: LogIndex,
     compared: u64,
     events: Vec<Event>,
 }
 
 impl Auditor {
-    /// With the checkpoints that the log holds anywhere.
+    /// From the beginning, with the checkpoints that the log holds anywhere.
     #[must_use]
     pub fn new(checkpoints: impl IntoIterator<Item = Checkpoint>) -> Self {
-        let expected = checkpoints.into_iter().map(|Checkpoint { log_index, state_hash }| (log_index, state_hash)).collect();
-        let mut engine = Engine::new();
+        Self::from_state(Engine::new(), checkpoints)
+    }
+
+    /// From this state on: of what came before nothing is said.
+    #[must_use]
+    pub fn from_state(mut engine: Engine, checkpoints: impl IntoIterator<Item = Checkpoint>) -> Self {
         engine.stop_telling_levels();
-        Self { engine, expected, agreed: LogIndex(0), compared: 0, events: Vec::new() }
+        let all = checkpoints.into_iter().map(|Checkpoint { log_index, state_hash }| (log_index, state_hash));
+        let expected = all.filter(|(log_index, _)| *log_index > engine.last_applied()).collect();
+        Self { agreed: engine.last_applied(), engine, expected, compared: 0, events: Vec::new() }
     }
 
     /// The checkpoint that an entry is, if it is one.
@@ -63,14 +70,25 @@ impl Auditor {
         }
         self.events.clear();
         entry.apply(&mut self.engine, &mut self.events);
-        if let Some(hash) = self.expected.remove(&entry.log_index) {
-            if self.engine.state_hash() != hash {
+        if self.expected.first().is_none_or(|(next, _)| *next != entry.log_index) {
+            return Ok(());
+        }
+        let hash = self.engine.state_hash();
+        while let Some((_, expected)) = self.expected.first().filter(|(next, _)| *next == entry.log_index) {
+            if hash != *expected {
                 return Err(AuditError::Differs { agreed: self.agreed, log_index: entry.log_index });
             }
-            self.agreed = entry.log_index;
+            self.expected.pop_first();
             self.compared += 1;
         }
+        self.agreed = entry.log_index;
         Ok(())
+    }
+
+    /// The last entry after which a state was compared and equal; before any, the one that it began after.
+    #[must_use]
+    pub fn agreed(&self) -> LogIndex {
+        self.agreed
     }
 
     /// States that were compared and equal.

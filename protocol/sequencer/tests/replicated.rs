@@ -492,6 +492,85 @@ impl World {
     }
 }
 
+impl World {
+    /// Time passes for some replicas, which reach each other and nobody else, until something is so.
+    fn live_until(&mut self, replicas: &[usize], what: &str, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..1_000 {
+            if is_so(self) {
+                return;
+            }
+            self.now_ns += 5 * MS;
+            let now_ns = self.now_ns;
+            for &n in replicas {
+                self.with(n, |sequencer, around| sequencer.on_timer(now_ns, around));
+                self.sync(n);
+            }
+            for message in std::mem::take(&mut self.network) {
+                if replicas.contains(&message.to) {
+                    self.deliver(message);
+                }
+            }
+        }
+        panic!("not in five seconds: {what}");
+    }
+
+    fn sequencer(&self, n: usize) -> &ReplicatedSequencer<Option<Ordinal>> {
+        self.nodes[n].sequencer.as_ref().unwrap()
+    }
+
+    fn leader_among(&self, replicas: &[usize]) -> Option<usize> {
+        replicas.iter().copied().find(|n| self.sequencer(*n).is_leading())
+    }
+
+    /// A pack of one command goes on its way, and out of the door.
+    fn send_a_pack(&mut self, n: usize) {
+        self.account += 1;
+        let command = Command::CreateAccount(AccountId(self.account - 1));
+        let now_ns = self.now_ns;
+        self.with(n, |sequencer, around| {
+            sequencer.submit(TimeNs(1), None, &command, Some(None)).unwrap();
+            sequencer.propose(now_ns, around)
+        });
+    }
+}
+
+/// Packs of an earlier term beyond the end of the log were counted as on their way, and who had sent them was told nothing.
+#[test]
+fn who_leads_again_gives_up_what_a_successor_cut() {
+    let mut world = World::new(1, None);
+    let all = [0, 1, 2];
+    all.into_iter().for_each(|n| world.start(n));
+    world.live_until(&all, "somebody leads", |world| world.leader_among(&all).is_some());
+    let leader = world.leader_among(&all).unwrap();
+    world.network.clear();
+
+    // Three packs that reach nobody: the next leader's first slot takes the place of the first, and the log ends there.
+    (0..3).for_each(|_| world.send_a_pack(leader));
+    world.network.clear();
+    assert_eq!((world.sequencer(leader).waiting(), world.nodes[leader].around.unresolved), (3, 0));
+    let others: Vec<usize> = all.into_iter().filter(|n| *n != leader).collect();
+    world.live_until(&others, "another one leads", |world| world.leader_among(&others).is_some());
+    let successor = world.leader_among(&others).unwrap();
+    let end = world.sequencer(successor).status().last;
+    world.live_until(&all, "the former leader follows", |world| world.sequencer(leader).status().delivered == end);
+
+    let now_ns = world.now_ns;
+    world.with(successor, |sequencer, around| {
+        sequencer.transfer_to(now_ns, id(leader), around)?.unwrap();
+        Ok(())
+    });
+    world.live_until(&all, "the first one leads again", |world| world.sequencer(leader).is_leading());
+    assert_eq!(world.sequencer(leader).status().last, end.next(), "its second pack's place is taken, its third one's is free");
+    let after = (world.sequencer(leader).waiting(), world.nodes[leader].around.unresolved);
+    assert_eq!(after, (0, 3), "nothing is on its way, and everybody was told");
+
+    // As many packs as may be on their way, before any of them is decided.
+    (0..3).for_each(|_| world.send_a_pack(leader));
+    assert_eq!(world.sequencer(leader).status().last.0, end.0 + 4);
+    world.live_until(&all, "all is applied", |world| all.iter().all(|n| world.sequencer(*n).engine().last_applied().0 == 3));
+    assert_eq!(world.nodes[leader].around.unresolved, 3);
+}
+
 const SEEDS: u64 = 60;
 
 #[test]

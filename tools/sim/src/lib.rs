@@ -4,7 +4,8 @@
 //! stands in for threads, sockets and links is as thin as it can be. First a *safety phase*: power failures and kills at any operation of
 //! a disk, also during recovery and while a snapshot is received, failed writes and syncs, full disks and disks that are gone, slow disks
 //! and processes that stand still, clocks that jump and drift, networks that lose, delay, double, overtake and part, one way or both,
-//! connections and transfers that are cut; in the cluster also handovers and changes of members. Then a *healing phase*: no more faults,
+//! connections and transfers that are cut; in the cluster also handovers, changes of members, and replicas that are lost for good, with another one
+//! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
 //! and everything that was asked must be answered within a bounded simulated time.
 //!
 //! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `single/checks/mod.rs` list them). That they can fail
@@ -12,7 +13,7 @@
 //! checkers that are there for it.
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that depends on how
-//! the product's threads share their work; damage to bytes at rest (the logs' own tests); a replica that comes back under a new id.
+//! the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority, which nothing is promised for.
 //!
 //! *Invariants*
 //! - The same seed and settings give the same run, to the byte: no clock, no thread, no hash order.

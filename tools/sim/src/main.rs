@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use walras_consensus::Durability;
 use walras_sim::{Trace, Violation, cluster, single};
 
 const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
-                  [--replicas R] [--seconds S]      (--cluster)
+                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]      (--cluster)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
-a venue of R replicas (3 to 5; the seed decides) for S simulated seconds (15); with --single one machine for EVENTS events (4000).
+a venue of R replicas (3 to 5; the seed decides) for S simulated seconds (15), acknowledging what is on a majority's disks or in its memory,
+with disks that are lost for good or without (the seed decides); with --single one machine for EVENTS events (4000).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.";
 
 enum World {
@@ -50,9 +52,23 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                 settings.replicas =
                     Some(if is_possible { replicas as usize } else { return Err(format!("{word} wants 3, 4 or 5")) });
             }
+            ("--durability", World::Cluster(settings)) => {
+                settings.durability = Some(match value.as_str() {
+                    "disk" => Durability::Disk,
+                    "memory" => Durability::Memory,
+                    _ => return Err(format!("{word} wants disk or memory")),
+                });
+            }
+            ("--lose-disks", World::Cluster(settings)) => {
+                let is_lossy = value == "yes";
+                settings.loses_disks =
+                    Some(if is_lossy || value == "no" { is_lossy } else { return Err(format!("{word} wants yes or no")) });
+            }
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
-            ("--replicas" | "--seconds", World::Single(_)) => return Err(format!("{word} goes with --cluster")),
+            ("--replicas" | "--seconds" | "--durability" | "--lose-disks", World::Single(_)) => {
+                return Err(format!("{word} goes with --cluster"));
+            }
             ("--steps", World::Cluster(_)) => return Err(format!("{word} goes with --single")),
             _ => return Err(format!("no option {word}")),
         }
@@ -76,9 +92,18 @@ fn main() -> ExitCode {
     match world {
         World::Cluster(settings) => {
             let simulate = |seed, trace: &Trace| cluster::simulate(seed, &settings, trace);
-            let again = format!("--cluster --seconds {}{}", settings.safety_ns / 1_000_000_000, {
-                settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"))
-            });
+            let mut again = format!("--cluster --seconds {}", settings.safety_ns / 1_000_000_000);
+            again += &settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"));
+            again += match settings.durability {
+                None => "",
+                Some(Durability::Disk) => " --durability disk",
+                Some(Durability::Memory) => " --durability memory",
+            };
+            again += match settings.loses_disks {
+                None => "",
+                Some(false) => " --lose-disks no",
+                Some(true) => " --lose-disks yes",
+            };
             run(seeds, first, trace, simulate, cluster_progress, &again)
         }
         World::Single(settings) => {
@@ -150,14 +175,17 @@ fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
     let faults_per_hour = u128::from(sum.faults) * 3_600 * 1_000_000_000 / u128::from(sum.simulated_ns.max(1));
     format!(
         "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} faults ({faults_per_hour} an hour): \
-         {} crashes, {} stops, {} failed starts, {} torn tails, {} elections, {} handovers, {} changes of members, {} snapshots, \
+         {} crashes, {} stops, {} orderly ones, {} failed starts, {} torn tails, {} disks lost, {} replicas replaced, {} elections, {} handovers, {} changes of members, {} snapshots, \
          {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} reads, {} connections, {} events",
         simulated_s as f64 / 3_600.0,
         sum.faults,
         sum.crashes,
         sum.stops,
+        sum.orderly_stops,
         sum.failed_starts,
         sum.torn_tails,
+        sum.lost_disks,
+        sum.replaced,
         sum.elections,
         sum.handovers,
         sum.member_changes,

@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use walras_consensus::Durability;
 use walras_sim::Trace;
 use walras_sim::cluster::{Mutation, Report, Settings, simulate};
 
@@ -42,6 +43,10 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("transfers cut", sum.cut_transfers),
         ("changes of members", sum.member_changes),
         ("handovers", sum.handovers),
+        ("venues in memory", sum.in_memory),
+        ("orderly stops", sum.orderly_stops),
+        ("disks lost", sum.lost_disks),
+        ("replicas replaced", sum.replaced),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
@@ -56,10 +61,19 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     ),
 ];
 
+/// Before anything was lost for good.
+const PLAIN: Settings = Settings {
+    replicas: None,
+    safety_ns: 15_000_000_000,
+    durability: Some(Durability::Disk),
+    loses_disks: Some(false),
+    mutation: None,
+};
+
 #[test]
 fn seeds_that_failed_once_pass() {
     for (seed, cause) in FAILED_ONCE {
-        let result = simulate(*seed, &Settings::default(), &Trace::off());
+        let result = simulate(*seed, &PLAIN, &Trace::off());
         assert!(result.is_ok(), "seed {seed} fails again ({cause}?): {result:?}");
     }
 }
@@ -90,6 +104,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::TakeHalfASnapshot => (&["halt", "recovery"], 1..=200),
         Mutation::ForgetSnapshotSent => (&["progress"], 1..=100),
         Mutation::ReadAtOnce => (&["linearizable"], 1..=20),
+        Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => (&["halt", "log equality"], 1..=40),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 1..=200),
     }
 }
@@ -97,7 +112,12 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
 #[test]
 fn every_planted_fault_is_found() {
     for &mutation in Mutation::ALL {
-        let settings = Settings { mutation: Some(mutation), ..Settings::default() };
+        let (durability, loses_disks) = match mutation {
+            Mutation::RejoinAsItself => (Some(Durability::Memory), Some(false)),
+            Mutation::RejoinWithEmptyDisk => (Some(Durability::Disk), Some(true)),
+            _ => (PLAIN.durability, PLAIN.loses_disks),
+        };
+        let settings = Settings { durability, loses_disks, mutation: Some(mutation), ..PLAIN };
         let (checkers, seeds) = found_by(mutation);
         let found = seeds.clone().find_map(|seed| Some((seed, simulate(seed, &settings, &Trace::off()).err()?)));
         let (seed, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found in seeds {seeds:?}"));

@@ -558,6 +558,11 @@ pub enum LogCommand {
         /// The venue's data folder.
         dir: PathBuf,
     },
+    /// Replays the log and compares the states on the way with those that the venue had: their hashes in the log, and the snapshots.
+    Audit {
+        /// The venue's data folder.
+        dir: PathBuf,
+    },
 }
 
 /// `walras config`.

@@ -10,22 +10,23 @@ use walras_sequencer::decode_entry;
 use walras_types::{LogIndex, Ordinal};
 
 use super::args::LogCommand;
-use super::{CliError, print};
+use super::{CliError, audit, print};
 use crate::json::log_entry;
-use crate::progress::Slow;
+use crate::progress::{Slow, while_waiting};
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
     match command {
         LogCommand::Dump { dir, from, limit } => dump(dir, from.map(LogIndex), limit.unwrap_or(u64::MAX), is_json),
         LogCommand::Verify { dir } if is_replica(dir) => check_replica(&dir.join(REPLICA), is_json),
         LogCommand::Verify { dir } => check(&dir.join("log"), is_json),
+        LogCommand::Audit { dir } => audit::run(dir, is_json),
     }
 }
 
 /// A replica's folder in its data folder.
-const REPLICA: &str = "replica";
+pub(super) const REPLICA: &str = "replica";
 
-fn is_replica(dir: &Path) -> bool {
+pub(super) fn is_replica(dir: &Path) -> bool {
     dir.join(REPLICA).exists()
 }
 
@@ -66,9 +67,9 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
 }
 
 /// Calls `each` with every entry that the replica knew to be decided, until it says that this is enough.
-fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
+pub(super) fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
     let damaged = |e: &dyn std::fmt::Display| CliError::Damaged(e.to_string());
-    let dump = Dump::open(&RealDisk, dir).map_err(|e| damaged(&e))?;
+    let dump = while_waiting("opening the log", || Dump::open(&RealDisk, dir)).map_err(|e| damaged(&e))?;
     let Some(mut decided) = dump.decided else {
         return Err(CliError::Damaged(
             "nothing in the log or beside it says at which entry it begins: a snapshot is missing".into(),

@@ -2,6 +2,7 @@
 
 mod admin;
 mod args;
+mod audit;
 mod bench;
 mod clear;
 pub mod client;

@@ -31,6 +31,7 @@ pub(crate) use account::{balances, open_orders, positions};
 pub use clock::Clock;
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
+pub(crate) use recovery::engine_of_snapshot;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
 pub use replica::{Addresses, ClusterOptions, ClusterStatus, ClusterView, Peer, PeerView, ReplicaVenue};
 pub(crate) use replica::{ClusterRequest, Doorbell};

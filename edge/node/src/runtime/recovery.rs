@@ -124,6 +124,12 @@ pub(super) fn join_parts(parts: &[WritePart<'_>]) -> Vec<u8> {
     bytes
 }
 
+/// The engine's state in a snapshot, of a venue of one machine or of a replica: it is the first part of either.
+pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
+    let [engine] = split_parts(bytes)?;
+    Engine::restore(engine).map_err(|e| e.to_string())
+}
+
 /// As many parts as [`join_parts`] joined.
 pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
     let mut parts = [[].as_slice(); N];

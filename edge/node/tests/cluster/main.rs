@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod client;
+mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use client::{Diary, Participant};
@@ -16,7 +17,7 @@ use walras_log_store::RealDisk;
 use walras_node::bench::cluster::account_key;
 use walras_node::cli::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
-use walras_replica_log::{Dump, Identity, Options, ReplicaLog, Stop};
+use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{Entry, decode_entry};
 use walras_types::{AccountId, Ordinal, RejectReason, SessionSeq};
 
@@ -25,17 +26,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Cluster {
     local: LocalCluster,
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 impl Cluster {
     fn start(later: u16) -> Self {
+        Self::with_segments(later, 8 << 20)
+    }
+
+    fn with_segments(later: u16, segment_bytes: i64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let number = |n: i64| toml::Value::Integer(n);
         let settings = vec![
             ("cluster", "test_weather", true.into()),
             ("cluster", "checkpoint_every_entries", number(2_000)),
-            ("log", "segment_bytes", number(8 << 20)),
+            ("log", "segment_bytes", number(segment_bytes)),
             ("throttle", "requests_per_second", number(1_000_000)),
             ("throttle", "burst", number(1_000_000)),
             ("throttle", "source_requests_per_second", number(1_000_000)),
@@ -48,7 +53,7 @@ impl Cluster {
             local.start(id).unwrap();
         }
         local.wait_for_leader(PATIENCE).unwrap();
-        Self { local, dir }
+        Self { local, _dir: dir }
     }
 
     fn operator(&self, id: u64) -> Client {
@@ -108,6 +113,16 @@ impl Cluster {
                 refused.is(if leads { RejectReason::UnknownInstrument } else { RejectReason::NotLeader })
             });
         }
+    }
+
+    /// Where a replica has its log and snapshots.
+    fn folder(&self, id: u64) -> PathBuf {
+        self.local.replicas[id as usize - 1].data().join("replica")
+    }
+
+    /// What a replica has said of itself.
+    fn said(&self, id: u64) -> String {
+        std::fs::read_to_string(self.local.replicas[id as usize - 1].dir.join("replica.log")).unwrap()
     }
 
     fn log_index(&self, id: u64) -> u64 {
@@ -204,6 +219,12 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
     cluster.catches_up(leader);
 
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    let end = stop_in_order(&mut cluster, &[1, 2, 3]);
+    check(&cluster, &[1, 2, 3], &diaries, end);
+}
+
+/// Stops these replicas when all have applied all; an entry up to which all of it stands in their logs.
+fn stop_in_order(cluster: &mut Cluster, replicas: &[u64]) -> u64 {
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     // What is decided stands in a replica's log with the write that follows.
     let enter = || {
@@ -211,17 +232,17 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
         answer["log_index"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap()
     };
     let (end, _, all) = (enter(), enter(), enter());
-    until("all have applied all", || (1..=3).all(|id| cluster.log_index(id) >= all));
-    for replica in &mut cluster.local.replicas {
+    until("all have applied all", || replicas.iter().all(|id| cluster.log_index(*id) >= all));
+    for id in replicas {
+        let replica = &mut cluster.local.replicas[*id as usize - 1];
         replica.signal(Signal::TERM).unwrap();
-        assert_eq!(replica.wait().unwrap(), Some(0), "replica {} stopped in good order: see {}", replica.id, replica.dir.display());
+        assert_eq!(replica.wait().unwrap(), Some(0), "replica {id} stopped in good order: see {}", replica.dir.display());
     }
-    check(&cluster, &diaries, end);
-    drop(cluster.dir);
+    end
 }
 
-/// What was told against what is in the logs.
-fn check(cluster: &Cluster, diaries: &[Diary], end: u64) {
+/// What was told against what is in the logs of these replicas.
+fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
     let mut connections = 0;
     for diary in diaries {
         connections += diary.connections;
@@ -234,7 +255,7 @@ fn check(cluster: &Cluster, diaries: &[Diary], end: u64) {
     }
     assert!(connections > 2 * diaries.len() as u64, "everybody had to connect again: {connections} connections");
 
-    let logs: Vec<Vec<Entry>> = (1..=3).map(|id| entries(&cluster.local.replicas[id - 1].data().join("replica"))).collect();
+    let logs: Vec<Vec<Entry>> = replicas.iter().map(|id| entries(&cluster.folder(*id))).collect();
     let whole = logs.iter().find(|log| log.first().is_some_and(|entry| entry.log_index.0 == 1)).expect("one has all of its log");
     assert!(whole.len() as u64 >= end);
     for log in &logs {
@@ -273,8 +294,8 @@ fn check(cluster: &Cluster, diaries: &[Diary], end: u64) {
     // The replicas' own states where they took them: equal to the byte wherever two took one.
     let mut states: BTreeMap<u64, BTreeSet<[u8; 32]>> = BTreeMap::new();
     let mut taken = 0;
-    for replica in &cluster.local.replicas {
-        for (log_index, hash) in snapshots(replica.id, &replica.data().join("replica")) {
+    for id in replicas {
+        for (log_index, hash) in snapshots(*id, &cluster.folder(*id)) {
             taken += 1;
             states.entry(log_index).or_default().insert(hash);
         }
@@ -297,11 +318,15 @@ fn entries(dir: &Path) -> Vec<Entry> {
 }
 
 fn snapshots(id: u64, dir: &Path) -> Vec<(u64, [u8; 32])> {
+    let opened = open(id, dir);
+    opened.snapshots.list().into_iter().map(|info| (info.meta.log_index.0, info.state_hash)).collect()
+}
+
+fn open(id: u64, dir: &Path) -> Opened<RealDisk> {
     let cluster_id = Dump::open(&RealDisk, dir).unwrap().cluster_id;
     let replica = |n| ReplicaId::new(n).unwrap();
     let identity = Identity { cluster_id, replica: replica(id), genesis: Members::of_voters((1..=3).map(replica)) };
-    let opened = ReplicaLog::open(RealDisk, dir, identity, Options::default()).unwrap();
-    opened.snapshots.list().into_iter().map(|info| (info.meta.log_index.0, info.state_hash)).collect()
+    ReplicaLog::open(RealDisk, dir, identity, Options::default()).unwrap()
 }
 
 fn member(cluster: &Cluster, asked: u64, id: u64) -> String {

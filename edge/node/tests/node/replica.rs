@@ -1,14 +1,17 @@
 //! A cluster of one replica, in this process.
 
 use serde_json::json;
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
+use walras_node::cli::client::Client;
 use walras_node::config::Config;
 use walras_node::node::Node;
+use walras_node::runtime::Clock;
 
 use crate::schema::{check_named, document};
 use crate::support::{PATIENCE, config, limit, market, operator, restart};
 
 /// A cluster of one, on a port that was free a moment ago.
-fn one() -> Config {
+pub(crate) fn one() -> Config {
     let mut config = config();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     config.cluster.replica = 1;
@@ -20,7 +23,7 @@ fn one() -> Config {
     config
 }
 
-fn wait_until_it_leads(node: &Node) {
+pub(crate) fn wait_until_it_leads(node: &Node) {
     let begun = std::time::Instant::now();
     while !node.venue().cluster().unwrap().view().is_taking {
         assert!(begun.elapsed() < PATIENCE, "a cluster of one elects itself");
@@ -67,4 +70,34 @@ fn a_venue_of_one_machine_does_not_become_a_replica_by_accident() {
     Node::start(dir.path(), &config()).unwrap().stop();
     let refused = Node::start(dir.path(), &one()).unwrap_err().to_string();
     assert!(refused.contains("holds a venue of one machine"), "{refused}");
+}
+
+#[test]
+fn a_full_disk_stops_a_replica_and_room_lets_it_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = one();
+    config.log.segment_bytes = 64 << 10;
+    let disk = SimDisk::new(1, SimDiskConfig::default());
+    let node = Node::start_on(disk.clone(), Clock::system(), dir.path(), &config).unwrap();
+    wait_until_it_leads(&node);
+    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+    let used: u64 = disk.paths().iter().map(|path| disk.bytes_of(path).map_or(0, |bytes| bytes.len() as u64)).sum();
+    disk.set_capacity(used);
+    let order = |id| market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000")));
+    // The one that met the full disk may be there, since nobody could say.
+    let in_doubt = (1..100_000).find(|id| order(*id).is_err()).expect("the disk is full at some point");
+    let why = node.stop().expect("it had stopped by itself");
+    assert!(why.contains("no space left") && why.contains("free space") && why.contains("the other replicas go on"), "{why}");
+
+    disk.kill();
+    disk.set_capacity(u64::MAX);
+    let node = restart(disk, dir.path(), &config);
+    wait_until_it_leads(&node);
+    let alice = Client::new(&format!("http://{}", node.address()), Some(market.alice_key.clone()));
+    let all = alice.signed("GET", "/v1/orders", None).unwrap();
+    let ids = all["orders"].as_array().unwrap().iter().map(|order| order["client_order_id"].as_str().unwrap().parse().unwrap());
+    let mut ids: Vec<u64> = ids.collect();
+    ids.sort_unstable();
+    assert!(ids.iter().copied().eq(1..in_doubt) || ids.iter().copied().eq(1..=in_doubt), "{in_doubt}: {ids:?}");
+    node.stop();
 }

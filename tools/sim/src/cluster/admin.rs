@@ -2,7 +2,7 @@
 
 use walras_consensus::{MemberChange, ReadToken};
 
-use super::machine::replica_id;
+use super::machine::{Machine, place_of, replica_id};
 use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
 
@@ -29,8 +29,15 @@ impl World {
         let Some(leader) = self.leader() else { return Ok(()) };
         let Some(process) = &self.machines[leader].process else { return Ok(()) };
         let members = process.members().clone();
+        if self.machines.iter().any(Machine::is_at_risk)
+            && members.voters.iter().any(|id| self.machines[place_of(*id)].is_at_risk())
+        {
+            // First those are replaced, lest too few are left.
+            return Ok(());
+        }
         let voters: Vec<_> = members.voters.iter().copied().collect();
-        let outside = (0..self.machines.len()).map(replica_id).find(|id| !members.contains(*id));
+        let in_use = (0..self.machines.len()).filter(|at| self.machines[*at].is_in_use());
+        let outside = in_use.map(replica_id).find(|id| !members.contains(*id));
         let learner = members.learners.first().copied();
         let change = match (learner, outside) {
             (Some(learner), _) if self.faults.one_in(4) => MemberChange::Remove(learner),
@@ -59,7 +66,7 @@ impl World {
         }
         let after_ns = self.faults.within(every_ns / 2, every_ns + every_ns / 2);
         self.schedule.at(self.now_ns + after_ns, Event::Read);
-        let replica = usize::try_from(self.faults.below(self.machines.len() as u64)).expect("they are few");
+        let replica = self.any_replica();
         if self.machines[replica].process.is_none() || self.machines[replica].paused_until_ns > self.now_ns {
             return Ok(());
         }

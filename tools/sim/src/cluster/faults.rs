@@ -40,6 +40,12 @@ pub(super) enum Fault {
     SlowDisk { times: u64 },
     /// The process does nothing for so long, and does not know it.
     Pause { for_ns: u64 },
+    /// The process is asked to stop, and starts again.
+    Stop,
+    /// All are.
+    StopEverywhere,
+    /// Nothing, since it would be more than the venue promises to survive.
+    None,
     /// Leadership is handed over.
     Handover,
     /// Somebody joins, votes, or leaves.

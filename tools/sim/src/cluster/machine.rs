@@ -6,8 +6,24 @@ use super::replica::{Moment, Process};
 use crate::common::clock::Clock;
 use crate::common::disk::VenueDisk;
 
+/// What may become of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fortune {
+    /// Nobody runs a replica on it yet: its turn comes when another one is lost.
+    Unused,
+    /// If its process ends, it starts again.
+    Sound,
+    /// Something was done that may end its process other than in good order, where that is the end of the replica.
+    Doomed,
+    /// Its process has ended so. When it starts it finds that out.
+    Lost,
+    /// The replica is no more.
+    Gone,
+}
+
 /// Whether or not its process runs.
 pub(super) struct Machine {
+    pub(super) fortune: Fortune,
     pub(super) disk: VenueDisk,
     pub(super) clock: Clock,
     /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start anew.
@@ -18,6 +34,8 @@ pub(super) struct Machine {
     /// A start is planned.
     pub(super) is_starting: bool,
     pub(super) slow: u64,
+    /// Little fits on its disk.
+    pub(super) is_full: bool,
     /// Nothing happens in the process before.
     pub(super) paused_until_ns: u64,
     /// The next deadline planned for it.
@@ -25,8 +43,9 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(disk: VenueDisk) -> Self {
+    pub(super) fn new(disk: VenueDisk, fortune: Fortune) -> Self {
         Self {
+            fortune,
             disk,
             clock: Clock::default(),
             clock_was_far: false,
@@ -34,9 +53,20 @@ impl Machine {
             generation: 0,
             is_starting: false,
             slow: 1,
+            is_full: false,
             paused_until_ns: 0,
             wake_ns: None,
         }
+    }
+
+    /// A replica is or was on it that may count for nothing.
+    pub(super) fn is_at_risk(&self) -> bool {
+        matches!(self.fortune, Fortune::Doomed | Fortune::Lost | Fortune::Gone)
+    }
+
+    /// Whether there is a replica on it.
+    pub(super) fn is_in_use(&self) -> bool {
+        matches!(self.fortune, Fortune::Sound | Fortune::Doomed | Fortune::Lost)
     }
 
     pub(super) fn at(&self, now_ns: u64) -> Moment {

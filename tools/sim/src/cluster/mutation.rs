@@ -39,4 +39,8 @@ mutations! {
     ReadAtOnce,
     /// A replica starts with the members that the cluster began with.
     ForgetMembers,
+    /// Where memory counts, a replica that did not stop in good order goes on under its id.
+    RejoinAsItself,
+    /// A replica whose disk was lost begins under its id with an empty one.
+    RejoinWithEmptyDisk,
 }

@@ -1,5 +1,7 @@
 //! What is simulated, and what a run saw.
 
+use walras_consensus::Durability;
+
 use super::mutation::Mutation;
 
 /// What is simulated.
@@ -9,13 +11,17 @@ pub struct Settings {
     pub replicas: Option<usize>,
     /// Simulated time with faults.
     pub safety_ns: u64,
+    /// When a replica counts as holding a command; `None` for what the seed decides, one of four being of memory.
+    pub durability: Option<Durability>,
+    /// Whether disks are lost for good, each with all that was on it; `None` for what the seed decides, as one of three does.
+    pub loses_disks: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { replicas: None, safety_ns: 15_000_000_000, mutation: None }
+        Self { replicas: None, safety_ns: 15_000_000_000, durability: None, loses_disks: None, mutation: None }
     }
 }
 
@@ -56,6 +62,14 @@ report! {
     crashes,
     /// Processes that ended by themselves because their disk failed.
     stops,
+    /// Processes that were asked to stop, and did so in good order.
+    orderly_stops,
+    /// Disks that were lost with all that was on them.
+    lost_disks,
+    /// Replicas in whose place another one came, under a new id.
+    replaced,
+    /// Venues in which what is in a majority's memory counts.
+    in_memory,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts that cut a torn tail.

@@ -3,7 +3,7 @@
 use walras_log_store::sim_disk::SimFaults;
 
 use super::faults::Fault;
-use super::machine::replica_id;
+use super::machine::{Fortune, replica_id};
 use super::net::End;
 use super::replica::{Process, StartError, StartFrom};
 use super::world::{Event, Phase, World};
@@ -20,7 +20,7 @@ impl World {
         }
     }
 
-    fn start_later(&mut self, replica: usize) {
+    pub(super) fn start_later(&mut self, replica: usize) {
         let after_ns = match self.phase {
             Phase::Safety => downtime_ns(&mut self.faults),
             Phase::Healing { .. } => SHORT_RESTART_NS,
@@ -31,14 +31,17 @@ impl World {
     pub(super) fn start(&mut self, replica: usize) -> Result<(), Violation> {
         let machine = &mut self.machines[replica];
         machine.is_starting = false;
-        if machine.process.is_some() {
+        if machine.process.is_some() || !machine.is_in_use() {
             return Ok(());
         }
         if self.phase == Phase::Safety
             && let Some(faults) = draw_for_recovery(&mut self.faults)
+            && self.may_end_badly(replica)
         {
-            machine.disk.device.set_faults(faults);
+            self.machines[replica].disk.device.set_faults(faults);
         }
+        let fallen = self.fortune_of_the_fallen();
+        let machine = &mut self.machines[replica];
         let at = machine.at(self.now_ns);
         let from = StartFrom {
             me: replica_id(replica),
@@ -47,6 +50,7 @@ impl World {
             at,
             seed: self.faults.any(),
             election_spread_ns: self.election_spread_ns,
+            durability: self.durability,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,
@@ -69,6 +73,7 @@ impl World {
                 });
                 machine.disk.device.set_faults(SimFaults::default());
                 machine.generation += 1;
+                machine.fortune = if machine.is_full { machine.fortune } else { Fortune::Sound };
                 machine.wake_ns = None;
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
@@ -80,7 +85,14 @@ impl World {
                 self.report.failed_starts += 1;
                 self.report.faults += 1;
                 machine.disk.device.kill();
+                machine.fortune = fallen;
                 self.start_later(replica);
+                Ok(())
+            }
+            Err(error @ StartError::MayHaveForgotten) => {
+                self.trace.line(self.now_ns, || format!("replica {}: does not start: {error}", replica_id(replica)));
+                machine.disk.device.kill();
+                self.replace(replica);
                 Ok(())
             }
             Err(error) => {
@@ -123,16 +135,19 @@ impl World {
     }
 
     fn end_process(&mut self, replica: usize) {
+        self.machines[replica].fortune = self.fortune_of_the_fallen();
+        self.report.crashes += u64::from(self.take_process(replica).is_some());
+    }
+
+    pub(super) fn take_process(&mut self, replica: usize) -> Option<Process> {
         self.count_snapshots(replica);
-        if self.machines[replica].process.take().is_none() {
-            return;
-        }
+        let process = self.machines[replica].process.take()?;
         self.machines[replica].generation += 1;
-        self.report.crashes += 1;
         self.reads.retain(|(at, _), _| *at != replica);
         for stream in self.network.streams_of(End::Replica(replica)) {
             self.cut_stream(stream);
         }
+        Some(process)
     }
 
     pub(super) fn count_snapshots(&mut self, replica: usize) {
@@ -143,8 +158,9 @@ impl World {
         }
     }
 
-    fn any_replica(&mut self) -> usize {
-        usize::try_from(self.faults.below(self.machines.len() as u64)).expect("they are few")
+    pub(super) fn any_replica(&mut self) -> usize {
+        let in_use: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].is_in_use()).collect();
+        self.faults.pick(&in_use)
     }
 
     pub(super) fn leader(&self) -> Option<usize> {
@@ -153,15 +169,24 @@ impl World {
 
     pub(super) fn strike(&mut self, fault: Fault) -> Result<(), Violation> {
         let replica = self.any_replica();
+        let fault = self.within_the_promise(fault, replica);
         self.trace.line(self.now_ns, || format!("fault, at replica {} if at one: {fault:?}", replica_id(replica)));
         let machine = &mut self.machines[replica];
         let device = &machine.disk.device;
         match fault {
             Fault::PowerFailure if machine.process.is_some() => self.power_failure(replica),
             Fault::Kill if machine.process.is_some() => self.kill(replica),
-            Fault::PowerFailure | Fault::Kill => {}
+            Fault::PowerFailure | Fault::Kill | Fault::None => {}
+            Fault::Stop => self.stop_in_order(replica),
+            Fault::StopEverywhere => {
+                for at in 0..self.machines.len() {
+                    self.stop_in_order(at);
+                }
+            }
             Fault::KillLeader => {
-                if let Some(leader) = self.leader() {
+                if let Some(leader) = self.leader()
+                    && self.may_end_badly(leader)
+                {
                     self.kill(leader);
                 }
                 // While the others elect another one.
@@ -188,6 +213,7 @@ impl World {
                 let used: u64 =
                     device.paths().iter().filter_map(|path| device.bytes_of(path)).map(|bytes| bytes.len() as u64).sum();
                 device.set_capacity(used + room_bytes);
+                machine.is_full = true;
                 self.schedule.at(self.now_ns + for_ns, Event::DiskHasRoom(replica));
             }
             Fault::ClockJump { by_ns } => {
@@ -203,7 +229,7 @@ impl World {
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.clock.set_right(self.now_ns);
                 if machine.clock_was_far && machine.process.is_some() {
-                    self.kill(replica);
+                    self.end_for_the_clock(replica);
                 }
             }
             Fault::Network(weather) => self.network.weather = weather,

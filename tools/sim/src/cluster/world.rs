@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use walras_consensus::{Members, ReadToken};
+use walras_consensus::{Durability, Members, ReadToken};
 use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_testkit::commands::ACCOUNTS;
@@ -14,7 +14,8 @@ use walras_types::{AccountId, LogIndex};
 use super::checks::{self, Checks};
 use super::client::Client;
 use super::faults;
-use super::machine::{Machine, replica_id};
+use super::losses::Replacement;
+use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
 use super::replica::{Process, ReplicaTimer, StreamId};
@@ -73,6 +74,10 @@ pub(super) enum Event {
     NetworkHeals,
     DiskHasRoom(usize),
     DiskIsBack(usize),
+    /// A disk is lost.
+    LoseDisk,
+    /// The operator looks after replicas that are lost.
+    Repair,
     Read,
 }
 
@@ -90,6 +95,8 @@ const READ_NS: u64 = 150_000_000;
 const DURABLE_EVERY: u64 = 40;
 /// More events in a simulated millisecond than a venue of this size has.
 const IN_A_MS_MAX: u64 = 200_000;
+/// Machines for replicas that take the place of others.
+const UNUSED: usize = 6;
 /// Members that a moment ago were others.
 const MEMBERS_KEPT: usize = 3;
 
@@ -113,6 +120,11 @@ pub(super) struct World {
     pub(super) is_set_up: bool,
     /// How far election timeouts differ: the less, the more elections are contested.
     pub(super) election_spread_ns: u64,
+    pub(super) durability: Durability,
+    loses_disks: bool,
+    pub(super) losses: Choices<'static>,
+    /// Replicas that are lost, and those that come in their place.
+    pub(super) replacements: Vec<Replacement>,
     durable_checked: u64,
     /// Events since the last millisecond began.
     in_this_ms: u64,
@@ -128,11 +140,18 @@ impl World {
         let drawn = faults.pick(&[3, 3, 3, 4, 5]);
         let replicas = settings.replicas.unwrap_or(drawn);
         let election_spread_ns = faults.pick(&[0, 5_000_000, 50_000_000, 150_000_000]);
-        let machines: Vec<Machine> = (0..=replicas)
+        let mut losses = Choices::of_random(random.fork(4));
+        let drawn = if losses.one_in(4) { Durability::Memory } else { Durability::Disk };
+        let durability = settings.durability.unwrap_or(drawn);
+        let drawn = losses.one_in(3);
+        let loses_disks = settings.loses_disks.unwrap_or(drawn);
+        let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
+        let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
                 let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
                 let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
-                Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)))
+                let fortune = if at <= replicas { Fortune::Sound } else { Fortune::Unused };
+                Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)), fortune)
             })
             .collect();
         let genesis = Members::of_voters((0..replicas).map(replica_id));
@@ -173,17 +192,26 @@ impl World {
             next_read: 1,
             is_set_up: false,
             election_spread_ns,
+            durability,
+            loses_disks,
+            losses,
+            replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
             checks: Rc::new(RefCell::new(checks)),
             trace,
-            report: Report::default(),
+            report: Report { in_memory: u64::from(durability == Durability::Memory), ..Report::default() },
         }
     }
 
     fn run(mut self) -> Result<Report, Violation> {
         for replica in 0..self.machines.len() {
-            self.start_at(0, replica);
+            if self.machines[replica].is_in_use() {
+                self.start_at(0, replica);
+            }
+        }
+        if self.loses_disks {
+            self.plan_loss();
         }
         self.schedule.at(1_000, Event::Client(0));
         let first_fault_ns = pause_ns(&mut self.faults);
@@ -200,7 +228,7 @@ impl World {
                 Phase::Safety if self.now_ns >= self.settings.safety_ns => self.begin_healing(),
                 Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
                     let waiting = self.waiting();
-                    let replicas: Vec<String> = (0..self.machines.len()).map(|at| self.describe(at)).collect();
+                    let replicas = self.describe_all();
                     checks::check_progress(&waiting, &replicas)?;
                     break;
                 }
@@ -220,8 +248,13 @@ impl World {
         if self.in_this_ms < IN_A_MS_MAX {
             return Ok(());
         }
-        let replicas: Vec<String> = (0..self.machines.len()).map(|at| self.describe(at)).collect();
+        let replicas = self.describe_all();
         Err(Violation::new("livelock", format!("{IN_A_MS_MAX} events in a millisecond; {}", replicas.join("; "))))
+    }
+
+    fn describe_all(&self) -> Vec<String> {
+        let in_use = (0..self.machines.len()).filter(|at| self.machines[*at].is_in_use());
+        in_use.map(|at| self.describe(at)).collect()
     }
 
     fn describe(&self, at: usize) -> String {
@@ -252,7 +285,7 @@ impl World {
     }
 
     /// Of a leader who has applied everything.
-    fn leaders_members(&self) -> Option<&Members> {
+    pub(super) fn leaders_members(&self) -> Option<&Members> {
         let entries = self.checks.borrow().entry_count();
         let mut running = self.machines.iter().filter_map(|machine| machine.process.as_ref());
         running.find(|process| process.is_leading() && process.engine().last_applied().0 == entries).map(Process::members)
@@ -335,7 +368,7 @@ impl World {
             }
             Event::Fault => Ok(()),
             Event::Blink(replica) => {
-                if self.phase == Phase::Safety && self.machines[replica].process.is_some() {
+                if self.phase == Phase::Safety && self.machines[replica].process.is_some() && self.may_end_badly(replica) {
                     self.blink(replica);
                 }
                 Ok(())
@@ -346,12 +379,20 @@ impl World {
             }
             Event::DiskHasRoom(replica) => {
                 self.machines[replica].disk.device.set_capacity(u64::MAX);
+                self.machines[replica].is_full = false;
+                self.reprieve(replica);
                 Ok(())
             }
             Event::DiskIsBack(replica) => {
                 self.machines[replica].disk.device.set_faults(SimFaults::default());
+                self.reprieve(replica);
                 Ok(())
             }
+            Event::LoseDisk => {
+                self.lose_disk();
+                Ok(())
+            }
+            Event::Repair => self.repair(),
             Event::Read => self.ask_to_read(READ_NS),
         }
     }
@@ -388,16 +429,16 @@ impl World {
     /// Now and then, of what was decided just now: would it survive?
     fn check_durable(&mut self) -> Result<(), Violation> {
         let entries = self.checks.borrow().entry_count();
-        if entries < self.durable_checked + DURABLE_EVERY {
+        if entries < self.durable_checked + DURABLE_EVERY || self.durability == Durability::Memory {
             return Ok(());
         }
         self.durable_checked = entries;
         let Some(entry) = self.checks.borrow().last_entry() else { return Ok(()) };
         let Self { machines, genesis, members, .. } = self;
         let holds = |id| {
-            let device = &machines[super::machine::place_of(id)].disk.device;
-            // A disk that does not open says nothing either way.
-            super::replica::holds(device, id, genesis, &entry).unwrap_or(true)
+            let machine = &machines[super::machine::place_of(id)];
+            // A disk that does not open says nothing either way; one that is lost may have had it.
+            machine.fortune == Fortune::Gone || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
         };
         checks::check_durable(&entry, members, holds)
     }
@@ -424,11 +465,15 @@ impl World {
             machine.disk.device.set_faults(SimFaults::default());
             machine.disk.device.set_capacity(u64::MAX);
             machine.slow = 1;
+            machine.is_full = false;
             machine.paused_until_ns = self.now_ns;
+            if machine.fortune == Fortune::Doomed && machine.process.is_some() {
+                machine.fortune = Fortune::Sound;
+            }
             machine.clock.set_rate(self.now_ns, 0);
             machine.clock.set_right(self.now_ns);
             if machine.clock_was_far && machine.process.is_some() {
-                self.kill(at);
+                self.end_for_the_clock(at);
             } else if machine.process.is_some() {
                 machine.wake_ns = Some(self.now_ns + 1);
                 let generation = machine.generation;

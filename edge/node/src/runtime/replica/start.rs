@@ -11,11 +11,11 @@ use crossbeam_channel::{bounded, unbounded};
 use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
-use walras_consensus::{Durability, Members, ReplicaId};
+use walras_consensus::{Members, ReplicaId};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
-use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, Stop};
+use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader};
 use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
@@ -102,7 +102,7 @@ impl ReplicaVenue {
         let Opened { log, snapshots: store, recovered, report } =
             ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
-        if durability == Durability::Memory && report.stop == Stop::Crash {
+        if !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
                 "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
                  cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add)"

@@ -27,7 +27,7 @@ pub(super) enum LogDone {
     Failed(String),
 }
 
-/// With nothing to write for this long, the log is sealed; in memory mode it is synced.
+/// With nothing to write for this long, the log is sealed.
 const IDLE: Duration = Duration::from_millis(200);
 /// In memory mode, the longest that something lies unsynced.
 const MEMORY_SYNC_EVERY: Duration = Duration::from_millis(20);
@@ -44,11 +44,22 @@ impl<D: Disk> LogThread<D> {
     /// Until nobody asks any more.
     pub(super) fn run(mut self) {
         let begun = Instant::now();
-        let mut synced_at = Instant::now();
+        let mut unsynced_since: Option<Instant> = None;
         let mut is_sealed = true;
         loop {
-            let first = match self.jobs.recv_timeout(if is_sealed { Duration::from_secs(3600) } else { IDLE }) {
+            let wait = match unsynced_since {
+                Some(since) => MEMORY_SYNC_EVERY.saturating_sub(since.elapsed()),
+                None if is_sealed => Duration::from_secs(3600),
+                None => IDLE,
+            };
+            let first = match self.jobs.recv_timeout(wait) {
                 Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) if unsynced_since.take().is_some() => {
+                    if let Err(e) = self.log.sync() {
+                        return self.fail(&e.to_string());
+                    }
+                    continue;
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     is_sealed = true;
                     if let Err(e) = self.log.sync().and_then(|_| self.log.seal()) {
@@ -82,8 +93,10 @@ impl<D: Disk> LogThread<D> {
                 return self.fail(&e.to_string());
             }
             self.tell(LogDone::Persisted(ticket));
-            if self.durability == Durability::Memory && synced_at.elapsed() >= MEMORY_SYNC_EVERY {
-                synced_at = Instant::now();
+            if self.durability == Durability::Memory
+                && unsynced_since.get_or_insert_with(Instant::now).elapsed() >= MEMORY_SYNC_EVERY
+            {
+                unsynced_since = None;
                 if let Err(e) = self.log.sync() {
                     return self.fail(&e.to_string());
                 }

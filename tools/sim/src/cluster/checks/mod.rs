@@ -9,7 +9,7 @@
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
 //! | `reports.rs` | each account is told what a replay of the log tells it, without a gap |
 //! | `leaders.rs` | one leader a term |
-//! | `durable.rs` | what anybody applies would survive the power failing everywhere at once |
+//! | `durable.rs` | what anybody applies would survive the power failing everywhere at once (where disks count; where memory does, the lines above must hold although a minority is lost at any time) |
 //! | `progress.rs` | once faults stop everybody is answered, and all members have the whole log |
 //!
 //! Of `common`: conservation, depth, log time, replay. The first thing that does not hold is kept.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use walras_consensus::{MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
+use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::Engine;
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
 use walras_sequencer::{Halt, ReplicatedSequencer};
@@ -32,6 +32,8 @@ pub(crate) struct Moment {
 pub(crate) enum ReplicaTimer {
     /// Something is due by [`Process::deadline_ns`].
     Deadline,
+    /// Where memory counts, the log's thread has written.
+    Written,
     /// The log's thread has synced, or failed to.
     Synced,
     /// The snapshots' thread has written a state, or failed to.
@@ -87,6 +89,9 @@ impl Stop {
 }
 
 const SYNC_NS: u64 = 200_000;
+/// Where memory counts: until something is written, and the longest that something lies unsynced.
+const WRITE_NS: u64 = 20_000;
+const MEMORY_SYNC_NS: u64 = 20_000_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
 const TICK_NS: u64 = 500_000_000;
@@ -128,6 +133,15 @@ impl Process {
             ReplicaTimer::Deadline => {
                 sequencer.on_timer(at.now_ns, around)?;
                 around.desk.on_timer(at.now_ns);
+            }
+            ReplicaTimer::Written => {
+                around.storage.is_writing = false;
+                if let Some(ticket) = around.storage.hand_over()? {
+                    sequencer.on_persisted(ticket, around)?;
+                    if around.storage.syncing.replace(ticket).is_none() {
+                        around.out.push(Out::Timer { after_ns: MEMORY_SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+                    }
+                }
             }
             ReplicaTimer::Synced => {
                 let ticket = around.storage.end_sync(at.now_ns)?;
@@ -259,16 +273,30 @@ impl Process {
 
     fn write(&mut self, at: Moment) -> Done {
         let Self { sequencer, around, .. } = self;
+        if around.storage.durability == Durability::Memory {
+            if !around.storage.jobs.is_empty() && !std::mem::replace(&mut around.storage.is_writing, true) {
+                around.out.push(Out::Timer { after_ns: WRITE_NS * at.slow, timer: ReplicaTimer::Written });
+            }
+            return Ok(());
+        }
         if around.storage.syncing.is_some() {
             return Ok(());
         }
-        if let Some(ticket) = around.storage.begin_sync()? {
+        if let Some(ticket) = around.storage.hand_over()? {
+            around.storage.syncing = Some(ticket);
             around.out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
             if around.mutation == Some(Mutation::PersistedBeforeSync) {
                 sequencer.on_persisted(ticket, around)?;
             }
         }
         Ok(())
+    }
+
+    /// Ends in good order.
+    pub(crate) fn stop(self) -> Result<(), String> {
+        let Self { around, receiving, .. } = self;
+        drop(receiving);
+        around.storage.close()
     }
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
@@ -305,7 +333,8 @@ impl Process {
         let held = self.around.storage.log.slots();
         let end = held.end.min(self.sequencer.status().committed.next());
         let mut entries = Vec::new();
-        if held.start >= end {
+        // What waits to be written may replace what is there.
+        if held.start >= end || !self.around.storage.jobs.is_empty() {
             return Ok(entries);
         }
         let mut reader = self.around.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;

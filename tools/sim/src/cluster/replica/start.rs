@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use walras_consensus::{Body, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
+use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
 use walras_engine::Engine;
 use walras_gateway::session::{Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
@@ -34,6 +34,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) seed: u64,
     /// How far they differ.
     pub(crate) election_spread_ns: u64,
+    /// When it counts as holding a command.
+    pub(crate) durability: Durability,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -46,6 +48,9 @@ pub(crate) enum StartError {
     Open(#[from] OpenError),
     #[error("the snapshot of entry {0} does not restore: {1}")]
     Snapshot(LogIndex, String),
+    /// A new replica takes its place.
+    #[error("it did not stop in good order, and may have forgotten what it promised")]
+    MayHaveForgotten,
     #[error(transparent)]
     Halt(#[from] StartHalt),
 }
@@ -81,15 +86,16 @@ fn log_options() -> Options {
     Options { log, retained_slots: RETAINED_SLOTS }
 }
 
-fn settings(me: ReplicaId, election_spread_ns: u64) -> ReplicatedSettings {
-    let common = Settings::new(CLUSTER_ID, me);
+fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
+    let common = Settings::new(CLUSTER_ID, from.me);
     let consensus = Settings {
         tick_ns: 5_000_000,
         pack_bytes_max: 4_096,
         message_bytes_max: 4_096,
         uncommitted_bytes_max: 1 << 16,
         retained_slots: RETAINED_SLOTS,
-        election_timeout_max_ns: common.election_timeout_min_ns + election_spread_ns,
+        election_timeout_max_ns: common.election_timeout_min_ns + from.election_spread_ns,
+        durability: from.durability,
         ..common
     };
     ReplicatedSettings { waiting_max: 48, packs_max: 4, checkpoint_every: CHECKPOINT_EVERY, ..ReplicatedSettings::new(consensus) }
@@ -122,7 +128,10 @@ impl Process {
     pub(crate) fn start(from: &StartFrom<'_>) -> Result<(Self, LogIndex, bool), StartError> {
         let opened = ReplicaLog::open(from.disk.clone(), dir(), identity(from.me, &from.genesis), log_options())?;
         let Opened { log, snapshots, mut recovered, report } = opened;
-        let storage = Storage::new(log, snapshots, from.mutation);
+        if !report.has_all_promises(from.durability) && from.mutation != Some(Mutation::RejoinAsItself) {
+            return Err(StartError::MayHaveForgotten);
+        }
+        let storage = Storage::new(log, snapshots, from.durability, from.mutation);
         let meta = recovered.snapshot.clone();
         let broken = |why| StartError::Snapshot(meta.log_index, why);
         let mut state = match meta.slot.0 {
@@ -151,14 +160,7 @@ impl Process {
             checks: from.checks.clone(),
             mutation: from.mutation,
         };
-        let sequencer = ReplicatedSequencer::start(
-            from.at.now_ns,
-            settings(from.me, from.election_spread_ns),
-            recovered,
-            engine,
-            from.seed,
-            &mut around,
-        )?;
+        let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings(from), recovered, engine, from.seed, &mut around)?;
         let mut process = Self::new(sequencer, around);
         process.at(from.at);
         Ok((process, meta.log_index, report.store.torn_tail.is_some()))

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use walras_consensus::{Slot, SnapshotMeta, Ticket, Write};
+use walras_consensus::{Durability, Slot, SnapshotMeta, Ticket, Write};
 use walras_replica_log::{ReplicaLog, Snapshots, Upkeep};
 
 use super::process::Stop;
@@ -20,8 +20,11 @@ pub(super) struct Storage {
     pub(super) log: ReplicaLog<VenueDisk>,
     pub(super) snapshots: Snapshots<VenueDisk>,
     pub(super) jobs: VecDeque<LogJob>,
+    pub(super) durability: Durability,
     /// Written, and being synced: the last ticket of it.
     pub(super) syncing: Option<Ticket>,
+    /// Where memory counts: what waits is about to be written.
+    pub(super) is_writing: bool,
     /// States that wait to be written.
     pub(super) states: VecDeque<(SnapshotMeta, Vec<u8>)>,
     pub(super) upkeep: Option<Upkeep<VenueDisk>>,
@@ -33,13 +36,19 @@ pub(super) struct Storage {
 const STATES_MAX: usize = 2;
 
 impl Storage {
-    pub(super) fn new(log: ReplicaLog<VenueDisk>, snapshots: Snapshots<VenueDisk>, mutation: Option<Mutation>) -> Self {
+    pub(super) fn new(
+        log: ReplicaLog<VenueDisk>,
+        snapshots: Snapshots<VenueDisk>,
+        durability: Durability,
+        mutation: Option<Mutation>,
+    ) -> Self {
         let (jobs, states) = (VecDeque::new(), VecDeque::new());
-        Self { log, snapshots, jobs, syncing: None, states, upkeep: None, written_count: 0, mutation }
+        let (syncing, is_writing, upkeep) = (None, false, None);
+        Self { log, snapshots, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
     }
 
     /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.
-    pub(super) fn begin_sync(&mut self) -> Result<Option<Ticket>, Stop> {
+    pub(super) fn hand_over(&mut self) -> Result<Option<Ticket>, Stop> {
         if !self.jobs.is_empty() {
             // The log would wait for it, and here is nobody else who does it.
             self.keep_up();
@@ -58,8 +67,14 @@ impl Storage {
         if last.is_some() {
             self.log.flush().map_err(Stop::disk)?;
         }
-        self.syncing = last;
         Ok(last)
+    }
+
+    /// Writes what waits and leaves the mark of an orderly stop.
+    pub(super) fn close(mut self) -> Result<(), String> {
+        self.hand_over().map_err(|e| e.to_string())?;
+        self.keep_up();
+        self.log.close().map_err(|e| e.to_string())
     }
 
     /// Makes it durable.

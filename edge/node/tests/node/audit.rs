@@ -1,0 +1,179 @@
+//! `walras log audit`: it finds what `walras log verify` can not, since whoever changed the log made its checksums right.
+
+use std::path::Path;
+
+use walras_consensus::{Body, Members, Pack, Packed, ReplicaId, SlotEntry, Ticket, Write};
+use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
+use walras_node::node::{Node, operator_key_file};
+use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
+use walras_sequencer::{decode_entry, encode_entry};
+use walras_types::{Amount, LogIndex};
+use walras_wire::{Command, Transfer};
+
+use crate::cli::Cli;
+use crate::replica::{one, wait_until_it_leads};
+use crate::support::{Venue, config, limit, market, operator};
+
+fn cli(dir: &Path) -> Cli {
+    Cli { url: "http://127.0.0.1:9".into(), key_file: operator_key_file(dir) }
+}
+
+fn copy_snapshots(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap().map(|file| file.unwrap()) {
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+/// A log with one deposit of a unit more than was asked.
+#[derive(Default)]
+struct Forger {
+    is_done: bool,
+}
+
+impl Forger {
+    fn entry(&mut self, log_index: LogIndex, bytes: &[u8]) -> Vec<u8> {
+        let entry = decode_entry(log_index, bytes).unwrap();
+        let Command::Deposit(transfer) = entry.command else { return bytes.to_vec() };
+        if std::mem::replace(&mut self.is_done, true) {
+            return bytes.to_vec();
+        }
+        let command = Command::Deposit(Transfer { amount: Amount::new(transfer.amount.get() + 1).unwrap(), ..transfer });
+        let mut forged = Vec::new();
+        encode_entry(entry.time, entry.ordinal, &command, &mut forged);
+        forged
+    }
+}
+
+#[test]
+fn the_log_of_one_machine_makes_the_states_in_its_snapshots_or_was_changed() {
+    let mut venue = Venue::start();
+    let market = venue.market();
+    market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap();
+    market.order(&market.alice, &limit(1, "buy", "1", "30000"));
+    let (dir, cli) = (venue.dir.clone(), cli(&venue.dir));
+    let dir_name = dir.to_str().unwrap();
+    let (status, said) = cli.fails(&["log", "audit", dir_name]);
+    assert_eq!(status, 4);
+    assert!(said.contains("in use"), "{said}");
+    venue.stop();
+    let found = cli.json(&["log", "audit", dir_name]);
+    assert_eq!((&found["sound"], &found["from_snapshot"], &found["states_compared"]), (&true.into(), &"0".into(), &2.into()));
+    assert_eq!(found["agreed_index"], found["last_index"], "a stop ends with a snapshot");
+    let said = cli.text(&["log", "audit", dir_name]);
+    assert!(said.starts_with("sound: ") && said.contains("2 states compared and equal"), "{said}");
+
+    let forged = tempfile::tempdir().unwrap();
+    copy_snapshots(&dir.join("snapshots"), &forged.path().join("snapshots"));
+    let options = LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() };
+    let (mut log, _) = LogWriter::open(RealDisk, &forged.path().join("log"), options).unwrap();
+    let (mut reader, _lock) = open_read_only(&RealDisk, &dir.join("log"), None).unwrap();
+    let mut forger = Forger::default();
+    while let Some(stored) = reader.next().unwrap() {
+        log.append(&forger.entry(stored.index, stored.payload)).unwrap();
+    }
+    log.sync().unwrap();
+    log.close().unwrap();
+    let forged_name = forged.path().to_str().unwrap();
+    assert!(cli.text(&["log", "verify", forged_name]).starts_with("sound: "), "every checksum is right");
+    let (status, said) = cli.fails(&["log", "audit", forged_name]);
+    assert_eq!(status, 5, "{said}");
+    assert!(said.contains("was another than the log makes of it, and it was the same after entry 0"), "{said}");
+}
+
+#[test]
+fn a_log_that_was_let_go_of_is_audited_from_a_snapshot_on() {
+    let mut config = config();
+    config.log.segment_bytes = 64 << 10;
+    let mut venue = Venue::with(&config);
+    let market = venue.market();
+    for round in 0..5 {
+        for id in 0..20 {
+            market.order(&market.alice, &limit(1 + round * 20 + id, "buy", "0.0001", "29000"));
+        }
+        market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap();
+    }
+    venue.stop();
+    let (cli, dir) = (cli(&venue.dir), venue.dir.to_str().unwrap());
+    let first: u64 = cli.json(&["log", "verify", dir])["first_index"].as_str().unwrap().parse().unwrap();
+    let found = cli.json(&["log", "audit", dir]);
+    let from: u64 = found["from_snapshot"].as_str().unwrap().parse().unwrap();
+    assert!(first > 1 && from >= first - 1, "{first}: {found}");
+    assert_eq!((&found["states_compared"], &found["agreed_index"]), (&1.into(), &found["last_index"]));
+
+    for file in std::fs::read_dir(venue.dir.join("snapshots")).unwrap().map(|file| file.unwrap()) {
+        if file.file_name().to_string_lossy().ends_with(".snap") {
+            std::fs::remove_file(file.path()).unwrap();
+        }
+    }
+    let (status, said) = cli.fails(&["log", "audit", dir]);
+    assert_eq!(status, 5);
+    assert!(said.contains("no snapshot beside it holds the state before that"), "{said}");
+}
+
+/// A replica's folder with another log, whose checksums are right.
+fn forge_replica(from: &Path, to: &Path) {
+    let me = ReplicaId::new(1).unwrap();
+    let cluster_id = Dump::open(&RealDisk, from).unwrap().cluster_id;
+    let identity = Identity { cluster_id, replica: me, genesis: Members::of_voters([me]) };
+    let log = LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() };
+    let options = Options { log, ..Options::default() };
+    let Opened { log, recovered, .. } = ReplicaLog::open(RealDisk, from, identity.clone(), options.clone()).unwrap();
+    let mut slots = log.read_slots(log.slots()).unwrap();
+    let (mut forger, mut log_index, mut entries) = (Forger::default(), LogIndex(0), Vec::new());
+    while let Some(SlotEntry { slot, term, body }) = slots.next().unwrap() {
+        let body = match body {
+            Body::Pack(bytes) => {
+                let mut pack = Pack::new();
+                for bytes in Packed::decode(bytes).unwrap().entries() {
+                    log_index = log_index.next();
+                    pack.push(&forger.entry(log_index, bytes));
+                }
+                Body::Pack(pack.into_bytes())
+            }
+            body => body,
+        };
+        entries.push(SlotEntry { slot, term, body });
+    }
+    assert!(forger.is_done);
+    let Opened { mut log, .. } = ReplicaLog::open(RealDisk, to, identity, options).unwrap();
+    log.write(&Write { ticket: Ticket(1), hard_state: recovered.hard_state, installed: None, entries }).unwrap();
+    log.close().unwrap();
+    copy_snapshots(&from.join("snapshots"), &to.join("snapshots"));
+}
+
+#[test]
+fn the_log_of_a_replica_is_dumped_verified_and_audited() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path();
+    let mut config = one();
+    config.cluster.checkpoint_every_entries = 5;
+    let node = Node::start(dir, &config).unwrap();
+    wait_until_it_leads(&node);
+    let market = market(&operator(&format!("http://{}", node.address()), dir));
+    for id in 1..10 {
+        market.order(&market.bob, &limit(id, "sell", "2", "30000"));
+    }
+    node.stop();
+    let (cli, dir_name) = (cli(dir), dir.to_str().unwrap());
+    let verified = cli.json(&["log", "verify", dir_name]);
+    assert_eq!((&verified["sound"], &verified["first_index"]), (&true.into(), &"1".into()));
+    let dumped = cli.text(&["log", "dump", dir_name]);
+    assert_eq!(dumped.lines().count() as u64, verified["entries"].as_u64().unwrap());
+    assert!(dumped.contains("Checkpoint") && dumped.contains("CreateAsset"), "{dumped}");
+    assert_eq!(cli.text(&["log", "dump", dir_name, "--from", "3", "--limit", "2"]).lines().count(), 2);
+    let found = cli.json(&["log", "audit", dir_name]);
+    assert_eq!((&found["entries"], &found["from_snapshot"]), (&verified["entries"], &"0".into()));
+    let checkpoints = dumped.lines().filter(|line| line.contains("Checkpoint")).count() as u64;
+    assert!(checkpoints >= 3, "{dumped}");
+    assert_eq!(found["states_compared"], checkpoints, "the snapshots are of the same entries");
+
+    let forged = tempfile::tempdir().unwrap();
+    forge_replica(&dir.join("replica"), &forged.path().join("replica"));
+    let forged_name = forged.path().to_str().unwrap();
+    assert_eq!(cli.json(&["log", "verify", forged_name])["entries"], verified["entries"]);
+    let (status, said) = cli.fails(&["log", "audit", forged_name]);
+    assert_eq!(status, 5, "{said}");
+    // Its first deposit is entry 6.
+    assert!(said.contains("was another than the log makes of it, and it was the same after entry 5"), "{said}");
+}
