@@ -526,6 +526,8 @@ impl World {
     fn send_a_pack(&mut self, n: usize) {
         self.account += 1;
         let command = Command::CreateAccount(AccountId(self.account - 1));
+        // Else it would wait for the one before.
+        self.now_ns += MS;
         let now_ns = self.now_ns;
         self.with(n, |sequencer, around| {
             sequencer.submit(TimeNs(1), None, &command, Some(None)).unwrap();

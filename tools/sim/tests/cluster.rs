@@ -104,7 +104,9 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::TakeHalfASnapshot => (&["halt", "recovery"], 1..=200),
         Mutation::ForgetSnapshotSent => (&["progress"], 1..=100),
         Mutation::ReadAtOnce => (&["linearizable"], 1..=20),
-        Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => (&["halt", "log equality"], 1..=40),
+        Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
+            (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
+        }
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 1..=200),
     }
 }
