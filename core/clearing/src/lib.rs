@@ -4,7 +4,7 @@
 //! and the amounts, and how, does not matter here: [`verify`] accepts exactly what keeps the rules, in O(pairs * log offers).
 //!
 //! *Deliberately absent*: accounts, the ledger and settlement (the engine's); the search for prices and amounts (a heuristic, in floats,
-//! outside the core); clocks, threads.
+//! outside the core); clocks; threads, but for the fork and join of many pairs ([`fork_join`]).
 //!
 //! *Invariants* of what [`verify`] accepts, each a property test against a naive check in rationals
 //! - No asset is created: of each, fills sell at least what fills buy. Rounding is in the venue's favour, fill by fill.
@@ -20,7 +20,9 @@
 //! `docs/adr/0005-batch-price.md`.
 #![deny(clippy::float_arithmetic)]
 
+pub mod fork_join;
 mod honour;
+mod many_pairs;
 mod market;
 mod offer;
 mod pair_offers;
@@ -32,6 +34,7 @@ mod verified;
 mod verify;
 
 pub use honour::{honourable_bought, honourable_sold};
+pub use many_pairs::{PairTraded, PartTraded, SellChange, TradePlan};
 pub use market::{BatchMarket, Change, MarketError, PairBook};
 pub use offer::*;
 pub use pair_offers::{PairOffers, Split, Stands};

@@ -3,7 +3,7 @@
 use walras_types::{Amount, limits::ASSETS_MAX};
 
 use crate::offer::{AssetIndex, BuyOffer, Offer, OfferKey, Pair, Pool, PoolIndex};
-use crate::pair_offers::{PairOffers, Stands};
+use crate::pair_offers::{PairOffers, Places, Stands};
 
 /// Why a market can not be built or changed so. The market is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum MarketError {
     DuplicateOffer(OfferKey),
     /// No offer of that pair and kind has this key.
     UnknownOffer(OfferKey),
+    /// A pair comes after itself or after a later one.
+    PairsOutOfOrder(Pair),
     /// What is for sale of an asset is more than an amount can be.
     TooMuchOffered(AssetIndex),
     /// A pool has an empty reserve, or a fee of all or more.
@@ -34,6 +36,7 @@ impl std::fmt::Display for MarketError {
             Self::UnknownOffer(key) => {
                 write!(f, "no offer {} with that key: remove an offer by the key it has now, once", key.id.0)
             }
+            Self::PairsOutOfOrder(pair) => write!(f, "pair {pair} is out of order: name each pair once, in ascending order"),
             Self::TooMuchOffered(asset) => {
                 write!(f, "more of asset {asset} is for sale than an amount can be: offer only what the ledger has reserved")
             }
@@ -49,12 +52,20 @@ impl std::error::Error for MarketError {}
 /// What stands in one ordered pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairBook {
-    pair: Pair,
-    sells: PairOffers<Offer>,
-    buys: PairOffers<BuyOffer>,
+    pub(crate) pair: Pair,
+    pub(crate) sells: PairOffers<Offer>,
+    pub(crate) buys: PairOffers<BuyOffer>,
 }
 
 impl PairBook {
+    pub(crate) fn empty(pair: Pair) -> Self {
+        Self { pair, sells: PairOffers::default(), buys: PairOffers::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sells.is_empty() && self.buys.is_empty()
+    }
+
     /// The pair.
     #[must_use]
     pub const fn pair(&self) -> Pair {
@@ -95,10 +106,10 @@ impl<T> Default for Change<T> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchMarket {
     /// In the order of their pairs; none is empty.
-    books: Vec<PairBook>,
+    pub(crate) books: Vec<PairBook>,
     pools: Vec<Pool>,
     /// Units for sale of each asset.
-    for_sale: Vec<Amount>,
+    pub(crate) for_sale: Vec<Amount>,
 }
 
 impl BatchMarket {
@@ -137,24 +148,24 @@ impl BatchMarket {
     ///
     /// # Errors
     /// See [`MarketError`].
-    pub fn change_pair(&mut self, pair: Pair, sells: Change<Offer>, buys: Change<BuyOffer>) -> Result<(), MarketError> {
+    pub fn change_pair(&mut self, pair: Pair, mut sells: Change<Offer>, mut buys: Change<BuyOffer>) -> Result<(), MarketError> {
         check_pair(pair, self.asset_count())?;
         let place = self.books.binary_search_by_key(&pair, |book| book.pair);
-        let nothing = PairBook { pair, sells: PairOffers::default(), buys: PairOffers::default() };
+        let nothing = PairBook::empty(pair);
         let old = place.map_or(&nothing, |at| &self.books[at]);
-        let new = PairBook {
-            pair,
-            sells: old.sells.changed(sells.removed, sells.added)?,
-            buys: old.buys.changed(buys.removed, buys.added)?,
-        };
-        let total = |book: &PairBook| sold_max_total(&book.sells) + sold_max_total(&book.buys);
-        let units = u128::from(self.for_sale[pair.sell.index()].get()) + total(&new) - total(old);
-        self.for_sale[pair.sell.index()] = amount_for_sale(pair.sell, units)?;
-        match (place, new.sells.is_empty() && new.buys.is_empty()) {
-            (Ok(at), false) => self.books[at] = new,
-            (Ok(at), true) => drop(self.books.remove(at)),
-            (Err(at), false) => self.books.insert(at, new),
-            (Err(_), true) => {}
+        let places = old.sells.locate(&mut sells.removed, &mut sells.added)?;
+        let buy_places = old.buys.locate(&mut buys.removed, &mut buys.added)?;
+        let change = change_of(&old.sells, &places, &sells.added) + change_of(&old.buys, &buy_places, &buys.added);
+        self.for_sale[pair.sell.index()] = changed_amount(pair.sell, self.for_sale[pair.sell.index()], change)?;
+        let at = place.unwrap_or_else(|at| {
+            self.books.insert(at, nothing);
+            at
+        });
+        let book = &mut self.books[at];
+        book.sells.change(&places, &sells.added);
+        book.buys.change(&buy_places, &buys.added);
+        if book.is_empty() {
+            self.books.remove(at);
         }
         Ok(())
     }
@@ -193,7 +204,7 @@ impl BatchMarket {
     }
 }
 
-fn check_pair(pair: Pair, asset_count: usize) -> Result<(), MarketError> {
+pub(crate) fn check_pair(pair: Pair, asset_count: usize) -> Result<(), MarketError> {
     match [pair.sell, pair.buy].into_iter().find(|asset| asset.index() >= asset_count) {
         Some(asset) => Err(MarketError::UnknownAsset(asset)),
         None if pair.sell == pair.buy => Err(MarketError::EqualAssets(pair.sell)),
@@ -205,8 +216,16 @@ fn amount_for_sale(asset: AssetIndex, units: u128) -> Result<Amount, MarketError
     Amount::from_wide(units).ok_or(MarketError::TooMuchOffered(asset))
 }
 
-fn sold_max_total<T: Stands>(offers: &PairOffers<T>) -> u128 {
-    offers.as_slice().iter().map(|offer| u128::from(offer.sold_max().get())).sum()
+/// How much more of an asset is for sale after a change. Fewer than 2^63 offers of less than 2^63 units fit 127 bits.
+pub(crate) fn change_of<T: Stands>(offers: &PairOffers<T>, places: &Places, added: &[T]) -> i128 {
+    let units = |offer: &T| i128::from(offer.sold_max().get());
+    let gone: i128 = places.removed.iter().map(|&place| units(&offers.as_slice()[place])).sum();
+    added.iter().map(units).sum::<i128>() - gone
+}
+
+pub(crate) fn changed_amount(asset: AssetIndex, amount: Amount, change: i128) -> Result<Amount, MarketError> {
+    let units = u128::try_from(i128::from(amount.get()) + change).expect("what goes was for sale");
+    amount_for_sale(asset, units)
 }
 
 /// Adds what is for sale; fewer than 2^64 offers of less than 2^63 units fit 128 bits.

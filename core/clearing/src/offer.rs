@@ -79,7 +79,12 @@ impl std::error::Error for OfferError {}
 pub struct Offer {
     key: OfferKey,
     amount: Amount,
+    /// What its owner asked for; the key has what whole units can honour of that.
+    stated: BatchPrice,
 }
+
+// With its running sum, 48 bytes an offer.
+const _: () = assert!(size_of::<Offer>() == 40);
 
 impl Offer {
     /// An offer to sell `amount` for at least `stated` units each. Its key has the effective limit ([`effective_limit`]), at which a full
@@ -92,7 +97,7 @@ impl Offer {
             return Err(OfferError::ZeroAmount);
         }
         let limit = effective_limit(stated, amount).ok_or(OfferError::Unfillable)?;
-        Ok(Self { key: OfferKey { limit, tie, id }, amount })
+        Ok(Self { key: OfferKey { limit, tie, id }, amount, stated })
     }
 
     /// Its place in the pair.
@@ -107,6 +112,30 @@ impl Offer {
     #[inline]
     pub const fn amount(&self) -> Amount {
         self.amount
+    }
+
+    /// The limit that was stated: at most that of the key.
+    #[must_use]
+    #[inline]
+    pub const fn stated(&self) -> BatchPrice {
+        self.stated
+    }
+
+    /// The same offer with another tie-break.
+    #[must_use]
+    #[inline]
+    pub const fn with_tie(mut self, tie: u64) -> Self {
+        self.key.tie = tie;
+        self
+    }
+
+    /// The offer that stands after a part of this one sold: of the stated limit, under the same tie-break and id, for the rest.
+    ///
+    /// # Errors
+    /// As [`Offer::new`]; [`OfferError::ZeroAmount`] when nothing is left.
+    pub fn after(&self, sold: Amount) -> Result<Self, OfferError> {
+        let rest = self.amount.checked_sub(sold).unwrap_or(Amount::ZERO);
+        Self::new(self.stated, self.key.tie, self.key.id, rest)
     }
 }
 

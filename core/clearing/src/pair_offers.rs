@@ -48,6 +48,15 @@ pub struct Split {
     pub part: Amount,
 }
 
+/// Where a change of a pair goes: places before it, in ascending order.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Of those that go.
+    pub(crate) removed: Vec<usize>,
+    /// Below which each of those that come goes.
+    pub(crate) added: Vec<usize>,
+}
+
 /// The offers of one pair and one kind in the order of their keys, lowest limit first, with running sums of their units.
 ///
 /// A sum stops at [`Amount::MAX`]: buy offers may want more than there can be. No question about an amount sees a difference, since what
@@ -99,31 +108,134 @@ impl<T: Stands> PairOffers<T> {
         Ok(Self { offers, through })
     }
 
-    /// These offers less those of the keys in `removed`, and those in `added`: O(n + m log m) for `m` changes.
+    /// Where a change goes, before anything changes: O((removed + added) log offers).
     ///
     /// # Errors
     /// [`MarketError::UnknownOffer`] when a key to remove is not there or named twice, [`MarketError::DuplicateOffer`] when one to add is
     /// there already.
-    pub fn changed(&self, mut removed: Vec<OfferKey>, mut added: Vec<T>) -> Result<Self, MarketError> {
+    pub(crate) fn locate(&self, removed: &mut [OfferKey], added: &mut [T]) -> Result<Places, MarketError> {
         removed.sort_unstable();
         added.sort_unstable_by_key(T::key);
-        let mut merged = Vec::with_capacity((self.offers.len() + added.len()).saturating_sub(removed.len()));
-        let (mut removed, mut added) = (removed.into_iter().peekable(), added.into_iter().peekable());
-        for &offer in &self.offers {
-            let key = offer.key();
-            if removed.next_if_eq(&key).is_some() {
-                continue;
+        let mut places = Places { removed: Vec::with_capacity(removed.len()), added: Vec::with_capacity(added.len()) };
+        let mut from = 0;
+        for key in &*removed {
+            from += self.offers[from..].partition_point(|offer| offer.key() < *key);
+            if self.offers.get(from).is_none_or(|offer| offer.key() != *key) {
+                return Err(MarketError::UnknownOffer(*key));
             }
-            while let Some(earlier) = added.next_if(|new| new.key() < key) {
-                merged.push(earlier);
+            places.removed.push(from);
+            // Named once more it is not found.
+            from += 1;
+        }
+        let (mut from, mut last) = (0, None);
+        for key in added.iter().map(T::key) {
+            from += self.offers[from..].partition_point(|offer| offer.key() < key);
+            let stands = self.offers.get(from).is_some_and(|offer| offer.key() == key);
+            if last.replace(key) == Some(key) || (stands && places.removed.binary_search(&from).is_err()) {
+                return Err(MarketError::DuplicateOffer(key));
             }
-            merged.push(offer);
+            places.added.push(from);
         }
-        merged.extend(added);
-        match removed.next() {
-            Some(key) => Err(MarketError::UnknownOffer(key)),
-            None => Self::of_sorted(merged),
+        Ok(places)
+    }
+
+    /// Makes a change in place. Only what lies above its first place moves.
+    pub(crate) fn change(&mut self, places: &Places, added: &[T]) {
+        let Some(&first) = places.removed.first().into_iter().chain(places.added.first()).min() else { return };
+        self.remove(&places.removed);
+        self.insert(places, added);
+        self.sum_from(first);
+    }
+
+    /// What stays closes up.
+    fn remove(&mut self, places: &[usize]) {
+        let Some(&first) = places.first() else { return };
+        let ends = places.iter().skip(1).copied().chain([self.offers.len()]);
+        let mut len = first;
+        for (&gone, next) in places.iter().zip(ends) {
+            self.offers.copy_within(gone + 1..next, len);
+            len += next - gone - 1;
         }
+        self.offers.truncate(len);
+    }
+
+    /// Puts what comes in between, from the highest down; places are those before anything was removed.
+    fn insert(&mut self, places: &Places, added: &[T]) {
+        let Some(&filler) = added.first() else { return };
+        let mut end = self.offers.len();
+        self.make_room(added.len());
+        self.offers.resize(end + added.len(), filler);
+        let mut gone_count = places.removed.len();
+        for (number, (&place, &offer)) in places.added.iter().zip(added).enumerate().rev() {
+            while gone_count > 0 && places.removed[gone_count - 1] >= place {
+                gone_count -= 1;
+            }
+            let at = place - gone_count;
+            self.offers.copy_within(at..end, at + number + 1);
+            self.offers[at + number] = offer;
+            end = at;
+        }
+    }
+
+    /// Room for so many more, and an eighth beyond that: doubling would waste half of the memory.
+    fn make_room(&mut self, more: usize) {
+        if self.offers.len() + more > self.offers.capacity() {
+            let spare = (self.offers.len() + more) / 8;
+            self.offers.reserve_exact(more + spare);
+            self.through.reserve_exact((self.offers.len() + more + spare).saturating_sub(self.through.len()));
+        }
+    }
+
+    /// The running sums from one place on.
+    fn sum_from(&mut self, first: usize) {
+        self.through.truncate(first);
+        let mut sum = self.through.last().copied().unwrap_or(0);
+        self.through.extend(self.offers[first..].iter().map(|offer| {
+            // Both at most 2^63 - 1.
+            sum = (sum + offer.units().get()).min(AMOUNT_MAX);
+            sum
+        }));
+    }
+
+    /// Takes out what traded: the first offers, of which the last leaves a rest or nothing. O(offers), most of it one move of memory.
+    pub(crate) fn take_traded(&mut self, count: usize, rest: Option<T>) -> Vec<T> {
+        let first = count - usize::from(rest.is_some());
+        let left = self.offers.len() - first;
+        let traded = if self.offers.capacity() > left + left / 4 {
+            // What is left moves anyway: to where it takes no more room than it needs.
+            let mut offers = Vec::with_capacity(left + left / 8);
+            offers.extend_from_slice(&self.offers[first..]);
+            let mut traded = std::mem::replace(&mut self.offers, offers);
+            self.through = Vec::with_capacity(self.offers.capacity());
+            traded.truncate(count);
+            traded.shrink_to_fit();
+            traded
+        } else {
+            let traded = self.offers[..count].to_vec();
+            drop(self.offers.drain(..first));
+            traded
+        };
+        if let Some(rest) = rest {
+            // Its key may be another than before, but all with a lower one are gone.
+            let key = rest.key();
+            let below = self.offers[1..].partition_point(|offer| offer.key() < key);
+            self.offers.copy_within(1..=below, 0);
+            self.offers[below] = rest;
+        }
+        self.sum_from(0);
+        traded
+    }
+
+    /// The offer of a key: O(log n).
+    #[must_use]
+    pub fn get(&self, key: &OfferKey) -> Option<&T> {
+        self.offers.binary_search_by(|offer| offer.key().cmp(key)).ok().map(|at| &self.offers[at])
+    }
+
+    /// Bytes of memory that the offers take, room to grow included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.offers.capacity() * size_of::<T>() + self.through.capacity() * size_of::<u64>()
     }
 
     /// The offers, lowest limit first.

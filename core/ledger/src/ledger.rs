@@ -83,11 +83,21 @@ pub(crate) struct Column {
 }
 
 /// All balances of a venue: per asset a column indexed by account, so that a look-up is two indexings and no search.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(crate) columns: Vec<Column>,
     pub(crate) account_count: u32,
+    /// A bit for each account whose balances changed; without a word, nothing is tracked. No part of the state.
+    pub(crate) dirty: Vec<u64>,
 }
+
+impl PartialEq for Ledger {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.columns, self.account_count) == (&other.columns, other.account_count)
+    }
+}
+
+impl Eq for Ledger {}
 
 impl Ledger {
     /// A ledger without accounts and assets.
@@ -116,9 +126,18 @@ impl Ledger {
             return Err(LedgerError::Full);
         }
         for column in &mut self.columns {
+            if column.balances.len() == column.balances.capacity() {
+                // An eighth beyond: doubling would waste half of the memory.
+                column.balances.reserve_exact(column.balances.len() / 8 + 64);
+            }
             column.balances.push(Balance::default());
         }
         self.account_count += 1;
+        if !self.dirty.is_empty() {
+            // A word more than there are accounts, as `track_changes` says.
+            self.dirty.resize(self.account_count.div_ceil(64) as usize + 1, 0);
+            self.mark(AccountId(self.account_count - 1));
+        }
         Ok(AccountId(self.account_count - 1))
     }
 
@@ -158,6 +177,7 @@ impl Ledger {
         let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
         column.supply = column.supply.checked_add(amount).ok_or(LedgerError::SupplyOverflow)?;
         balance.available = plus(balance.available, amount);
+        self.mark(account);
         Ok(())
     }
 
@@ -167,6 +187,7 @@ impl Ledger {
         let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
         balance.available = balance.available.checked_sub(amount).ok_or(LedgerError::InsufficientAvailable)?;
         column.supply = minus(column.supply, amount);
+        self.mark(account);
         Ok(())
     }
 
@@ -176,6 +197,7 @@ impl Ledger {
         let balance = self.balance_mut(account, asset)?;
         balance.available = balance.available.checked_sub(amount).ok_or(LedgerError::InsufficientAvailable)?;
         balance.reserved = plus(balance.reserved, amount);
+        self.mark(account);
         Ok(())
     }
 
@@ -185,6 +207,7 @@ impl Ledger {
         let balance = self.balance_mut(account, asset)?;
         balance.reserved = balance.reserved.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
         balance.available = plus(balance.available, amount);
+        self.mark(account);
         Ok(())
     }
 
@@ -197,6 +220,7 @@ impl Ledger {
         let released = plus(balance.available, from);
         balance.available = released.checked_sub(to).ok_or(LedgerError::InsufficientAvailable)?;
         balance.reserved = plus(others, to);
+        self.mark(account);
         Ok(())
     }
 
@@ -233,6 +257,8 @@ impl Ledger {
         base.balances[seller].reserved = seller_left;
         add(&mut base.balances[buyer].available, trade.base_amount);
         quote.fees = fees;
+        self.mark(trade.buyer);
+        self.mark(trade.seller);
         Ok(())
     }
 
@@ -242,6 +268,7 @@ impl Ledger {
         let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
         let fees = std::mem::take(&mut column.fees);
         balance.available = plus(balance.available, fees);
+        self.mark(account);
         Ok(fees)
     }
 
@@ -262,6 +289,14 @@ impl Ledger {
         }
     }
 
+    /// Notes that an account's balances changed, where that is asked for.
+    #[inline]
+    fn mark(&mut self, account: AccountId) {
+        if let Some(word) = self.dirty.get_mut(account.0 as usize / 64) {
+            *word |= 1 << (account.0 % 64);
+        }
+    }
+
     #[inline]
     fn balance_mut(&mut self, account: AccountId, asset: AssetId) -> Result<&mut Balance, LedgerError> {
         let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
@@ -277,17 +312,17 @@ fn owed(amount: Amount, fee: i64) -> Option<Amount> {
 
 /// The sum of two parts of one supply.
 #[inline]
-fn plus(a: Amount, b: Amount) -> Amount {
+pub(crate) fn plus(a: Amount, b: Amount) -> Amount {
     a.checked_add(b).expect("parts of one supply add up to at most the supply")
 }
 
 /// The difference of a whole and a part of it.
 #[inline]
-fn minus(whole: Amount, part: Amount) -> Amount {
+pub(crate) fn minus(whole: Amount, part: Amount) -> Amount {
     whole.checked_sub(part).expect("a part is at most the whole")
 }
 
 #[inline]
-fn add(to: &mut Amount, amount: Amount) {
+pub(crate) fn add(to: &mut Amount, amount: Amount) {
     *to = plus(*to, amount);
 }

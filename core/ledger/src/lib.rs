@@ -3,16 +3,18 @@
 //! *Deliberately absent*: orders, prices and fees' rates (the engine computes every amount and the ledger moves it), whether an
 //! account may trade, names of assets, and overdrafts.
 //!
-//! *Invariants*, after every call:
+//! *Invariants*, after every call, and of an asset whose [`AssetMoves`] are under way after [`AssetMoves::finish`]:
 //! - Per asset, the sum over all accounts of available and reserved, plus the fees collected, is the supply issued.
 //! - The supply of an asset is at most [`walras_types::limits::AMOUNT_MAX`]. So no balance can overflow: each is a part of it.
 //! - A call that returns an error has changed nothing.
 //!
-//! *Start reading* at [`Ledger`], then [`Ledger::settle`].
+//! *Start reading* at [`Ledger`], then [`Ledger::settle`]; for blocks of a batch market [`AccountsPart`], then [`AssetMoves`].
 #![deny(clippy::float_arithmetic)]
 
+mod block;
 mod ledger;
 mod snapshot;
 
+pub use block::{AccountSet, AccountsPart, AssetMoves, AssetsPart, PART_ACCOUNTS};
 pub use ledger::{Balance, Ledger, LedgerError, Settlement};
 pub use snapshot::RestoreError;

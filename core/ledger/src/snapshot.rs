@@ -63,7 +63,7 @@ impl Ledger {
             return Err(RestoreError::Length);
         }
         let columns = rows.chunks_exact(16 * column_rows).map(restore_column).collect::<Result<_, _>>()?;
-        Ok(Self { columns, account_count })
+        Ok(Self { columns, account_count, dirty: Vec::new() })
     }
 }
 

@@ -55,6 +55,9 @@ pub const TRANSACTION_SEQ_END: u64 = 1 << TRANSACTION_SEQ_BITS;
 /// Transactions of one account in one block, and how far their numbers may lie above the last one before.
 pub const TRANSACTIONS_PER_ACCOUNT_MAX: u64 = 64;
 
+/// Transactions of one batch.
+pub const BATCH_TRANSACTIONS_MAX: usize = 1 << 24;
+
 /// Assets of one batch market.
 pub const BATCH_ASSETS_MAX: usize = 256;
 

@@ -15,6 +15,7 @@ const CORE_ALLOWED: &[(&str, &[&str])] = &[
     ("walras-clearing", &["walras-types"]),
     ("walras-merkle", &["blake3"]),
     ("walras-ledger", &["walras-types", "walras-wire"]),
+    ("walras-batch", &["walras-types", "walras-wire", "walras-ledger", "walras-clearing", "walras-merkle", "blake3", "thiserror"]),
     ("walras-engine", &["walras-types", "walras-wire", "walras-ledger", "walras-order-book", "blake3"]),
 ];
 

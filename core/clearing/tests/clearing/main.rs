@@ -5,6 +5,7 @@
 mod corners;
 mod generate;
 mod greedy;
+mod many_pairs;
 mod naive;
 mod offers;
 mod properties;

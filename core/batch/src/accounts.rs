@@ -1,0 +1,142 @@
+//! What batch markets know of accounts beside their balances.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use walras_merkle::AccountTree;
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
+use walras_types::{AccountId, AssetId, PublicKey, TransactionSeq};
+
+/// Sequence numbers, keys, issuers: shared by all batch markets of a venue. Ids are the ledger's; accounts that only the ledger knows
+/// have no key and have used no number.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    /// The highest number that each used.
+    pub(crate) last: Vec<u64>,
+    pub(crate) keys: Vec<Option<PublicKey>>,
+    /// Whose a key is; `None` when a closed batch will create the account.
+    pub(crate) by_key: BTreeMap<PublicKey, Option<AccountId>>,
+    pub(crate) suspended: BTreeSet<AccountId>,
+    pub(crate) issuers: BTreeMap<AssetId, AccountId>,
+    /// How many keys have no account yet.
+    pub(crate) pending_count: u32,
+    /// Hashes of all accounts. No part of the state.
+    pub(crate) tree: AccountTree,
+}
+
+impl PartialEq for Accounts {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.last, &self.keys, &self.by_key) == (&other.last, &other.keys, &other.by_key)
+            && (&self.suspended, &self.issuers) == (&other.suspended, &other.issuers)
+    }
+}
+
+impl Eq for Accounts {}
+
+/// Why something about accounts was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// An account beyond those that there may be.
+    #[error("account {0} is beyond the last that a venue may have")]
+    UnknownAccount(AccountId),
+    /// An asset beyond those that there may be.
+    #[error("asset {0} is beyond the last that a venue may have")]
+    UnknownAsset(AssetId),
+    /// The key belongs to an account, or will.
+    #[error("an account has that key already: use another key")]
+    KeyTaken,
+}
+
+impl Accounts {
+    /// No accounts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The highest number that an account used; zero before its first transaction.
+    #[must_use]
+    pub fn last(&self, account: AccountId) -> TransactionSeq {
+        TransactionSeq(self.last.get(account.0 as usize).copied().unwrap_or(0))
+    }
+
+    /// The key of an account, if it has one.
+    #[must_use]
+    pub fn key(&self, account: AccountId) -> Option<PublicKey> {
+        self.keys.get(account.0 as usize).copied().flatten()
+    }
+
+    /// The account of a key.
+    #[must_use]
+    pub fn account_of(&self, key: &PublicKey) -> Option<AccountId> {
+        self.by_key.get(key).copied().flatten()
+    }
+
+    /// Who may make and destroy units of an asset.
+    #[must_use]
+    pub fn issuer(&self, asset: AssetId) -> Option<AccountId> {
+        self.issuers.get(&asset).copied()
+    }
+
+    /// Gives an account a key, in place of the one it had.
+    ///
+    /// # Errors
+    /// [`AccountError::KeyTaken`], [`AccountError::UnknownAccount`].
+    pub fn set_key(&mut self, account: AccountId, key: PublicKey) -> Result<(), AccountError> {
+        if account.0 >= ACCOUNTS_MAX {
+            return Err(AccountError::UnknownAccount(account));
+        }
+        if self.by_key.get(&key).is_some_and(|owner| *owner != Some(account)) {
+            return Err(AccountError::KeyTaken);
+        }
+        self.follow(account.0 + 1);
+        if let Some(old) = self.keys[account.0 as usize].replace(key) {
+            self.by_key.remove(&old);
+        }
+        self.by_key.insert(key, Some(account));
+        Ok(())
+    }
+
+    /// Makes an account the issuer of an asset.
+    ///
+    /// # Errors
+    /// [`AccountError::UnknownAsset`].
+    pub fn set_issuer(&mut self, asset: AssetId, account: AccountId) -> Result<(), AccountError> {
+        if asset.0 >= ASSETS_MAX {
+            return Err(AccountError::UnknownAsset(asset));
+        }
+        self.issuers.insert(asset, account);
+        Ok(())
+    }
+
+    /// From now on no transaction of the account is taken. What stands goes on standing.
+    pub fn suspend(&mut self, account: AccountId) {
+        self.suspended.insert(account);
+    }
+
+    /// Undoes [`Self::suspend`].
+    pub fn resume(&mut self, account: AccountId) {
+        self.suspended.remove(&account);
+    }
+
+    /// Bytes of memory that they take, as far as can be counted: the index of keys by its entries.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        // Nodes of a B-tree are at least half full.
+        let index = self.by_key.len() * 2 * size_of::<(PublicKey, Option<AccountId>)>();
+        self.last.capacity() * 8 + self.keys.capacity() * size_of::<Option<PublicKey>>() + index + self.tree.heap_bytes()
+    }
+
+    /// Makes place for accounts that the ledger has.
+    pub(crate) fn follow(&mut self, account_count: u32) {
+        let more = (account_count as usize).saturating_sub(self.last.len());
+        if more > 0 {
+            if more > self.last.capacity() - self.last.len() {
+                // An eighth beyond: doubling would waste half of the memory.
+                self.last.reserve_exact(more + account_count as usize / 8);
+                self.keys.reserve_exact(more + account_count as usize / 8);
+            }
+            self.last.resize(account_count as usize, 0);
+            self.keys.resize(account_count as usize, None);
+        }
+    }
+}

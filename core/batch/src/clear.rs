@@ -1,0 +1,204 @@
+//! The second half of a block: a proposed clearing checked, traded, committed.
+
+use std::num::NonZero;
+
+use walras_clearing::{OfferKey, Pair, PairTraded, Shortfall, Verified, verify};
+use walras_ledger::{AccountSet, Ledger};
+use walras_merkle::{Digest, StateRoots};
+use walras_types::{AccountId, PublicKey};
+
+use crate::accounts::Accounts;
+use crate::batch::{Batch, ClosedBatch};
+use crate::certificate;
+use crate::effects::{Way, move_balances};
+use crate::header::BlockHeader;
+use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
+use crate::trees::{MarketChange, Touched, hash_accounts};
+
+/// What a block did.
+#[derive(Clone, Debug)]
+pub struct Cleared {
+    /// What the block says, beside the roots.
+    pub header: BlockHeader,
+    /// What the state hashes to now; [`Roots::state`] is the block's hash.
+    pub roots: Roots,
+    /// The root of the trie over the accounts that the block touched.
+    pub touched: [u8; 32],
+    /// What traded, in ascending order of the pairs.
+    pub traded: Vec<PairTraded>,
+    /// Accounts that were created, with their keys.
+    pub created: Vec<(AccountId, PublicKey)>,
+    /// What should have traded and did not.
+    pub shortfall: Shortfall,
+}
+
+impl Batch {
+    /// Hashes all that there is beforehand, which else the first block does: after a start or a restore.
+    pub fn prepare(&mut self, ledger: &mut Ledger, accounts: &mut Accounts, threads: NonZero<usize>) {
+        if !ledger.tracks_changes() {
+            ledger.track_changes();
+        }
+        let changed = ledger.take_changed();
+        hash_accounts(ledger, accounts, &changed, threads);
+        self.trees.prepare(&self.table, &self.market, self.closed.is_some());
+    }
+
+    /// Clears the closed batch as proposed: trades, pays, creates accounts, hashes. The number of threads changes nothing but the time.
+    ///
+    /// # Errors
+    /// See [`BlockRejected`]: ledger, accounts and market are as they were.
+    pub fn clear(
+        &mut self,
+        ledger: &mut Ledger,
+        accounts: &mut Accounts,
+        block: &ProposedClearing,
+        threads: NonZero<usize>,
+    ) -> Result<Cleared, BlockRejected> {
+        let closed = self.closed.take().ok_or(BlockRejected::NothingClosed)?;
+        let result = self.clear_closed(ledger, accounts, &closed, block, threads);
+        match &result {
+            Ok(cleared) => {
+                self.number += 1;
+                self.parent = cleared.roots.state;
+            }
+            Err(_) => self.closed = Some(closed),
+        }
+        result
+    }
+
+    fn clear_closed(
+        &mut self,
+        ledger: &mut Ledger,
+        accounts: &mut Accounts,
+        closed: &ClosedBatch,
+        block: &ProposedClearing,
+        threads: NonZero<usize>,
+    ) -> Result<Cleared, BlockRejected> {
+        self.check_place(closed, block.place.as_ref())?;
+        let verified = verify(&self.market, &block.proposal, &self.settings.rules)?;
+        check_marginal(&verified, &block.marginal)?;
+        if let Some(certificate) = &block.certificate {
+            certificate::check(certificate, &self.market, &block.proposal, &self.settings.rules)?;
+        }
+        let shortfall = verified.shortfall();
+        let plans = verified.into_sell_plans();
+        let header = BlockHeader::new(self, closed, block);
+
+        let traded = self.market.trade(plans, threads);
+        let mut touched = move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Forth, threads);
+        let known_count = accounts.last.len();
+        let created = create_accounts(ledger, accounts, &closed.keys);
+        let mut others = AccountSet::with_room(ledger.account_count());
+        closed.senders.iter().for_each(|(account, _)| others.insert(*account));
+        created.iter().for_each(|(account, _)| others.insert(*account));
+        touched.insert_all(&others);
+        if !ledger.tracks_changes() {
+            ledger.track_changes();
+        }
+        ledger.mark_changed(&others);
+        let changed = ledger.take_changed();
+
+        let accounts_root = hash_accounts(ledger, accounts, &changed, threads);
+        let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
+        let (offers_root, touched_root) = self.trees.follow(&change, &touched_entries(&touched, &closed.senders), threads);
+        let state = StateRoots {
+            accounts: accounts_root,
+            touched: touched_root,
+            header: Digest(header.hash()),
+            markets: &[(self.settings.market.0, offers_root)],
+        };
+        let roots = Roots { accounts: accounts_root.0, offers: offers_root.0, state: state.root().0 };
+        if let Some(expected) = &block.expected
+            && let Err(rejected) = check_roots(&roots, expected)
+        {
+            self.undo(ledger, accounts, closed, traded, (known_count, created.len()), threads);
+            hash_accounts(ledger, accounts, &changed, threads);
+            return Err(rejected);
+        }
+        Ok(Cleared { header, roots, touched: touched_root.0, traded, created, shortfall })
+    }
+
+    fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
+        let Some(BlockPlace { number, parent, batch_hash }) = place else { return Ok(()) };
+        if *number != self.number {
+            return Err(BlockRejected::Number { expected: self.number, found: *number });
+        }
+        if *parent != self.parent {
+            return Err(BlockRejected::Parent);
+        }
+        if *batch_hash != closed.batch_hash { Err(BlockRejected::Batch) } else { Ok(()) }
+    }
+
+    /// Undoes what was done before the roots were known.
+    fn undo(
+        &mut self,
+        ledger: &mut Ledger,
+        accounts: &mut Accounts,
+        closed: &ClosedBatch,
+        traded: Vec<PairTraded>,
+        (known_count, created_count): (usize, usize),
+        threads: NonZero<usize>,
+    ) {
+        for _ in 0..created_count {
+            ledger.uncreate_account();
+        }
+        accounts.last.truncate(known_count);
+        accounts.keys.truncate(known_count);
+        accounts.by_key.extend(closed.keys.iter().map(|key| (*key, None)));
+        accounts.pending_count += closed.keys.len() as u32;
+        move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Back, threads);
+        self.market.untrade(traded.clone(), threads);
+        let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
+        self.trees.follow_undone(&change, threads);
+    }
+}
+
+/// Creates the accounts of these keys, in their order; fewer when the operator created the last that may be since the batch was closed.
+fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicKey]) -> Vec<(AccountId, PublicKey)> {
+    accounts.follow(ledger.account_count());
+    accounts.pending_count -= keys.len() as u32;
+    let mut created = Vec::with_capacity(keys.len());
+    for key in keys {
+        match ledger.create_account() {
+            Ok(account) => {
+                accounts.follow(account.0 + 1);
+                accounts.keys[account.0 as usize] = Some(*key);
+                accounts.by_key.insert(*key, Some(account));
+                created.push((account, *key));
+            }
+            Err(_) => drop(accounts.by_key.remove(key)),
+        }
+    }
+    created
+}
+
+fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {
+    let mut named = marginal.iter();
+    for clearing in verified.pairs() {
+        let Some(key) = verified.fills(clearing).marginal_sell() else { continue };
+        if named.next() != Some(&(clearing.pair, key)) {
+            return Err(BlockRejected::Marginal(clearing.pair));
+        }
+    }
+    named.next().map_or(Ok(()), |(pair, _)| Err(BlockRejected::Marginal(*pair)))
+}
+
+fn check_roots(roots: &Roots, expected: &Roots) -> Result<(), BlockRejected> {
+    if roots.accounts != expected.accounts {
+        return Err(BlockRejected::AccountsRoot);
+    }
+    if roots.offers != expected.offers {
+        return Err(BlockRejected::OffersRoot);
+    }
+    if roots.state != expected.state { Err(BlockRejected::StateRoot) } else { Ok(()) }
+}
+
+/// Whom a block touched, and how many of their transactions it has.
+fn touched_entries(touched: &AccountSet, senders: &[(AccountId, u32)]) -> Vec<Touched> {
+    let mut senders = senders.iter().peekable();
+    let entry = |account: AccountId| {
+        let count = senders.next_if(|(sender, _)| *sender == account).map_or(0, |(_, count)| *count);
+        (account.0.to_be_bytes(), count.to_le_bytes())
+    };
+    touched.iter().map(entry).collect()
+}

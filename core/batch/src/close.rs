@@ -1,0 +1,335 @@
+//! The first half of a block: which transactions are kept, what they reserve, which offers stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+
+use walras_clearing::fork_join::fork_join;
+use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
+use walras_ledger::{AccountsPart, Ledger};
+use walras_types::limits::{ACCOUNTS_MAX, BATCH_TRANSACTIONS_MAX};
+use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, OfferName, PublicKey};
+
+use crate::accounts::Accounts;
+use crate::batch::{Batch, ClosedBatch};
+use crate::effects;
+use crate::gather::{ByPair, Entry, Look, look, sender};
+use crate::intake::{Outcome, Taken, View, window_place};
+use crate::reason::DropReason;
+
+/// How it is decided which transactions are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intake {
+    /// Of each account all or nothing, against what it had when the block began: whatever the order, whoever proposes.
+    Filter,
+    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all of what
+    /// this keeps.
+    Reserve,
+}
+
+/// What came of a closed batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The hash of the transactions that are kept and of the block before; ties are drawn by it.
+    pub batch_hash: [u8; 32],
+    /// How many are kept.
+    pub kept_count: u32,
+    /// The places of the others in ascending order, and why each was left out.
+    pub dropped: Vec<(u32, DropReason)>,
+}
+
+/// Why a batch was not closed. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CloseError {
+    /// The batch closed before is not cleared yet.
+    #[error("the batch that was closed before waits to be cleared: clear it first, with an empty clearing if there is no better")]
+    NotCleared,
+    /// More transactions than a batch may have.
+    #[error("{0} transactions: close at most {BATCH_TRANSACTIONS_MAX} at once")]
+    TooMany(usize),
+}
+
+impl Batch {
+    /// Closes a batch of transactions: those that are kept reserve what they spend, new offers stand, cancelled ones no longer do. What is
+    /// kept depends neither on the number of threads nor, with [`Intake::Filter`], on the order of the transactions.
+    ///
+    /// # Errors
+    /// See [`CloseError`].
+    pub fn close(
+        &mut self,
+        ledger: &mut Ledger,
+        accounts: &mut Accounts,
+        transactions: &[BatchTransaction],
+        intake: Intake,
+        threads: NonZero<usize>,
+    ) -> Result<Closed, CloseError> {
+        if self.closed.is_some() {
+            return Err(CloseError::NotCleared);
+        }
+        if transactions.len() > BATCH_TRANSACTIONS_MAX {
+            return Err(CloseError::TooMany(transactions.len()));
+        }
+        accounts.follow(ledger.account_count());
+        let outcomes = self.judge(ledger, accounts, transactions, intake, threads);
+
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.parent);
+        for outcome in &outcomes {
+            hasher.update(&outcome.bytes);
+        }
+        let batch_hash = *hasher.finalize().as_bytes();
+
+        let (added, removed) = self.change_market(&outcomes, &TieBreak::new(&batch_hash), threads);
+        let effects: Vec<_> = outcomes.iter().map(|outcome| &outcome.effects[..]).collect();
+        let effects = effects::by_asset(ledger.asset_count(), &effects);
+        // Units to be issued are reserved by their issuer until the block ends.
+        for issue in outcomes.iter().flat_map(|outcome| &outcome.issues) {
+            ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
+        }
+        let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
+        accounts.by_key.extend(keys.iter().map(|key| (*key, None)));
+        accounts.pending_count += keys.len() as u32;
+        let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
+        let kept_count = senders.iter().map(|(_, count)| count).sum();
+        let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
+        dropped.sort_unstable();
+        self.closed = Some(ClosedBatch { batch_hash, kept_count, effects, keys, senders, added, removed });
+        Ok(Closed { batch_hash, kept_count, dropped })
+    }
+
+    /// What is kept, in parts that follow each other in the order of accounts. Reserves what it spends and counts its numbers as used.
+    fn judge(
+        &self,
+        ledger: &mut Ledger,
+        accounts: &mut Accounts,
+        transactions: &[BatchTransaction],
+        intake: Intake,
+        threads: NonZero<usize>,
+    ) -> Vec<Outcome> {
+        let account_count = ledger.account_count();
+        let mut look = look(transactions, account_count, threads);
+        let created_count = look.keys.len() as u64 + u64::from(accounts.pending_count);
+        let keys_twice = keys_twice(&mut look.keys);
+        let supply = (0..ledger.asset_count()).map(|asset| ledger.supply(AssetId(asset)).expect("below the count of assets"));
+        let mut view = View {
+            settings: &self.settings,
+            table: &self.table,
+            market: &self.market,
+            by_key: &accounts.by_key,
+            suspended: &accounts.suspended,
+            issuers: &accounts.issuers,
+            supply: supply.collect(),
+            account_count,
+            has_room: u64::from(account_count) + created_count <= u64::from(ACCOUNTS_MAX),
+            keys_refused: &[],
+        };
+        let mut refused = Vec::new();
+        match intake {
+            Intake::Filter => view.keys_refused = &keys_twice,
+            Intake::Reserve => refused = untangle(&view, transactions, &look.keys, &keys_twice, ledger, &accounts.last),
+        }
+        let (mut last, mut first) = (&mut accounts.last[..], 0);
+        let mut work = Vec::with_capacity(look.ends.len());
+        for (&end, part) in look.ends.iter().zip(ledger.parts_by_account(&look.ends)) {
+            let last = last.split_off_mut(..(end - first) as usize).expect("as many as there are accounts");
+            work.push(PartWork { first, end, part, last });
+            first = end;
+        }
+        let judged = fork_join(work, |work| work.judge(&view, transactions, &look, intake, &refused));
+        let unknown = look.unknown.iter().map(|&index| (index, DropReason::UnknownAccount)).collect();
+        judged.into_iter().chain([Outcome { dropped: unknown, ..Outcome::default() }]).collect()
+    }
+
+    /// Puts new offers into the market and takes cancelled ones out. Says which, by pair and in the order of their keys.
+    fn change_market(
+        &mut self,
+        outcomes: &[Outcome],
+        ties: &TieBreak,
+        threads: NonZero<usize>,
+    ) -> (ByPair<Offer>, ByPair<OfferKey>) {
+        let tied = |offer: Offer| {
+            let id = offer.key().id;
+            offer.with_tie(ties.of(u64::from(OfferName::of_number(id.0).account.0), id))
+        };
+        let pair_count = self.table.pair_count();
+        let offers: Vec<_> = outcomes.iter().map(|outcome| (&outcome.offer_pairs[..], &outcome.offers[..])).collect();
+        let cancelled: Vec<_> = outcomes.iter().map(|outcome| (&outcome.cancelled_pairs[..], &outcome.cancelled[..])).collect();
+        let mut added = ByPair::of(pair_count, &offers, tied, threads);
+        let mut removed = ByPair::of(pair_count, &cancelled, |key| key, threads);
+        let changes = (0..pair_count).zip(added.pairs_mut().zip(removed.pairs_mut()));
+        let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
+        let changes = changes.map(|(number, (added, removed))| SellChange { pair: self.table.pair(number), removed, added });
+        let changes: Vec<_> = changes.collect();
+        self.market.change_sells(changes, threads).expect("ids are new, cancelled offers stand, and what is for sale is reserved");
+        (added, removed)
+    }
+}
+
+/// Keys that more than one transaction asks for, in ascending order. Sorts the keys.
+fn keys_twice(keys: &mut [(PublicKey, u32)]) -> Vec<PublicKey> {
+    keys.sort_unstable();
+    keys.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1).map(|same| same[0].0).collect()
+}
+
+/// One thread's accounts.
+struct PartWork<'l> {
+    first: u32,
+    end: u32,
+    part: AccountsPart<'l>,
+    last: &'l mut [u64],
+}
+
+impl PartWork<'_> {
+    fn judge(
+        mut self,
+        view: &View<'_>,
+        transactions: &[BatchTransaction],
+        look: &Look,
+        intake: Intake,
+        refused: &[(u32, DropReason)],
+    ) -> Outcome {
+        let mut entries = look.of_accounts(transactions, self.first, self.end);
+        match intake {
+            Intake::Filter => entries.sort_unstable(),
+            Intake::Reserve => entries.sort_unstable_by_key(|entry| (sender(entry), entry.1)),
+        }
+        let (mut taken, mut outcome) = (Taken::default(), Outcome::default());
+        outcome.bytes.reserve(entries.len() * 48);
+        outcome.offers.reserve(entries.len());
+        outcome.offer_pairs.reserve(entries.len());
+        let mut kept = Vec::new();
+        for group in entries.chunk_by(|a, b| sender(a) == sender(b)) {
+            let account = sender(&group[0]);
+            if view.suspended.contains(&account) {
+                outcome.dropped.extend(group.iter().map(|entry| (entry.1, DropReason::Suspended)));
+                continue;
+            }
+            let mark = outcome.mark();
+            taken.clear();
+            match intake {
+                Intake::Filter => match self.filter(view, transactions, group, &mut taken, &mut outcome) {
+                    Ok(()) => self.keep(account, transactions, group, &taken, &mut outcome),
+                    Err(reason) => {
+                        outcome.rewind(mark);
+                        outcome.dropped.extend(group.iter().map(|entry| (entry.1, reason)));
+                    }
+                },
+                Intake::Reserve => {
+                    self.choose(view, transactions, group, refused, &mut taken, &mut outcome, &mut kept);
+                    outcome.rewind(mark);
+                    taken.clear();
+                    kept.sort_unstable();
+                    self.filter(view, transactions, &kept, &mut taken, &mut outcome).expect("what is kept singly is kept together");
+                    self.keep(account, transactions, &kept, &taken, &mut outcome);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// All transactions of an account together, in the order of their numbers.
+    fn filter(
+        &self,
+        view: &View<'_>,
+        transactions: &[BatchTransaction],
+        group: &[Entry],
+        taken: &mut Taken,
+        outcome: &mut Outcome,
+    ) -> Result<(), DropReason> {
+        let Some(account) = group.first().map(sender) else { return Ok(()) };
+        let last = self.last[(account.0 - self.first) as usize];
+        let transaction = |entry: &Entry| &transactions[entry.1 as usize];
+        // Before anything else, so that the reason does not depend on the order of two transactions with one number.
+        if group.iter().any(|entry| window_place(last, transaction(entry).sequence).is_none()) {
+            return Err(DropReason::SequenceOutOfWindow);
+        }
+        if group.windows(2).any(|two| two[0].0 == two[1].0) {
+            return Err(DropReason::SequenceTwice);
+        }
+        let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
+        group.iter().try_for_each(|entry| view.take(transaction(entry), last, taken, available, outcome))
+    }
+
+    /// Those of an account's transactions that can be taken, one after the other as given.
+    #[expect(clippy::too_many_arguments, reason = "scratch space that is used again for every account")]
+    fn choose(
+        &self,
+        view: &View<'_>,
+        transactions: &[BatchTransaction],
+        group: &[Entry],
+        refused: &[(u32, DropReason)],
+        taken: &mut Taken,
+        outcome: &mut Outcome,
+        kept: &mut Vec<Entry>,
+    ) {
+        kept.clear();
+        let account = sender(&group[0]);
+        let last = self.last[(account.0 - self.first) as usize];
+        let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
+        for entry in group {
+            let before = refused.binary_search_by_key(&entry.1, |(index, _)| *index).map_or(Ok(()), |at| Err(refused[at].1));
+            let taken = before.and_then(|()| view.take(&transactions[entry.1 as usize], last, taken, available, outcome));
+            match taken {
+                Ok(()) => kept.push(*entry),
+                Err(reason) => outcome.dropped.push((entry.1, reason)),
+            }
+        }
+    }
+
+    /// Reserves what an account's transactions spend, and counts their numbers as used.
+    fn keep(
+        &mut self,
+        account: AccountId,
+        transactions: &[BatchTransaction],
+        group: &[Entry],
+        taken: &Taken,
+        outcome: &mut Outcome,
+    ) {
+        let Some((highest, _)) = group.last() else { return };
+        self.last[(account.0 - self.first) as usize] = OfferName::of_number(*highest).sequence.0;
+        for debit in taken.debits() {
+            self.part.reserve(account, debit.asset, debit.total).expect("it was found to be available");
+        }
+        group.iter().for_each(|entry| outcome.keep(&transactions[entry.1 as usize]));
+        outcome.senders.push((account, group.len() as u32));
+    }
+}
+
+/// Where transactions are taken one by one and several ask for one key, the first that is taken gets it, and whether it is taken depends
+/// on others of its account: so the accounts that ask for such keys are looked at side by side, in the order given. What they can not have,
+/// in ascending order of the places.
+fn untangle(
+    view: &View<'_>,
+    transactions: &[BatchTransaction],
+    keys: &[(PublicKey, u32)],
+    keys_twice: &[PublicKey],
+    ledger: &Ledger,
+    last: &[u64],
+) -> Vec<(u32, DropReason)> {
+    let asks = keys.iter().filter(|(key, _)| keys_twice.binary_search(key).is_ok());
+    let mut states: BTreeMap<AccountId, Taken> =
+        asks.map(|(_, index)| (transactions[*index as usize].account, Taken::default())).collect();
+    states.retain(|account, _| account.0 < view.account_count && !view.suspended.contains(account));
+    if states.is_empty() {
+        return Vec::new();
+    }
+    let (mut refused, mut given, mut outcome) = (Vec::new(), BTreeSet::new(), Outcome::default());
+    let nothing = outcome.mark();
+    for (index, transaction) in (0_u32..).zip(transactions) {
+        let Some(taken) = states.get_mut(&transaction.account) else { continue };
+        let available = |asset: AssetId| Some(ledger.balance(transaction.account, asset)?.available);
+        let key = match &transaction.operation {
+            BatchOperation::CreateAccount(key) => Some(*key),
+            _ => None,
+        };
+        if key.is_some_and(|key| given.contains(&key)) {
+            refused.push((index, DropReason::KeyTwice));
+            continue;
+        }
+        match view.take(transaction, last[transaction.account.0 as usize], taken, available, &mut outcome) {
+            Ok(()) => given.extend(key),
+            Err(reason) => refused.push((index, reason)),
+        }
+        outcome.rewind(nothing);
+    }
+    refused
+}

@@ -1,0 +1,268 @@
+//! What one account may do in a block: its transactions one by one against what it had when the block began.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use walras_clearing::{BatchMarket, Offer, OfferId, OfferKey, Pair};
+use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment,
+    PublicKey, TransactionSeq,
+};
+use walras_wire::batch::encode_transaction;
+
+use crate::effects::{Effect, Then};
+use crate::reason::DropReason;
+use crate::settings::{AssetTable, BatchSettings};
+
+/// The state when a block begins, less what threads change: balances and last numbers.
+pub(crate) struct View<'a> {
+    pub(crate) settings: &'a BatchSettings,
+    pub(crate) table: &'a AssetTable,
+    pub(crate) market: &'a BatchMarket,
+    pub(crate) by_key: &'a BTreeMap<PublicKey, Option<AccountId>>,
+    pub(crate) suspended: &'a BTreeSet<AccountId>,
+    pub(crate) issuers: &'a BTreeMap<AssetId, AccountId>,
+    /// By asset of the ledger.
+    pub(crate) supply: Vec<Amount>,
+    pub(crate) account_count: u32,
+    /// Whether all accounts that the batch asks for can be created.
+    pub(crate) has_room: bool,
+    /// Keys that no transaction gets, in ascending order.
+    pub(crate) keys_refused: &'a [PublicKey],
+}
+
+/// What transactions of one account used up so far.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// A bit for each number of the window.
+    numbers: u64,
+    debits: Vec<Debit>,
+    issued: Vec<(AssetId, u64)>,
+    cancelled: Vec<OfferId>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Debit {
+    pub(crate) asset: AssetId,
+    pub(crate) total: Amount,
+    left: Amount,
+}
+
+impl Taken {
+    pub(crate) fn clear(&mut self) {
+        self.numbers = 0;
+        self.debits.clear();
+        self.issued.clear();
+        self.cancelled.clear();
+    }
+
+    /// What is spent of each asset.
+    pub(crate) fn debits(&self) -> &[Debit] {
+        &self.debits
+    }
+
+    /// Takes from what is left of an asset: subtracts before it adds, so that no sum can overflow.
+    fn debit(&mut self, asset: AssetId, amount: Amount, available: impl FnOnce() -> Option<Amount>) -> Result<(), DropReason> {
+        if let Some(debit) = self.debits.iter_mut().find(|debit| debit.asset == asset) {
+            debit.left = debit.left.checked_sub(amount).ok_or(DropReason::Overdraft)?;
+            // At most what was available.
+            debit.total = debit.total.checked_add(amount).ok_or(DropReason::Overdraft)?;
+            return Ok(());
+        }
+        let left = available().and_then(|all| all.checked_sub(amount)).ok_or(DropReason::Overdraft)?;
+        self.debits.push(Debit { asset, total: amount, left });
+        Ok(())
+    }
+
+    fn issue(&mut self, asset: AssetId, amount: Amount, supply: Amount) -> Result<(), DropReason> {
+        let at = self.issued.iter().position(|(of, _)| *of == asset);
+        let before = at.map_or(0, |at| self.issued[at].1);
+        // Both at most 2^63 - 1, and so is the sum that is kept.
+        let total = before + amount.get();
+        if total > AMOUNT_MAX - supply.get() {
+            return Err(DropReason::SupplyOverflow);
+        }
+        match at {
+            Some(at) => self.issued[at].1 = total,
+            None => self.issued.push((asset, total)),
+        }
+        Ok(())
+    }
+}
+
+/// What kept transactions come to, in the order of (account, number).
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// The bytes that are hashed.
+    pub(crate) bytes: Vec<u8>,
+    /// New offers, without a tie-break yet, and the numbers of their pairs.
+    pub(crate) offers: Vec<Offer>,
+    pub(crate) offer_pairs: Vec<u32>,
+    /// Cancelled offers, and the numbers of their pairs.
+    pub(crate) cancelled: Vec<OfferKey>,
+    pub(crate) cancelled_pairs: Vec<u32>,
+    pub(crate) effects: Vec<Effect>,
+    /// Those effects for which units have to be made.
+    pub(crate) issues: Vec<Effect>,
+    pub(crate) keys: Vec<PublicKey>,
+    /// Who sent how many that are kept.
+    pub(crate) senders: Vec<(AccountId, u32)>,
+    pub(crate) dropped: Vec<(u32, DropReason)>,
+}
+
+/// Where an outcome stood.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    offers: usize,
+    cancelled: usize,
+    effects: usize,
+    issues: usize,
+    keys: usize,
+}
+
+impl Outcome {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            offers: self.offers.len(),
+            cancelled: self.cancelled.len(),
+            effects: self.effects.len(),
+            issues: self.issues.len(),
+            keys: self.keys.len(),
+        }
+    }
+
+    pub(crate) fn rewind(&mut self, mark: Mark) {
+        self.offers.truncate(mark.offers);
+        self.offer_pairs.truncate(mark.offers);
+        self.cancelled.truncate(mark.cancelled);
+        self.cancelled_pairs.truncate(mark.cancelled);
+        self.effects.truncate(mark.effects);
+        self.issues.truncate(mark.issues);
+        self.keys.truncate(mark.keys);
+    }
+
+    /// Adds the bytes of a transaction that is kept for good.
+    pub(crate) fn keep(&mut self, transaction: &BatchTransaction) {
+        encode_transaction(transaction, &mut self.bytes);
+    }
+}
+
+/// Whether an account whose highest number was `last` may use this one, and which of its window it is.
+pub(crate) fn window_place(last: u64, sequence: TransactionSeq) -> Option<u32> {
+    let place = sequence.0.checked_sub(last)?.checked_sub(1)?;
+    // Below 64.
+    (place < TRANSACTIONS_PER_ACCOUNT_MAX && sequence.0 < TRANSACTION_SEQ_END).then_some(place as u32)
+}
+
+impl View<'_> {
+    /// Takes one more transaction of an account, or says why not and changes nothing.
+    #[inline]
+    pub(crate) fn take(
+        &self,
+        transaction: &BatchTransaction,
+        last: u64,
+        taken: &mut Taken,
+        available: impl Fn(AssetId) -> Option<Amount>,
+        outcome: &mut Outcome,
+    ) -> Result<(), DropReason> {
+        let BatchTransaction { account, sequence, operation } = transaction;
+        let number = 1 << window_place(last, *sequence).ok_or(DropReason::SequenceOutOfWindow)?;
+        if taken.numbers & number != 0 {
+            return Err(DropReason::SequenceTwice);
+        }
+        match operation {
+            BatchOperation::CreateAccount(key) => self.create_account(key, outcome)?,
+            BatchOperation::CreateOffer(create) => {
+                let pair = self.pair(create.market, create.sell, create.buy)?;
+                let CreateOffer { sell, amount, limit, .. } = *create;
+                if amount.is_zero() {
+                    return Err(DropReason::ZeroAmount);
+                }
+                let id = OfferId(OfferName { account: *account, sequence: *sequence }.number());
+                let offer = Offer::new(limit, 0, id, amount).map_err(|_| DropReason::Unfillable)?;
+                taken.debit(sell, amount, || available(sell))?;
+                outcome.offers.push(offer);
+                outcome.offer_pairs.push(self.table.number(pair));
+            }
+            BatchOperation::CancelOffer(cancel) => self.cancel(*account, cancel, taken, outcome)?,
+            BatchOperation::Payment(Payment { to, asset, amount }) => {
+                self.check_amount(*asset, *amount)?;
+                if to == account {
+                    return Err(DropReason::PaysItself);
+                }
+                if to.0 >= self.account_count {
+                    return Err(DropReason::UnknownRecipient);
+                }
+                taken.debit(*asset, *amount, || available(*asset))?;
+                outcome.effects.push(Effect { asset: *asset, account: *account, amount: *amount, then: Then::Paid(*to) });
+            }
+            BatchOperation::Issue(IssuedAmount { asset, amount }) => {
+                self.check_issuer(*account, *asset, *amount)?;
+                taken.issue(*asset, *amount, self.supply[asset.0 as usize])?;
+                let issue = Effect { asset: *asset, account: *account, amount: *amount, then: Then::Released };
+                outcome.effects.push(issue);
+                outcome.issues.push(issue);
+            }
+            BatchOperation::Burn(IssuedAmount { asset, amount }) => {
+                self.check_issuer(*account, *asset, *amount)?;
+                taken.debit(*asset, *amount, || available(*asset))?;
+                outcome.effects.push(Effect { asset: *asset, account: *account, amount: *amount, then: Then::Burnt });
+            }
+        }
+        taken.numbers |= number;
+        Ok(())
+    }
+
+    fn create_account(&self, key: &PublicKey, outcome: &mut Outcome) -> Result<(), DropReason> {
+        if self.by_key.contains_key(key) {
+            return Err(DropReason::KeyTaken);
+        }
+        if self.keys_refused.binary_search(key).is_ok() {
+            return Err(DropReason::KeyTwice);
+        }
+        if !self.has_room {
+            return Err(DropReason::TooManyAccounts);
+        }
+        outcome.keys.push(*key);
+        Ok(())
+    }
+
+    fn cancel(&self, account: AccountId, cancel: &CancelOffer, taken: &mut Taken, outcome: &mut Outcome) -> Result<(), DropReason> {
+        let pair = self.pair(cancel.market, cancel.sell, cancel.buy)?;
+        if cancel.sequence.0 >= TRANSACTION_SEQ_END {
+            return Err(DropReason::UnknownOffer);
+        }
+        let id = OfferId(OfferName { account, sequence: cancel.sequence }.number());
+        let key = OfferKey { limit: cancel.limit, tie: cancel.tie, id };
+        let offer = self.market.book(pair).and_then(|book| book.sells().get(&key)).ok_or(DropReason::UnknownOffer)?;
+        if taken.cancelled.contains(&id) {
+            return Err(DropReason::CancelledTwice);
+        }
+        taken.cancelled.push(id);
+        outcome.cancelled.push(key);
+        outcome.cancelled_pairs.push(self.table.number(pair));
+        outcome.effects.push(Effect { asset: cancel.sell, account, amount: offer.amount(), then: Then::Released });
+        Ok(())
+    }
+
+    fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
+        if market != self.settings.market {
+            return Err(DropReason::UnknownMarket);
+        }
+        let index = |asset: AssetId| self.table.index(asset).filter(|_| (asset.0 as usize) < self.supply.len());
+        let (sell, buy) = index(sell).zip(index(buy)).ok_or(DropReason::UnknownAsset)?;
+        if sell == buy { Err(DropReason::EqualAssets) } else { Ok(Pair { sell, buy }) }
+    }
+
+    fn check_amount(&self, asset: AssetId, amount: Amount) -> Result<(), DropReason> {
+        if asset.0 as usize >= self.supply.len() {
+            return Err(DropReason::UnknownAsset);
+        }
+        if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
+    }
+
+    fn check_issuer(&self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), DropReason> {
+        self.check_amount(asset, amount)?;
+        if self.issuers.get(&asset) == Some(&account) { Ok(()) } else { Err(DropReason::NotIssuer) }
+    }
+}

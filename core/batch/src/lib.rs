@@ -1,0 +1,48 @@
+//! Blocks of a batch market on the ledger: transactions that commute, one clearing, one hash.
+//!
+//! A block has two halves. [`Batch::close`] decides which of a batch's transactions are kept, reserves what they spend, puts new offers
+//! into the market and takes cancelled ones out. Then somebody finds a clearing of [`Batch::market`], while the continuous markets on the same
+//! ledger go on. [`Batch::clear`] checks it, trades, pays, creates accounts and hashes the state. A validator does the same with the clearing
+//! that a proposer found, and never runs a solver.
+//!
+//! *Deliberately absent*: finding prices (the edge's), signatures (checked before), the bytes of transactions and blocks (the wire's), clocks,
+//! the market's place among others and when it closes (the engine's).
+//!
+//! *Invariants*, each a property test
+//! - The state after a block depends neither on the order of its transactions nor on the number of threads.
+//! - Whatever accounts send, no balance falls below zero, and of each asset the supply is what accounts and fees have.
+//! - A block that is rejected leaves no trace, and whatever is wrong with it is found: each field is checked, and each hash.
+//! - No transaction takes effect twice. What [`Intake::Reserve`] keeps, [`Intake::Filter`] keeps whole.
+//!
+//! *Start reading* at [`Batch`], then [`Batch::close`] and [`Batch::clear`]. How threads share the work: [`walras_ledger::AccountsPart`] (a
+//! block reserves account by account), [`walras_clearing::BatchMarket::change_sells`] (pair by pair), [`walras_ledger::AssetMoves`] (it settles
+//! asset by asset). Sources: SPEEDEX (NSDI 2023), section 3 (what commutes), 9.3 (one hashing per block), appendices I (the filter) and K
+//! (sequence numbers, marginal keys, reservation).
+#![deny(clippy::float_arithmetic)]
+
+mod accounts;
+mod batch;
+mod certificate;
+mod clear;
+mod close;
+mod effects;
+mod gather;
+mod header;
+mod intake;
+mod proofs;
+mod proposed;
+mod reason;
+mod settings;
+mod snapshot;
+mod trees;
+
+pub use accounts::{AccountError, Accounts};
+pub use batch::Batch;
+pub use certificate::{Certificate, CertificateError, GAP_PPB_ALL, POTENTIAL_MAX, POTENTIAL_ONE, gap_ppb};
+pub use clear::Cleared;
+pub use close::{CloseError, Closed, Intake};
+pub use header::BlockHeader;
+pub use proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
+pub use reason::DropReason;
+pub use settings::{BatchSettings, SettingsError};
+pub use snapshot::RestoreError;

@@ -1,0 +1,78 @@
+//! What a batch market is: its assets and its rules.
+
+use walras_clearing::{AssetIndex, Pair, Rules};
+use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX};
+use walras_types::{AssetId, BatchMarketId};
+
+/// A batch market as the operator declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchSettings {
+    /// Which one.
+    pub market: BatchMarketId,
+    /// Its assets, by [`AssetIndex`]: at least two, none twice, all on the ledger before offers name them.
+    pub assets: Vec<AssetId>,
+    /// What proposed clearings are measured by.
+    pub rules: Rules,
+}
+
+/// Why settings make no market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Too few or too many assets.
+    #[error("{0} assets: a batch market has 2 to {BATCH_ASSETS_MAX}")]
+    AssetCount(usize),
+    /// An asset comes twice, or can not be on a ledger.
+    #[error("asset {0} comes twice or is beyond the last that a venue may have: name each asset of the market once")]
+    Asset(AssetId),
+}
+
+/// Where the ledger's assets are in the market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AssetTable {
+    /// By [`AssetId`]: one more than the index in the market, or zero.
+    places: Vec<u16>,
+    asset_count: u32,
+}
+
+impl AssetTable {
+    pub(crate) fn new(assets: &[AssetId]) -> Result<Self, SettingsError> {
+        if !(2..=BATCH_ASSETS_MAX).contains(&assets.len()) {
+            return Err(SettingsError::AssetCount(assets.len()));
+        }
+        if let Some(&beyond) = assets.iter().find(|asset| asset.0 >= ASSETS_MAX) {
+            return Err(SettingsError::Asset(beyond));
+        }
+        let most = assets.iter().map(|asset| asset.0 as usize).max().unwrap_or(0);
+        let mut places = vec![0; most + 1];
+        for (place, asset) in (1..).zip(assets) {
+            if std::mem::replace(&mut places[asset.0 as usize], place) != 0 {
+                return Err(SettingsError::Asset(*asset));
+            }
+        }
+        Ok(Self { places, asset_count: assets.len() as u32 })
+    }
+
+    #[inline]
+    pub(crate) fn index(&self, asset: AssetId) -> Option<AssetIndex> {
+        let place = *self.places.get(asset.0 as usize)?;
+        place.checked_sub(1).map(AssetIndex)
+    }
+
+    /// How many numbers pairs have.
+    pub(crate) fn pair_count(&self) -> u32 {
+        self.asset_count * self.asset_count
+    }
+
+    /// A pair's number; numbers order as pairs do.
+    #[inline]
+    pub(crate) fn number(&self, pair: Pair) -> u32 {
+        u32::from(pair.sell.0) * self.asset_count + u32::from(pair.buy.0)
+    }
+
+    /// The pair of a number.
+    pub(crate) fn pair(&self, number: u32) -> Pair {
+        // Both are below the number of assets.
+        let index = |number: u32| AssetIndex(number as u16);
+        Pair { sell: index(number / self.asset_count), buy: index(number % self.asset_count) }
+    }
+}

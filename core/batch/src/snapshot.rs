@@ -1,0 +1,299 @@
+//! A market and accounts as bytes and back: little endian, one encoding per state. Hashes are not among them: they are made anew.
+
+use walras_clearing::{BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_END};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, PublicKey};
+
+use crate::accounts::Accounts;
+use crate::batch::{Batch, ClosedBatch};
+use crate::effects::{Effect, Then};
+use crate::gather::ByPair;
+use crate::settings::BatchSettings;
+
+/// Why bytes are no market or no accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Too few or too many bytes for the counts they announce.
+    #[error("the bytes are cut, or longer than they say: use another snapshot")]
+    Length,
+    /// A number beyond its limit, or one that stands for nothing.
+    #[error("the bytes hold a number beyond its limit: use another snapshot")]
+    OutOfRange,
+    /// Something is out of order, or there twice.
+    #[error("the bytes are not in the order in which a snapshot writes them: use another snapshot")]
+    Order,
+}
+
+impl Batch {
+    /// Gives the market's bytes to `sink`, piece by piece:
+    ///
+    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | assets u32 | each u32 | number u64 | parent 32 |
+    /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
+    /// closed batch: hash 32 | kept u32 | effects u32, for each: asset u32, account u32, amount u64, kind u8, recipient u32 | keys u32, each 32 |
+    /// senders u32, for each: account u32, count u32`.
+    pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        let BatchSettings { market, assets, rules } = &self.settings;
+        sink(&market.0.to_le_bytes());
+        let lower_bounds = match rules.lower_bounds {
+            LowerBounds::Required => 0,
+            LowerBounds::BestEffort => 1,
+        };
+        sink(&[rules.commission.exponent().unwrap_or(0), rules.mu.exponent(), lower_bounds]);
+        put_count(assets.len(), sink);
+        assets.iter().for_each(|asset| sink(&asset.0.to_le_bytes()));
+        sink(&self.number.to_le_bytes());
+        sink(&self.parent);
+        put_count(self.market.books().len(), sink);
+        for book in self.market.books() {
+            sink(&book.pair().sell.0.to_le_bytes());
+            sink(&book.pair().buy.0.to_le_bytes());
+            put_count(book.sells().as_slice().len(), sink);
+            for offer in book.sells().as_slice() {
+                put_numbers([offer.stated().bits(), offer.key().tie, offer.key().id.0, offer.amount().get()], sink);
+            }
+        }
+        match &self.closed {
+            None => sink(&[0]),
+            Some(closed) => {
+                sink(&[1]);
+                closed.snapshot(sink);
+            }
+        }
+    }
+
+    /// The market that [`Self::snapshot`] gave.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let r = &mut Reader(bytes);
+        let market = BatchMarketId(u16::from_le_bytes(r.take()?));
+        let [commission, mu, lower_bounds] = r.take()?;
+        let commission = match commission {
+            0 => Commission::NONE,
+            k => Commission::new(k).ok_or(RestoreError::OutOfRange)?,
+        };
+        let lower_bounds = match lower_bounds {
+            0 => LowerBounds::Required,
+            1 => LowerBounds::BestEffort,
+            _ => return Err(RestoreError::OutOfRange),
+        };
+        let rules = Rules { commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
+        let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
+        let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
+        let mut batch = Self::new(BatchSettings { market, assets, rules }).map_err(|_| RestoreError::OutOfRange)?;
+        (batch.number, batch.parent) = (r.u64()?, r.take()?);
+        batch.market = restore_offers(r, asset_count)?;
+        batch.closed = match r.take()? {
+            [0] => None,
+            [1] => Some(ClosedBatch::restore(r)?),
+            _ => return Err(RestoreError::OutOfRange),
+        };
+        r.end()?;
+        Ok(batch)
+    }
+}
+
+fn restore_offers(r: &mut Reader<'_>, asset_count: usize) -> Result<BatchMarket, RestoreError> {
+    let mut offers = Vec::new();
+    let mut last = None;
+    for _ in 0..r.count(asset_count * asset_count, 8)? {
+        let [sell, buy] = [r.take()?, r.take()?].map(|index| walras_clearing::AssetIndex(u16::from_le_bytes(index)));
+        let pair = Pair { sell, buy };
+        let count = r.count(usize::MAX, 32)?;
+        if count == 0 || last.replace(pair).is_some_and(|last| last >= pair) {
+            return Err(RestoreError::Order);
+        }
+        let mut last_key = None;
+        for _ in 0..count {
+            let stated = BatchPrice::from_bits(r.u64()?).map_err(|_| RestoreError::OutOfRange)?;
+            let (tie, id) = (r.u64()?, OfferId(r.u64()?));
+            let offer = Offer::new(stated, tie, id, r.amount()?).map_err(|_| RestoreError::OutOfRange)?;
+            if last_key.replace(offer.key()).is_some_and(|last| last >= offer.key()) {
+                return Err(RestoreError::Order);
+            }
+            offers.push((pair, offer));
+        }
+    }
+    BatchMarket::build(asset_count, &offers, &[], Vec::new()).map_err(|_| RestoreError::OutOfRange)
+}
+
+impl ClosedBatch {
+    fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        sink(&self.batch_hash);
+        sink(&self.kept_count.to_le_bytes());
+        put_count(self.effects.len(), sink);
+        for Effect { asset, account, amount, then } in &self.effects {
+            sink(&asset.0.to_le_bytes());
+            sink(&account.0.to_le_bytes());
+            sink(&amount.get().to_le_bytes());
+            let (kind, to) = match then {
+                Then::Paid(to) => (0, to.0),
+                Then::Released => (1, 0),
+                Then::Burnt => (2, 0),
+            };
+            sink(&[kind]);
+            sink(&to.to_le_bytes());
+        }
+        put_count(self.keys.len(), sink);
+        self.keys.iter().for_each(|key| sink(&key.0));
+        put_count(self.senders.len(), sink);
+        for (account, count) in &self.senders {
+            sink(&account.0.to_le_bytes());
+            sink(&count.to_le_bytes());
+        }
+    }
+
+    fn restore(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let (batch_hash, kept_count) = (r.take()?, r.u32()?);
+        let effect = |r: &mut Reader<'_>| {
+            let (asset, account, amount) = (AssetId(r.u32()?), r.account()?, r.amount()?);
+            let then = match (r.take()?, r.account()?) {
+                ([0], to) => Then::Paid(to),
+                ([1], AccountId(0)) => Then::Released,
+                ([2], AccountId(0)) => Then::Burnt,
+                _ => return Err(RestoreError::OutOfRange),
+            };
+            Ok(Effect { asset, account, amount, then })
+        };
+        let effects: Vec<Effect> = (0..r.count(BATCH_TRANSACTIONS_MAX, 21)?).map(|_| effect(r)).collect::<Result<_, _>>()?;
+        if effects.iter().any(|effect| effect.asset.0 >= ASSETS_MAX) {
+            return Err(RestoreError::OutOfRange);
+        }
+        let keys = (0..r.count(BATCH_TRANSACTIONS_MAX, 32)?).map(|_| Ok(PublicKey(r.take()?))).collect::<Result<_, _>>()?;
+        let sender = |r: &mut Reader<'_>| Ok((r.account()?, r.u32()?));
+        let senders: Vec<_> = (0..r.count(ACCOUNTS_MAX as usize, 8)?).map(|_| sender(r)).collect::<Result<_, _>>()?;
+        if !effects.is_sorted_by_key(|effect| effect.asset) || !senders.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(RestoreError::Order);
+        }
+        let (added, removed) = (ByPair::default(), ByPair::default());
+        Ok(Self { batch_hash, kept_count, effects, keys, senders, added, removed })
+    }
+}
+
+impl Accounts {
+    /// Gives the accounts' bytes to `sink`, piece by piece:
+    ///
+    /// `accounts u32 | for each: last u64, then 0, or 1 and its key | keys without an account u32, each 32 | suspended u32, each u32 | issuers
+    /// u32, for each: asset u32, account u32`.
+    pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        put_count(self.last.len(), sink);
+        for (last, key) in self.last.iter().zip(&self.keys) {
+            sink(&last.to_le_bytes());
+            match key {
+                None => sink(&[0]),
+                Some(key) => {
+                    sink(&[1]);
+                    sink(&key.0);
+                }
+            }
+        }
+        let pending = || self.by_key.iter().filter(|(_, owner)| owner.is_none());
+        put_count(pending().count(), sink);
+        pending().for_each(|(key, _)| sink(&key.0));
+        put_count(self.suspended.len(), sink);
+        self.suspended.iter().for_each(|account| sink(&account.0.to_le_bytes()));
+        put_count(self.issuers.len(), sink);
+        for (asset, account) in &self.issuers {
+            sink(&asset.0.to_le_bytes());
+            sink(&account.0.to_le_bytes());
+        }
+    }
+
+    /// The accounts that [`Self::snapshot`] gave.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let r = &mut Reader(bytes);
+        let mut accounts = Self::new();
+        let account_count = r.count(ACCOUNTS_MAX as usize, 9)?;
+        accounts.follow(account_count as u32);
+        for account in 0..account_count {
+            accounts.last[account] = Some(r.u64()?).filter(|last| *last < TRANSACTION_SEQ_END).ok_or(RestoreError::OutOfRange)?;
+            match r.take()? {
+                [0] => {}
+                [1] => {
+                    let key = PublicKey(r.take()?);
+                    accounts.set_key(AccountId(account as u32), key).map_err(|_| RestoreError::Order)?;
+                }
+                _ => return Err(RestoreError::OutOfRange),
+            }
+        }
+        let mut last = None;
+        for _ in 0..r.count(ACCOUNTS_MAX as usize, 32)? {
+            let key = PublicKey(r.take()?);
+            let is_late = last.replace(key).is_none_or(|last| last < key);
+            if !is_late || accounts.by_key.insert(key, None).is_some() {
+                return Err(RestoreError::Order);
+            }
+            accounts.pending_count += 1;
+        }
+        for _ in 0..r.count(ACCOUNTS_MAX as usize, 4)? {
+            let account = r.account()?;
+            in_order(accounts.suspended.last() < Some(&account))?;
+            accounts.suspended.insert(account);
+        }
+        for _ in 0..r.count(ASSETS_MAX as usize, 8)? {
+            let asset = AssetId(r.u32()?);
+            in_order(accounts.issuers.last_key_value().is_none_or(|(last, _)| *last < asset))?;
+            let issuer = r.account()?;
+            accounts.set_issuer(asset, issuer).map_err(|_| RestoreError::OutOfRange)?;
+        }
+        r.end()?;
+        Ok(accounts)
+    }
+}
+
+fn in_order(is: bool) -> Result<(), RestoreError> {
+    if is { Ok(()) } else { Err(RestoreError::Order) }
+}
+
+fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
+    let count = u32::try_from(count).expect("nothing has as many members as there are numbers");
+    sink(&count.to_le_bytes());
+}
+
+fn put_numbers<const N: usize>(numbers: [u64; N], sink: &mut impl FnMut(&[u8])) {
+    numbers.iter().for_each(|number| sink(&number.to_le_bytes()));
+}
+
+/// What is left to be read.
+struct Reader<'b>(&'b [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], RestoreError> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(RestoreError::Length)?;
+        self.0 = rest;
+        Ok(*bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, RestoreError> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, RestoreError> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn amount(&mut self) -> Result<Amount, RestoreError> {
+        Amount::new(self.u64()?).ok_or(RestoreError::OutOfRange)
+    }
+
+    fn account(&mut self) -> Result<AccountId, RestoreError> {
+        Some(self.u32()?).filter(|account| *account < ACCOUNTS_MAX).map(AccountId).ok_or(RestoreError::OutOfRange)
+    }
+
+    /// How many follow, of so many bytes each at least: no damaged count can ask for more memory than its bytes take.
+    fn count(&mut self, most: usize, bytes_each: usize) -> Result<usize, RestoreError> {
+        let count = self.u32()? as usize;
+        if count > most {
+            return Err(RestoreError::OutOfRange);
+        }
+        if count > self.0.len() / bytes_each { Err(RestoreError::Length) } else { Ok(count) }
+    }
+
+    fn end(&self) -> Result<(), RestoreError> {
+        if self.0.is_empty() { Ok(()) } else { Err(RestoreError::Length) }
+    }
+}

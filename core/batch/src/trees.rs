@@ -1,0 +1,264 @@
+//! What a block leaves, hashed: accounts, offers by pair, the accounts that the block touched.
+
+use std::num::NonZero;
+
+use walras_clearing::fork_join::{cuts, fork_join};
+use walras_clearing::{BatchMarket, Offer, OfferKey, PairTraded};
+use walras_ledger::{AccountSet, Ledger};
+use walras_merkle::{ACCOUNT_KEY_BYTES, Content, Digest, Entries, OFFER_KEY_BYTES, PAIR_KEY_BYTES, PairRoot, Trie, offer_key};
+use walras_types::{AccountId, AssetId};
+
+use crate::accounts::Accounts;
+use crate::batch::ClosedBatch;
+use crate::gather::ByPair;
+use crate::settings::AssetTable;
+
+/// The tries over a market's offers. Not part of the state: they can be built anew from what stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OfferTrees {
+    /// By the number of the pair; none until they are built.
+    tries: Vec<Trie<OFFER_KEY_BYTES>>,
+    pairs: Trie<PAIR_KEY_BYTES>,
+    /// Whether what the closed batch changed in the market is in the tries already.
+    follows_closed: bool,
+}
+
+/// The offers of a pair: the value of each is amount (8) | stated limit (8).
+pub(crate) struct OfferEntries<'o>(pub(crate) &'o [Offer]);
+
+impl Entries<OFFER_KEY_BYTES> for OfferEntries<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn key(&self, place: usize) -> [u8; OFFER_KEY_BYTES] {
+        trie_key(&self.0[place].key())
+    }
+
+    fn put_value(&self, place: usize, value: &mut Content<'_>) {
+        let offer = &self.0[place];
+        value.put(&offer.amount().get().to_le_bytes());
+        value.put(&offer.stated().bits().to_le_bytes());
+    }
+}
+
+pub(crate) fn trie_key(key: &OfferKey) -> [u8; OFFER_KEY_BYTES] {
+    offer_key(key.limit.bits(), key.tie, key.id.0)
+}
+
+/// An account that a block touched, and how many of its transactions were kept.
+pub(crate) type Touched = ([u8; ACCOUNT_KEY_BYTES], [u8; 4]);
+
+/// What trees have to follow.
+pub(crate) struct MarketChange<'b> {
+    pub(crate) table: &'b AssetTable,
+    pub(crate) market: &'b BatchMarket,
+    pub(crate) closed: &'b ClosedBatch,
+    pub(crate) traded: &'b [PairTraded],
+}
+
+impl OfferTrees {
+    /// Follows a block that was cleared, and hashes whom it touched: the roots of the offers and of the latter.
+    pub(crate) fn follow(&mut self, change: &MarketChange<'_>, touched: &[Touched], threads: NonZero<usize>) -> (Digest, Digest) {
+        let roots = self.update(change, touched, threads);
+        self.follows_closed = false;
+        roots
+    }
+
+    /// Follows a market whose trades were undone: what its closed batch changed is in the tries from then on.
+    pub(crate) fn follow_undone(&mut self, change: &MarketChange<'_>, threads: NonZero<usize>) {
+        self.follows_closed = true;
+        self.update(change, &[], threads);
+    }
+
+    /// Builds the tries of what stands, unless there are any; `has_closed` when a batch is closed.
+    pub(crate) fn prepare(&mut self, table: &AssetTable, market: &BatchMarket, has_closed: bool) {
+        if self.tries.is_empty() {
+            self.tries.resize_with(table.pair_count() as usize, Trie::new);
+            self.build_others(table, market, &[]);
+            self.pairs = Trie::build(&self.pairs(table, market).1[..]);
+            self.follows_closed = has_closed;
+        }
+    }
+
+    fn update(&mut self, change: &MarketChange<'_>, touched: &[Touched], threads: NonZero<usize>) -> (Digest, Digest) {
+        let pair_count = change.table.pair_count();
+        let is_new = self.tries.is_empty();
+        self.tries.resize_with(pair_count as usize, Trie::new);
+        let changed = changed_pairs(change);
+        let follows_closed = self.follows_closed;
+        // Work in the order of the pairs; the block's accounts are one piece more, before them.
+        let mut tries = self.tries.iter_mut().enumerate();
+        let pieces = changed.iter().map(|pair| (*pair, tries.find(|(number, _)| *number == pair.number as usize)));
+        let mut pieces = pieces.map(|(pair, trie)| (pair, trie.expect("a trie for each pair").1)).collect::<Vec<_>>().into_iter();
+        let weights = [touched.len() as u64 / 4].into_iter().chain(changed.iter().map(|pair| pair.weight)).collect::<Vec<_>>();
+        let mut from = 0;
+        let work = cuts(weights.into_iter(), threads.get()).into_iter().map(|end| {
+            let has_touched = from == 0 && end > 0;
+            let count = end - from - usize::from(has_touched);
+            from = end;
+            (has_touched, pieces.by_ref().take(count).collect::<Vec<_>>())
+        });
+        let done = fork_join(work.collect(), |(has_touched, pieces)| {
+            for (pair, trie) in pieces {
+                let entries =
+                    OfferEntries(change.market.book(change.table.pair(pair.number)).map_or(&[], |b| b.sells().as_slice()));
+                if is_new {
+                    *trie = Trie::build(&entries);
+                } else {
+                    trie.update(&entries, &changed_keys(&pair, change, follows_closed));
+                }
+            }
+            has_touched.then(|| Trie::<ACCOUNT_KEY_BYTES>::build(touched).root())
+        });
+        if is_new {
+            self.build_others(change.table, change.market, &changed);
+        }
+        let (_, roots) = self.pairs(change.table, change.market);
+        if is_new {
+            self.pairs = Trie::build(&roots[..]);
+        } else {
+            let keys: Vec<_> = changed.iter().map(|pair| pair.number.to_be_bytes()).collect();
+            self.pairs.update(&roots[..], &keys);
+        }
+        (self.pairs.root(), done.into_iter().flatten().next().expect("one piece has the accounts"))
+    }
+
+    /// Builds the tries of pairs that did not change.
+    fn build_others(&mut self, table: &AssetTable, market: &BatchMarket, changed: &[ChangedPair<'_>]) {
+        for book in market.books() {
+            let number = table.number(book.pair());
+            if changed.binary_search_by_key(&number, |pair| pair.number).is_err() {
+                self.tries[number as usize] = Trie::build(&OfferEntries(book.sells().as_slice()));
+            }
+        }
+    }
+
+    fn pair_root(&self, pair: u32) -> PairRoot {
+        PairRoot { pair, root: self.tries[pair as usize].root() }
+    }
+
+    /// The trie of a pair, once a block was cleared.
+    pub(crate) fn of_pair(&self, pair: u32) -> Option<&Trie<OFFER_KEY_BYTES>> {
+        self.tries.get(pair as usize)
+    }
+
+    /// The trie over the pairs, and what it is over.
+    pub(crate) fn pairs(&self, table: &AssetTable, market: &BatchMarket) -> (&Trie<PAIR_KEY_BYTES>, Vec<PairRoot>) {
+        let roots = market.books().iter().filter(|_| !self.tries.is_empty());
+        (&self.pairs, roots.map(|book| self.pair_root(table.number(book.pair()))).collect())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let tries = self.tries.iter().map(|trie| trie.heap_bytes() + size_of_val(trie)).sum::<usize>();
+        tries + self.pairs.heap_bytes()
+    }
+}
+
+/// A pair whose offers changed.
+#[derive(Clone, Copy)]
+struct ChangedPair<'b> {
+    number: u32,
+    weight: u64,
+    traded: Option<&'b PairTraded>,
+}
+
+fn changed_pairs<'b>(change: &MarketChange<'b>) -> Vec<ChangedPair<'b>> {
+    let ClosedBatch { added, removed, .. } = change.closed;
+    let mut traded = change.traded.iter().peekable();
+    let pair = |number: u32| {
+        let traded = traded.next_if(|traded| change.table.number(traded.pair) == number);
+        let changes = count(added, number) + count(removed, number);
+        let weight = (changes + traded.map_or(0, |traded| traded.offers.len())) as u64;
+        (weight > 0).then_some(ChangedPair { number, weight: weight + 8, traded })
+    };
+    (0..change.table.pair_count()).filter_map(pair).collect()
+}
+
+fn count<T: Copy + Send + Sync>(records: &ByPair<T>, pair: u32) -> usize {
+    records.of_pair(pair).len()
+}
+
+/// The keys under which a pair's trie changes, in ascending order: those that went, came or became others. An offer that came and traded in
+/// full in one block was never in the trie.
+fn changed_keys(pair: &ChangedPair<'_>, change: &MarketChange<'_>, follows_closed: bool) -> Vec<[u8; OFFER_KEY_BYTES]> {
+    let (added, removed) = (change.closed.added.of_pair(pair.number), change.closed.removed.of_pair(pair.number));
+    let traded = pair.traded.map_or(&[][..], |traded| &traded.offers);
+    let mut keys: Vec<OfferKey> = removed.to_vec();
+    keys.extend(pair.traded.and_then(|traded| Some(traded.part?.left?.key())));
+    let mut added = added.iter().map(Offer::key).peekable();
+    for key in traded.iter().map(Offer::key) {
+        while let Some(before) = added.next_if(|added| *added < key) {
+            keys.push(before);
+        }
+        let is_new = added.next_if_eq(&key).is_some();
+        if !is_new || follows_closed {
+            keys.push(key);
+        }
+    }
+    keys.extend(added);
+    keys.sort_unstable();
+    keys.dedup();
+    keys.iter().map(trie_key).collect()
+}
+
+/// Hashes the accounts that changed: the root of all accounts.
+pub(crate) fn hash_accounts(ledger: &Ledger, accounts: &mut Accounts, changed: &AccountSet, threads: NonZero<usize>) -> Digest {
+    let mut tree = std::mem::take(&mut accounts.tree);
+    let changed: Vec<u32> = changed.iter().map(|account| account.0).filter(|account| *account < ledger.account_count()).collect();
+    let state = &*accounts;
+    let content = |account, content: &mut Content<'_>| put_account(ledger, state, AccountId(account), |bytes| content.put(bytes));
+    tree.update(ledger.account_count(), &changed, content, threads);
+    let root = tree.root();
+    accounts.tree = tree;
+    root
+}
+
+/// What stands for an account:
+///
+/// `id u32 | 1 and its key, or 0 | highest number used u64`, then for each asset of which it has something `asset u16 | u8: how many bytes
+/// available takes, and in the high half reserved | available | reserved`, little endian without leading zeros.
+pub(crate) fn put_account(ledger: &Ledger, accounts: &Accounts, account: AccountId, mut put: impl FnMut(&[u8])) {
+    // In one piece as long as there is room: pieces of a few bytes would cost more than the bytes.
+    let mut bytes = [0; 1_024];
+    bytes[..4].copy_from_slice(&account.0.to_le_bytes());
+    let mut len = 5;
+    if let Some(key) = accounts.key(account) {
+        bytes[4] = 1;
+        bytes[5..37].copy_from_slice(&key.0);
+        len = 37;
+    }
+    bytes[len..len + 8].copy_from_slice(&accounts.last(account).0.to_le_bytes());
+    len += 8;
+    for (asset, balance) in ledger.balances_of(account) {
+        let (available, reserved) = (balance.available.get(), balance.reserved.get());
+        if available | reserved == 0 {
+            continue;
+        }
+        if len + BALANCE_BYTES_MAX > bytes.len() {
+            put(&bytes[..len]);
+            len = 0;
+        }
+        let place: &mut [u8; BALANCE_BYTES_MAX] =
+            (&mut bytes[len..len + BALANCE_BYTES_MAX]).try_into().expect("a slice of that length");
+        len += put_balance(place, asset, available, reserved);
+    }
+    put(&bytes[..len]);
+}
+
+/// Most bytes that stand for a balance.
+const BALANCE_BYTES_MAX: usize = 19;
+
+/// Writes a balance to the front of `place`, and says how long it is.
+#[inline]
+fn put_balance(place: &mut [u8; BALANCE_BYTES_MAX], asset: AssetId, available: u64, reserved: u64) -> usize {
+    let byte_count = |amount: u64| (64 - amount.leading_zeros()).div_ceil(8) as usize;
+    let counts = (byte_count(available), byte_count(reserved));
+    // An asset's id has 12 bits.
+    place[..2].copy_from_slice(&(asset.0 as u16).to_le_bytes());
+    place[2] = (counts.0 | counts.1 << 4) as u8;
+    // What is too much of the first is written over by the second.
+    place[3..11].copy_from_slice(&available.to_le_bytes());
+    place[3 + counts.0..11 + counts.0].copy_from_slice(&reserved.to_le_bytes());
+    3 + counts.0 + counts.1
+}

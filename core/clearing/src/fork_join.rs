@@ -1,0 +1,58 @@
+//! The fork and join of a batch block: the one use of threads in the core. What is computed never depends on their number.
+
+/// Does each piece of work on a thread of its own, the first on this one, and gives the results in the order of the work.
+///
+/// Callers cut their work so that each result depends on its piece alone and results join to the same whole however it was cut.
+pub fn fork_join<W: Send, R: Send>(work: Vec<W>, act: impl Fn(W) -> R + Sync) -> Vec<R> {
+    let mut work = work.into_iter();
+    let Some(first) = work.next() else { return Vec::new() };
+    std::thread::scope(|scope| {
+        let act = &act;
+        let others: Vec<_> = work.map(|piece| scope.spawn(move || act(piece))).collect();
+        let mut results = Vec::with_capacity(1 + others.len());
+        results.push(act(first));
+        for other in others {
+            // A broken invariant on another thread is one here.
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    })
+}
+
+/// Where to cut a row of weighted things into so many consecutive parts of about one weight: the ends of the parts, the last being all.
+#[must_use]
+pub fn cuts(weights: impl ExactSizeIterator<Item = u64> + Clone, parts: usize) -> Vec<usize> {
+    let (count, parts) = (weights.len(), parts.max(1));
+    let total: u128 = weights.clone().map(u128::from).sum();
+    let mut ends = Vec::with_capacity(parts);
+    let mut sum = 0_u128;
+    for (at, weight) in weights.enumerate() {
+        // A part ends before the thing that starts past its share.
+        while ends.len() + 1 < parts && sum * parts as u128 >= total * (ends.len() as u128 + 1) {
+            ends.push(at);
+        }
+        sum += u128::from(weight);
+    }
+    ends.resize(parts, count);
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_of_about_one_weight() {
+        assert_eq!(cuts([1_u64; 8].into_iter(), 4), [2, 4, 6, 8]);
+        assert_eq!(cuts([100_u64, 1, 1, 1].into_iter(), 2), [1, 4]);
+        assert_eq!(cuts([1_u64, 1, 1, 100].into_iter(), 2), [4, 4]);
+        assert_eq!(cuts([0_u64; 3].into_iter(), 2), [0, 3]);
+        assert_eq!(cuts(std::iter::empty::<u64>().collect::<Vec<_>>().into_iter(), 3), [0, 0, 0]);
+    }
+
+    #[test]
+    fn results_come_in_order() {
+        assert_eq!(fork_join((0..8).collect(), |n: u32| n * n), [0, 1, 4, 9, 16, 25, 36, 49]);
+        assert_eq!(fork_join(Vec::<u32>::new(), |n| n), []);
+    }
+}

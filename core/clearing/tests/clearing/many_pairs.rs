@@ -1,0 +1,112 @@
+//! Many pairs changed and traded at once: as one by one, whatever the number of threads, and undone.
+
+use std::num::NonZero;
+
+use proptest::prelude::*;
+use walras_clearing::{
+    AssetIndex, BatchMarket, Change, LowerBounds, MarketError, Offer, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules,
+    SellChange, verify,
+};
+use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate, Rounding};
+
+fn below(state: &mut u64, bound: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % bound
+}
+
+fn offers(state: &mut u64, first_id: u64, count: u64) -> Vec<(Pair, Offer)> {
+    let offer = |number| {
+        let (sell, step) = (below(state, 4), 1 + below(state, 3));
+        let pair = Pair { sell: AssetIndex(sell as u16), buy: AssetIndex(((sell + step) % 4) as u16) };
+        let limit = BatchPrice::from_ratio(90 + u128::from(below(state, 20)), 100, Rounding::Down).unwrap();
+        let (tie, units) = (below(state, 3), Amount::new(1 + below(state, 30)).unwrap());
+        (pair, Offer::new(limit, tie, OfferId(first_id + number), units).unwrap())
+    };
+    (0..count).map(offer).collect()
+}
+
+fn pairs() -> impl Iterator<Item = Pair> {
+    let assets = || (0..4).map(AssetIndex);
+    assets().flat_map(move |sell| assets().map(move |buy| Pair { sell, buy })).filter(|pair| pair.sell != pair.buy)
+}
+
+fn threads(count: usize) -> NonZero<usize> {
+    NonZero::new(count).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn many_pairs_change_as_one_by_one(seed: u64, thread_count in 1..9_usize) {
+        let state = &mut seed.clone();
+        let count = below(state, 80);
+        let old = offers(state, 0, count);
+        let new = offers(state, 1_000, 40);
+        let before = BatchMarket::build(4, &old, &[], vec![]).unwrap();
+        let (mut at_once, mut singly) = (before.clone(), before.clone());
+        let mut parts: Vec<(Pair, Vec<OfferKey>, Vec<Offer>)> = Vec::new();
+        for pair in pairs() {
+            if below(state, 4) == 0 {
+                continue;
+            }
+            let stands = old.iter().filter(|(of, _)| *of == pair).map(|(_, offer)| offer.key());
+            let removed: Vec<OfferKey> = stands.filter(|_| below(state, 2) == 0).collect();
+            let added: Vec<Offer> = new.iter().filter(|(of, _)| *of == pair).map(|(_, offer)| *offer).collect();
+            singly.change_pair(pair, Change { removed: removed.clone(), added: added.clone() }, Change::default()).unwrap();
+            parts.push((pair, removed, added));
+        }
+        let mut right = parts.clone();
+        let changes = right.iter_mut().map(|(pair, removed, added)| SellChange { pair: *pair, removed, added }).collect();
+        at_once.change_sells(changes, threads(thread_count)).unwrap();
+        prop_assert_eq!(&at_once, &singly);
+        // One that is wrong anywhere, and nothing changed.
+        let wrong = below(state, 2) == 0;
+        if let Some((pair, removed, added)) = parts.last_mut() {
+            let key = added.first().map(Offer::key).unwrap_or(OfferKey { limit: BatchPrice::ONE, tie: 99, id: OfferId(99) });
+            if wrong || added.is_empty() { removed.push(key) } else { added.push(added[0]) }
+            let pair = *pair;
+            let changes = parts.iter_mut().map(|(pair, removed, added)| SellChange { pair: *pair, removed, added }).collect();
+            let mut refused = before.clone();
+            prop_assert!(refused.change_sells(changes, threads(thread_count)).is_err(), "{}", pair);
+            prop_assert_eq!(&refused, &before);
+            let twice = || SellChange { pair, removed: &mut [], added: &mut [] };
+            prop_assert_eq!(refused.change_sells(vec![twice(), twice()], threads(2)), Err(MarketError::PairsOutOfOrder(pair)));
+        }
+    }
+
+    #[test]
+    fn what_trades_leaves_the_market_and_comes_back(seed: u64, thread_count in 1..9_usize) {
+        let state = &mut seed.clone();
+        let before = BatchMarket::build(4, &offers(state, 0, 100), &[], vec![]).unwrap();
+        let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        // A ring in which each pair sells as much as the next buys.
+        let ring: Vec<Pair> = (0..4_u16).map(|at| Pair { sell: AssetIndex(at), buy: AssetIndex((at + 1) % 4) }).collect();
+        let rate = NetRate::new(BatchPrice::ONE, BatchPrice::ONE, rules.commission).unwrap();
+        let most = |pair: &Pair| before.book(*pair).map_or(Amount::ZERO, |book| book.sells().units_at_or_below(rate.highest_limit()));
+        let least = ring.iter().map(most).min().unwrap().get();
+        let sold = Amount::new(least - below(state, least + 1).min(least)).unwrap();
+        let mut trades: Vec<PairTrade> = ring.iter().map(|&pair| PairTrade { pair, sold, bought_by_buy_offers: Amount::ZERO }).collect();
+        trades.sort_by_key(|trade| trade.pair);
+        let proposal = Proposal { prices: vec![Some(BatchPrice::ONE); 4], trades, pools: vec![] };
+        let Ok(verified) = verify(&before, &proposal, &rules) else { return Ok(()) };
+        let fills: Vec<_> = verified.pairs().iter().flat_map(|pair| verified.fills(pair).sells().collect::<Vec<_>>()).collect();
+        let marginal: Vec<_> = verified.pairs().iter().map(|pair| verified.fills(pair).marginal_sell()).collect();
+        let mut market = before.clone();
+        let traded = market.trade(verified.into_sell_plans(), threads(thread_count));
+        let found: Vec<_> = traded.iter().flat_map(|pair| pair.fills()).map(|(offer, sold, bought)| (offer.key().id, sold, bought)).collect();
+        prop_assert_eq!(found, fills.iter().map(|fill| (fill.id, fill.sold, fill.bought)).collect::<Vec<_>>());
+        prop_assert_eq!(traded.iter().map(|pair| pair.marginal()).collect::<Vec<_>>(), marginal);
+        // What is left is what a market built of it would be.
+        let mut left: Vec<(Pair, Offer)> = Vec::new();
+        for book in before.books() {
+            for offer in book.sells().as_slice() {
+                match fills.iter().find(|fill| fill.id == offer.key().id) {
+                    None => left.push((book.pair(), *offer)),
+                    Some(fill) => left.extend(offer.after(fill.sold).ok().map(|rest| (book.pair(), rest))),
+                }
+            }
+        }
+        prop_assert_eq!(&market, &BatchMarket::build(4, &left, &[], vec![]).unwrap());
+        market.untrade(traded, threads(thread_count));
+        prop_assert_eq!(market, before);
+    }
+}
