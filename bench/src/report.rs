@@ -54,6 +54,12 @@ pub enum Unit {
     /// Machine instructions: fewer are better.
     #[serde(rename = "instructions")]
     Instructions,
+    /// Thousand transactions per second: more is better.
+    #[serde(rename = "ktps")]
+    Ktps,
+    /// Bytes of memory or messages: fewer are better.
+    #[serde(rename = "bytes")]
+    Bytes,
 }
 
 impl Unit {
@@ -72,13 +78,15 @@ impl Unit {
             Self::Percent => "percent",
             Self::Count => "count",
             Self::Instructions => "instructions",
+            Self::Ktps => "ktps",
+            Self::Bytes => "bytes",
         }
     }
 
     const fn less_is_better(self) -> bool {
         match self {
-            Self::Ns | Self::Us | Self::Ms | Self::Failures | Self::Queries | Self::Instructions => true,
-            Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster => false,
+            Self::Ns | Self::Us | Self::Ms | Self::Failures | Self::Queries | Self::Instructions | Self::Bytes => true,
+            Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }
 
