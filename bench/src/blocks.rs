@@ -302,11 +302,11 @@ impl Blocks {
         bars: Option<(f64, f64)>,
     ) {
         let ktps = |ms: Vec<f64>| self.kept.iter().zip(ms).map(|(kept, ms)| kept / ms).collect::<Vec<f64>>();
-        let proposed = self.close_ms.iter().zip(&self.solve_ms).zip(&self.clear_ms).map(|((a, b), c)| a + b + c).collect();
-        let rows = [
-            ("propose", proposed, propose_peer, bars.map(|b| b.0)),
-            ("validate", self.validate_ms.clone(), validate_peer, bars.map(|b| b.1)),
-        ];
+        let sums = |parts: &[&Vec<f64>]| (0..self.kept.len()).map(|block| parts.iter().map(|ms| ms[block]).sum()).collect();
+        let proposed = sums(&[&self.signatures_ms, &self.close_ms, &self.solve_ms, &self.clear_ms]);
+        let validated = sums(&[&self.signatures_ms, &self.validate_ms]);
+        let rows =
+            [("propose", proposed, propose_peer, bars.map(|b| b.0)), ("validate", validated, validate_peer, bars.map(|b| b.1))];
         for (name, ms, peer, bar) in rows {
             let metric = format!("{name}{suffix}");
             let value = report.samples(metric.clone(), ktps(ms));
