@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Commands unanswered where as many as possible are to be answered: less than the sessions' windows together.
 const OUTSTANDING: usize = 8_192;
 const SESSIONS_AT_MOST_LOAD: u32 = 16;
-/// Sessions of the other loads: those of a few gateways, each of which sends for many participants. A peer's client has one.
-const SESSIONS: u32 = 4;
+/// Sessions of the other loads: those of two gateways, each of which sends for many participants. A peer's client has one.
+const SESSIONS: u32 = 2;
 const OFFERED_PER_S: u64 = 320_000;
 /// Deaths of a leader in a round.
 const DEATHS: u32 = 20;

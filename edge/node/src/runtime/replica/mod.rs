@@ -155,6 +155,9 @@ impl<D: Disk> ReplicaThread<D> {
                 self.publish();
             }
             self.send_all()?;
+            // Where replicas, logs and clients share processors, whoever waits for this one's answer runs now and not at the next tick of
+            // the kernel, milliseconds later. On a processor of its own it costs less than a microsecond a round.
+            std::thread::yield_now();
         }
     }
 
