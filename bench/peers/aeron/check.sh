@@ -2,27 +2,12 @@
 # Holds the peer to short runs of a real cluster, to its refusals, and to leaving nothing behind.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+peer=aeron
+# shellcheck source=bench/peers/checks.sh
+. "$here/../checks.sh"
 export AERON_PEER_JAVA_OPTS="-Xms128m -Xmx256m"
-failures=0
 
 "$here/run.sh" --build-only
-
-# expect STATUS WORDS ARGUMENT...: the exit status, and words that its output must hold.
-expect() {
-    status=$1 words=$2
-    shift 2
-    got=0
-    "$here/run.sh" "$@" >"$work/output" 2>&1 || got=$?
-    if [ "$got" -ne "$status" ] || ! grep -qF -e "$words" "$work/output"; then
-        echo "FAILED: run.sh $*: status $got, wanted $status and '$words':" >&2
-        cat "$work/output" >&2
-        failures=$((failures + 1))
-    else
-        echo "ok: run.sh $*"
-    fi
-}
 
 data=$work/data
 mkdir "$data"
@@ -52,15 +37,10 @@ memory=$(find /dev/shm -maxdepth 1 -name 'aeron-peer-*' -newer "$data" 2>/dev/nu
 kill -TERM "$peer"
 wait "$peer" || true
 for left in $memory; do
-    [ ! -e "$left" ] || { echo "FAILED: $left was left behind" >&2; failures=$((failures + 1)); }
+    [ ! -e "$left" ] || { failed "$left was left behind"; }
 done
 if [ -n "$(ls -A "$data")" ] || grep -qsF "$data" /proc/[0-9]*/cmdline; then
-    echo "FAILED: members or their folders were left behind" >&2
-    failures=$((failures + 1))
+    failed "members or their folders were left behind"
 fi
 
-if [ "$failures" -gt 0 ]; then
-    echo "$failures checks failed" >&2
-    exit 1
-fi
-echo "aeron peer: all checks passed"
+finish

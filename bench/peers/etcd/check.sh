@@ -2,27 +2,12 @@
 # Holds the driver to its own tests, to short runs of a real cluster, to its refusals, and to leaving nothing behind.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
+peer=etcd
+# shellcheck source=bench/peers/checks.sh
+. "$here/../checks.sh"
 
 "$here/run.sh" --build-only
-(cd "$here" && go vet ./driver && go test ./driver && test -z "$(gofmt -l driver)") || failures=$((failures + 1))
-
-# expect STATUS WORDS ARGUMENT...: the exit status, and words that its output must hold.
-expect() {
-    status=$1 words=$2
-    shift 2
-    got=0
-    "$here/run.sh" "$@" >"$work/output" 2>&1 || got=$?
-    if [ "$got" -ne "$status" ] || ! grep -qF -e "$words" "$work/output"; then
-        echo "FAILED: run.sh $*: status $got, wanted $status and '$words':" >&2
-        cat "$work/output" >&2
-        failures=$((failures + 1))
-    else
-        echo "ok: run.sh $*"
-    fi
-}
+(cd "$here" && go vet ./driver && go test ./driver && test -z "$(gofmt -l driver)") || failed "the driver's own tests"
 
 data=$work/data
 mkdir "$data"
@@ -45,14 +30,9 @@ driver=$!
 while kill -0 "$driver" 2>/dev/null && ! grep -q members "$work/output"; do :; done
 kill -TERM "$driver"
 wait "$driver" || true
-grep -qF "interrupted" "$work/output" || { echo "FAILED: an interrupted run did not say so" >&2; failures=$((failures + 1)); }
+grep -qF "interrupted" "$work/output" || failed "an interrupted run did not say so"
 if [ -n "$(ls -A "$data")" ] || grep -qsF "$data" /proc/[0-9]*/cmdline; then
-    echo "FAILED: members or their folders were left behind" >&2
-    failures=$((failures + 1))
+    failed "members or their folders were left behind"
 fi
 
-if [ "$failures" -gt 0 ]; then
-    echo "$failures checks failed" >&2
-    exit 1
-fi
-echo "etcd peer: all checks passed"
+finish

@@ -2,10 +2,10 @@
 # Runs every mode of the peer on eleven commands whose result was worked out by hand, and holds every refusal to its words.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+peer=exchange-core
+# shellcheck source=bench/peers/checks.sh
+. "$here/../checks.sh"
 export EC_PEER_JAVA_OPTS="-Xms256m -Xmx256m -XX:-AlwaysPreTouch"
-failures=0
 
 "$here/run.sh" --build-only
 
@@ -35,21 +35,6 @@ with open(sys.argv[1] + ".expect", "w") as out:
     out.write(f"trades 4 volume 10\nlevels ask 1 bid 1 orders ask 1 bid 1\nl2hash(fnv1a64) {hash}\n")
 PYTHON
 
-# expect STATUS WORDS ARGUMENT...: the exit status, and words that its output must hold.
-expect() {
-    status=$1 words=$2
-    shift 2
-    got=0
-    "$here/run.sh" "$@" >"$work/output" 2>&1 || got=$?
-    if [ "$got" -ne "$status" ] || ! grep -qF -e "$words" "$work/output"; then
-        echo "FAILED: run.sh $*: status $got, wanted $status and '$words':" >&2
-        cat "$work/output" >&2
-        failures=$((failures + 1))
-    else
-        echo "ok: run.sh $*"
-    fi
-}
-
 small=$work/small.bin
 equal='"check":"equal","checked_against":"expect-file"'
 mkdir "$work/journal"
@@ -64,8 +49,7 @@ expect 0 "$equal" pipeline-journal "$small" --rounds 2 --journal-dir "$work/jour
 expect 0 "$equal" pipeline-latency "$small" 1000 --rounds 2
 expect 0 '"checked_against":"own-book"' pipeline "$small" --rounds 1 --commands 5
 if [ -n "$(ls -A "$work/journal")" ]; then
-    echo "FAILED: the journal was left behind" >&2
-    failures=$((failures + 1))
+    failed "the journal was left behind"
 fi
 
 sed 's/volume 10/volume 11/' "$small.expect" >"$work/wrong.expect"
@@ -101,8 +85,4 @@ expect 2 "--untimed is of book-direct" pipeline "$small" --untimed 1
 expect 2 "--journal-dir DIR" pipeline-journal "$small"
 expect 2 "is not a folder" pipeline-journal "$small" --journal-dir "$work/missing"
 
-if [ "$failures" -gt 0 ]; then
-    echo "$failures checks failed" >&2
-    exit 1
-fi
-echo "all checks passed"
+finish
