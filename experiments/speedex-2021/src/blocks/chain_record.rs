@@ -218,7 +218,8 @@ fn beside(paper: Paper, points: &[Summed<'_>]) -> String {
 /// 2023, figure 6.
 fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
     let (mut series, mut rows, mut ours) = (Vec::new(), Vec::new(), Vec::new());
-    for (colour, stop) in (0..).zip(&setup.open_offers) {
+    let stops = setup.open_offers.iter().filter(|stop| measured.by_block_len.iter().any(|point| point.stop == **stop));
+    for (colour, stop) in (0..).zip(stops) {
         let (mut proposed, mut validated) = (Vec::new(), Vec::new());
         let mut offers = 0.0;
         for point in measured.by_block_len.iter().filter(|point| point.stop == *stop) {
