@@ -21,7 +21,7 @@ use walras_types::{
 
 use crate::blocks::payments::{Many, ManySetup, many_parts, rates_of};
 use crate::blocks::published::BARE_BOOK;
-use crate::blocks::{Summary, per_second, thousands};
+use crate::blocks::{Summary, per_second, thousands, threads_named};
 use crate::plot::{self, Axis, Series, Stroke};
 use crate::record::{Record, markdown};
 use crate::ruler::grouped;
@@ -297,7 +297,7 @@ fn record(setup: &Setup, books: &[Serial], blocks: &Many, payments: &ManySetup, 
         },
     ];
     for (colour, threads) in (2..).zip(&setup.threads) {
-        let (name, points) = (format!("the same offers in blocks, {threads} threads"), blocks.points(*threads));
+        let (name, points) = (format!("the same offers in blocks, {}", threads_named(*threads)), blocks.points(*threads));
         series.push(Series { name, points, colour, stroke: Stroke::Thin });
     }
     series.extend(payments_series);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::blocks::chain::{Measured, Paper, Point, Setup, described};
 use crate::blocks::published::{RATE_PER_CORE_2021, RATE_PER_CORE_2023, reference, reference_mixed};
-use crate::blocks::{Summary, per_second, thousands};
+use crate::blocks::{Summary, per_second, thousands, threads_named};
 use crate::plot::{self, Axis, Series, Stroke, time_label};
 use crate::record::{Record, markdown};
 use crate::ruler::{grouped, mean, median, thousandths};
@@ -101,7 +101,7 @@ fn by_threads(setup: &Setup, measured: &Measured, shown: Shown) -> anyhow::Resul
     let series: Vec<Series> = (0..)
         .zip(&setup.threads)
         .map(|(colour, threads)| Series {
-            name: format!("{threads} thread{}", if *threads == 1 { "" } else { "s" }),
+            name: threads_named(*threads),
             points: points
                 .iter()
                 .filter(|summed| summed.point.threads == *threads)
@@ -201,9 +201,9 @@ fn beside(paper: Paper, points: &[Summed<'_>]) -> String {
         for summed in points.iter().take_while(|summed| summed.point.stop == points[0].point.stop) {
             if let Some((propose, validate)) = reference_mixed(summed.point.threads) {
                 lines += &format!(
-                    "Reference implementation on such a machine (blocks of 100,000, no signatures), {} threads: proposes {}, validates {} tx/s; \
+                    "Reference implementation on such a machine (blocks of 100,000, no signatures), {}: proposes {}, validates {} tx/s; \
                      here {} and {}.\n",
-                    summed.point.threads,
+                    threads_named(summed.point.threads),
                     thousands(propose),
                     thousands(validate),
                     thousands(per_second(summed.kept as usize, summed.propose.median)),
@@ -251,7 +251,7 @@ fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
         series.push(Series { name: name("validate"), points: validated, colour, stroke: Stroke::Thin });
     }
     let threads = measured.by_block_len.first().map_or(0, |point| point.threads);
-    let title = format!("Rate against block size, {threads} threads, no signatures");
+    let title = format!("Rate against block size, {}, no signatures", threads_named(threads));
     let plot_svg = plot::rates(&title, "transactions in a block (logarithmic)", Axis::Counts, "transactions / s", &series)?;
     let header = ["open offers", "block", "proposed tx/s (10th to 90th)", "validated tx/s (10th to 90th)", "a block takes"];
     let result = json!({

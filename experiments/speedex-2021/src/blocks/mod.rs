@@ -84,6 +84,11 @@ pub(crate) fn per_second(transactions: usize, ms: f64) -> f64 {
     (transactions as f64 / ms * 1e3).round()
 }
 
+/// So many threads.
+pub(crate) fn threads_named(threads: usize) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
 /// A rate in thousands with three digits.
 pub(crate) fn thousands(rate: f64) -> String {
     match rate / 1e3 {

@@ -10,7 +10,7 @@ use walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX;
 
 use crate::blocks::batches::Batches;
 use crate::blocks::published::{PAYMENTS, reference, reference_payments};
-use crate::blocks::{Summary, per_second, states_that_fit, thousands};
+use crate::blocks::{Summary, per_second, states_that_fit, thousands, threads_named};
 use crate::plot::{self, Axis, Series, Stroke};
 use crate::record::{Record, markdown};
 use crate::ruler::{grouped, mean};
@@ -129,21 +129,30 @@ fn cell(
 
 fn contention_record(setup: &ContentionSetup, cells: &[Cell]) -> anyhow::Result<Record> {
     let threads_max = setup.threads.iter().copied().max().unwrap_or(1);
+    let curve = |contended: Contended, batch_len: usize, threads: usize, colour: usize, stroke: Stroke| {
+        let is_of = |cell: &&Cell| (cell.contended, cell.batch_len, cell.threads) == (contended, batch_len, threads);
+        let who = if contended == Contended::Both { "pay each other" } else { "are paid" };
+        Series {
+            name: format!("{}, accounts that {who}, {}", grouped(batch_len), threads_named(threads)),
+            points: cells.iter().filter(is_of).map(|cell| (f64::from(cell.account_count), cell.propose)).collect(),
+            colour,
+            stroke,
+        }
+    };
     let mut series = Vec::new();
-    for contended in [Contended::Both, Contended::Payees] {
+    for (contended, stroke) in [(Contended::Both, Stroke::Thin), (Contended::Payees, Stroke::Line)] {
         for (colour, &batch_len) in (0..).zip(&setup.batch_lens) {
-            let of_series = |cell: &&Cell| (cell.contended, cell.batch_len, cell.threads) == (contended, batch_len, threads_max);
-            let who = if contended == Contended::Both { "pay each other" } else { "are paid" };
-            series.push(Series {
-                name: format!("batches of {}, accounts that {who}", grouped(batch_len)),
-                points: cells.iter().filter(of_series).map(|cell| (f64::from(cell.account_count), cell.propose)).collect(),
-                colour,
-                stroke: if contended == Contended::Both { Stroke::Thin } else { Stroke::Line },
-            });
+            series.push(curve(contended, batch_len, threads_max, colour, stroke));
         }
     }
-    let title = format!("Batches of payments against contention, proposed by {threads_max} threads");
-    let plot_svg = plot::rates(&title, "accounts (logarithmic)", Axis::Counts, "payments / s, mean", &series)?;
+    if let (Some(&fewest), Some(&largest)) = (setup.threads.iter().min(), setup.batch_lens.iter().max())
+        && fewest < threads_max
+    {
+        series.push(curve(Contended::Both, largest, fewest, 4, Stroke::Thin));
+        series.push(curve(Contended::Payees, largest, fewest, 4, Stroke::Line));
+    }
+    let title = "Batches of payments against contention, proposed";
+    let plot_svg = plot::rates(title, "accounts (logarithmic)", Axis::Counts, "payments / s, mean", &series)?;
     let speed_up = |cell: &Cell| {
         let key = |cell: &Cell| (cell.contended as u8, cell.account_count, cell.batch_len);
         let base = cells.iter().find(|base| key(base) == key(cell) && base.threads == setup.threads[0]);
@@ -275,7 +284,12 @@ pub(crate) fn rates_of(
             let propose = Summary::of(&samples.iter().map(|sample| sample.propose_rate()).collect::<Vec<_>>())?;
             let validated: Vec<f64> = samples.iter().filter_map(|sample| sample.validate_rate()).collect();
             let validate = (!validated.is_empty()).then(|| Summary::of(&validated)).transpose()?;
-            println!("{account_count} accounts, {threads} threads: {} tx/s proposed", thousands(propose.median));
+            println!(
+                "{} accounts, {}: {} tx/s proposed",
+                grouped(account_count as usize),
+                threads_named(threads),
+                thousands(propose.median)
+            );
             many.rates.push(Rates { account_count, threads, propose, validate });
         }
     }
@@ -287,14 +301,14 @@ pub(crate) fn many_parts(setup: &ManySetup, many: &Many) -> (String, Vec<Series>
     let mut series: Vec<Series> = (0..)
         .zip(&setup.threads)
         .map(|(colour, threads)| Series {
-            name: format!("payments, {threads} threads, proposed"),
+            name: format!("payments, {}, proposed", threads_named(*threads)),
             points: many.points(*threads),
             colour,
             stroke: Stroke::Line,
         })
         .collect();
     let (threads, rate) = PAYMENTS[0];
-    let name = format!("payments, published, {threads} thread");
+    let name = format!("payments, published, {}", threads_named(threads));
     series.push(Series { name, points: vec![(1e7, rate)], colour: 6, stroke: Stroke::Dots });
     let row = |rates: &Rates| {
         let published = PAYMENTS.iter().find(|(threads, _)| *threads == rates.threads);
