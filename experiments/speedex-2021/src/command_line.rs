@@ -70,10 +70,8 @@ fn measured_with(figure: &str) -> &str {
 }
 
 fn known<'a>(all: &[&'a str], figure: &str) -> anyhow::Result<&'a str> {
-    all.iter()
-        .find(|known| **known == figure)
-        .copied()
-        .with_context(|| format!("there is no {figure}; {USAGE}; figures: {}", all.join(" ")))
+    let known = all.iter().chain(&BLOCKS).find(|known| **known == figure).copied();
+    known.with_context(|| format!("there is no {figure}; {USAGE}; figures: {}", all.join(" ")))
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {

@@ -162,6 +162,8 @@ pub fn run(setup: &Setup) -> anyhow::Result<Measured> {
             continue;
         }
         chain.batches.validator = Some(chain.batches.proposer.clone());
+        // A copy has no room to grow: it gets it now, and not while it is measured.
+        chain.block(threads_max)?;
         by_threads.extend(chain.points(setup, stop, signatures.as_ref())?);
         for &block_len in setup.block_lens.iter().filter(|_| has_block_lens) {
             chain.batches.workload.set_transaction_count(block_len);
