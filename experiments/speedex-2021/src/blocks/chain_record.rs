@@ -221,13 +221,14 @@ fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
     let stops = setup.open_offers.iter().filter(|stop| measured.by_block_len.iter().any(|point| point.stop == **stop));
     for (colour, stop) in (0..).zip(stops) {
         let (mut proposed, mut validated) = (Vec::new(), Vec::new());
-        let mut offers = 0.0;
+        let mut open_offers = Vec::new();
         for point in measured.by_block_len.iter().filter(|point| point.stop == *stop) {
             // The first follows a block of another size.
             let samples = point.samples.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(&point.samples);
             let propose = Summary::of(&samples.iter().map(|sample| sample.propose_rate()).collect::<Vec<_>>())?;
             let validate = Summary::of(&samples.iter().filter_map(|sample| sample.validate_rate()).collect::<Vec<_>>())?;
-            offers = mean(&samples.iter().map(|sample| sample.open_offers as f64).collect::<Vec<_>>());
+            let offers = mean(&samples.iter().map(|sample| sample.open_offers as f64).collect::<Vec<_>>());
+            open_offers.push(offers);
             proposed.push((point.block_len as f64, propose.median));
             validated.push((point.block_len as f64, validate.median));
             let range = |rate: &Summary| format!("{} ({} to {})", thousands(rate.median), thousands(rate.p10), thousands(rate.p90));
@@ -246,7 +247,7 @@ fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
                 "validate_tx_per_s": validate.to_json(),
             }));
         }
-        let name = |what: &str| format!("{what}, {:.1} M offers", offers / 1e6);
+        let name = |what: &str| format!("{what}, about {:.1} M offers", mean(&open_offers) / 1e6);
         series.push(Series { name: name("propose"), points: proposed, colour, stroke: Stroke::Line });
         series.push(Series { name: name("validate"), points: validated, colour, stroke: Stroke::Thin });
     }
