@@ -92,7 +92,11 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
         ("an offer at any price", transaction(3, 18, offer(0, 1, 0, 1, BatchPrice::ZERO))),
         (
             "an offer with everything at its most",
-            transaction(ACCOUNTS_MAX - 1, TRANSACTION_SEQ_END - 1, offer(u16::MAX, ASSETS_MAX - 1, ASSETS_MAX - 2, AMOUNT_MAX, BatchPrice::MAX)),
+            transaction(
+                ACCOUNTS_MAX - 1,
+                TRANSACTION_SEQ_END - 1,
+                offer(u16::MAX, ASSETS_MAX - 1, ASSETS_MAX - 2, AMOUNT_MAX, BatchPrice::MAX),
+            ),
         ),
         ("a cancel", transaction(3, 19, cancel(0, 1, 0, stated, 0x0123_4567_89ab_cdef, 17))),
         (
@@ -162,7 +166,10 @@ fn the_page_signs_what_the_venue_reads() {
     match std::fs::read_to_string(FILE) {
         Ok(text) => {
             let written: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(written, expected, "web/test/transaction-vector.json is not this test's: write it anew (see the head of this file)");
+            assert_eq!(
+                written, expected,
+                "web/test/transaction-vector.json is not this test's: write it anew (see the head of this file)"
+            );
         }
         Err(_) => println!("skipped: there is no web/test/transaction-vector.json"),
     }

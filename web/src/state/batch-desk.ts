@@ -84,6 +84,7 @@ export class BatchDesk {
 
   setKey(key: Key | null): void {
     this.#key = key;
+    this.#nextSequence = 0n;
     this.offers.clear();
     this.signer.value = { state: key === null ? "no_key" : isEd25519(key) ? "signing_in" : "hmac" };
   }

@@ -6,6 +6,7 @@ import { group } from "../base/format.ts";
 import { describeFill } from "../state/offer-outcome.ts";
 import type { Said } from "../state/outcome.ts";
 import type { Venue } from "../state/venue.ts";
+import { shownView } from "./view-tabs.ts";
 
 const GOOD_STAYS_MS = 6_000;
 const BAD_STAYS_MS = 20_000;
@@ -38,7 +39,8 @@ export function noticesView(venue: Venue): void {
     if (!first) return;
     const text = `${describeFill(first)}${fills.length > 1 ? `, and ${fills.length - 1} more` : ""}.`;
     setText(live, text);
-    show({ tone: "good", title: "Your offer traded", text });
+    // The batch view lists one's trades and answers in its ticket.
+    if (shownView.value !== "batch") show({ tone: "good", title: "Your offer traded", text });
   });
   venue.connection.watch(({ state }) => {
     if (state === "waiting") setText(live, "Connection to the venue lost. Trying again.");

@@ -158,10 +158,10 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   };
   ctx.textAlign = "left";
   ctx.fillStyle = colours.bid;
-  ctx.fillText("wanted", bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 14 * scale);
+  ctx.fillText("wanted", bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
   ctx.textAlign = "right";
   ctx.fillStyle = colours.ask;
-  ctx.fillText("offered", bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 16 * scale);
+  ctx.fillText("offered", bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale);
   const limit = typedLimit.value;
   const { min = 0, max = 0 } = plot.scales["x"] ?? {};
   if (limit !== null && limit >= (min ?? 0) && limit <= (max ?? 0)) {
@@ -183,7 +183,7 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   ctx.restore();
 }
 
-/** The colour at a sixth of its strength. */
+/** The colour at a tenth of its strength: text of the same colour stays readable on it. */
 function faded(colour: string): string {
-  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.16)");
+  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
 }

@@ -5,11 +5,12 @@ import { group, showShort } from "../../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../../base/signal.ts";
 import { type BatchMarket, type Stage, stageOf } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
-import { palette, prefersLessMotion } from "../theme.ts";
+import { palette } from "../theme.ts";
 import { shownView } from "../view-tabs.ts";
 
 const TITLE_EVERY_MS = 1_000;
 const DOT_PX = 4;
+const EDGE_PX = 5;
 const DOTS_MAX = 1_200;
 /** Batches shorter than this are over before a countdown can be read. */
 const COUNTED_MS_LEAST = 3_000;
@@ -57,7 +58,7 @@ export function batchHeadView(venue: Venue): void {
     setText(under, last ? `${group(String(last.transactions))} transactions, ${assets.length} assets, one set of prices` : "");
     setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
-    setText(facts.pairs, last ? `${last.pairs_traded} of ${assets.length * (assets.length - 1)}` : "–");
+    setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");
     setText(facts.gap, last?.gap_ppb == null ? "–" : `${group(String(last.gap_ppb))} ppb`);
     setText(facts.standing, group(standing_offers));
     drawTitle();
@@ -72,7 +73,7 @@ export function batchHeadView(venue: Venue): void {
     phase.dataset["phase"] = stage.name === "closed" ? "closed" : "open";
     setText(phase, stage.name === "closed" ? "Closed: nothing is collected" : "Open: offers collect");
     setText(closes, stageWords(stage, market.info.value.interval_ms));
-    bar.style.transform = `scaleX(${stage.name === "collects" ? (prefersLessMotion() ? 0 : stage.part) : stage.name === "closed" ? 0 : 1})`;
+    bar.style.transform = `scaleX(${stage.name === "collects" ? stage.part : stage.name === "closed" ? 0 : 1})`;
   };
   const animate = (): void => {
     if (shownView.value !== "batch") return;
@@ -131,16 +132,16 @@ function paint(canvas: HTMLCanvasElement, market: BatchMarket, own: number): voi
   const seed = Number(BigInt(market.nextBlock ?? "0") & 0xffff_ffffn);
   const shown = Math.min(collected, DOTS_MAX);
   const place = (index: number): [number, number] => [
-    scatter(seed, 2 * index) * (width - DOT_PX), scatter(seed, 2 * index + 1) * (height - DOT_PX),
+    EDGE_PX + scatter(seed, 2 * index) * (width - DOT_PX - 2 * EDGE_PX), EDGE_PX + scatter(seed, 2 * index + 1) * (height - DOT_PX - 2 * EDGE_PX),
   ];
   context.fillStyle = palette.value.ink;
   for (let index = Math.min(own, shown); index < shown; index += 1) context.fillRect(...place(index), DOT_PX, DOT_PX);
   for (let index = 0; index < Math.min(own, shown); index += 1) {
     const [x, y] = place(index);
     context.fillStyle = palette.value.ink;
-    context.fillRect(x - 4, Math.max(0, y - 4), DOT_PX + 8, DOT_PX + 8);
+    context.fillRect(x - 4, y - 4, DOT_PX + 8, DOT_PX + 8);
     context.fillStyle = palette.value.own;
-    context.fillRect(x - 3, Math.max(1, y - 3), DOT_PX + 6, DOT_PX + 6);
+    context.fillRect(x - 3, y - 3, DOT_PX + 6, DOT_PX + 6);
   }
 }
 

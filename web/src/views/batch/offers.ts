@@ -62,14 +62,16 @@ export function offerFillsView(venue: Venue): void {
   element.id = "offer-fills-table";
   const empty = h("p.empty", {}, "None yet. All who trade a pair in one block trade at one rate.");
   byId("offer-fills-body").append(element, empty);
+  let fresh = false;
   const rows = new Rows<OfferFill>(body, (fill) => {
-    const row = h("tr", { title: `${showTime(fill.time_ns, true)} UTC, your transaction ${fill.sequence}` }, h("td"), h("td.num.sell"), h("td.num.buy"), h("td.num"));
+    const row = h("tr", { class: fresh ? "new" : null, title: `${showTime(fill.time_ns, true)} UTC, your transaction ${fill.sequence}` }, h("td"), h("td.num.sell"), h("td.num.buy"), h("td.num"));
     setCells(row, [group(fill.block), `▼ ${group(trimZeros(fill.sold))} ${fill.sell}`, `▲ ${group(trimZeros(fill.bought))} ${fill.buy}`, rateOf(fill)]);
     return row;
   }, () => {});
   const draw = oncePerFrame(() => {
     const fills = venue.desk.offers.fills.value;
     rows.show(fills.slice(0, FILLS_SHOWN), fillKey);
+    fresh = true;
     element.hidden = fills.length === 0;
     empty.hidden = fills.length > 0;
   });

@@ -9,6 +9,8 @@ import type { Venue } from "../../state/venue.ts";
 
 /** As many as fit; all of them are in the tooltip. */
 const PRICE_DIGITS = 6;
+/** Below it the four digits that are shown would be zeros. */
+const SHOWN_PPM_LEAST = 0.5;
 const COMPONENT_PX_LEAST = 122;
 const SPARK_BLOCKS = 60;
 const SPARK_WIDTH = 100;
@@ -54,7 +56,8 @@ export function vectorView(venue: Venue): void {
       const price = market.price(asset);
       setText(parts.price, price === null ? "no price" : group(significant(price, PRICE_DIGITS)));
       parts.price.title = price ?? "No cycle of offers reaches this asset yet";
-      const ppm = market.movePpm(asset);
+      const exact = market.movePpm(asset);
+      const ppm = exact !== null && Math.abs(exact) < SHOWN_PPM_LEAST ? 0 : exact;
       const isUnit = asset === numeraire;
       setText(parts.move, isUnit ? "the unit" : ppm === null ? "–" : `${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showSmallChange(ppm)}`);
       parts.move.className = `move ${isUnit || ppm === null || ppm === 0 ? "muted" : ppm > 0 ? "buy" : "sell"}`;
@@ -68,12 +71,14 @@ export function vectorView(venue: Venue): void {
     }
   });
 
-  // Rows of equal length: as few as hold all components.
+  // As many columns as fit, or some fewer where that fills the last row better.
   const arrange = (): void => {
     const count = Math.max(1, components.size);
-    const most = Math.max(2, Math.floor(host.clientWidth / COMPONENT_PX_LEAST));
-    const columns = Math.ceil(count / Math.ceil(count / most));
-    host.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    const most = Math.min(count, Math.max(2, Math.floor(host.clientWidth / COMPONENT_PX_LEAST)));
+    const gaps = (columns: number): number => Math.ceil(count / columns) * columns - count;
+    let best = most;
+    for (let columns = most - 1; columns >= most / 2; columns -= 1) if (gaps(columns) < gaps(best)) best = columns;
+    host.style.gridTemplateColumns = `repeat(${best}, minmax(0, 1fr))`;
   };
   new ResizeObserver(arrange).observe(host);
   venue.account.balances.watch(draw);
