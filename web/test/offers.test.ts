@@ -40,10 +40,11 @@ test("a cancel shows while it is collected, and ends with its offer or by being 
   offers.collected({ batch: "main", sequence: "10", block: "17", asks: { cancels: "main 8" } });
   assert.deepEqual(states(offers), ["8 cancelling 10.00", "7 cancelling 10.00"]);
   const { ended } = offers.apply(update({ offer_updates: [
-    { ...offer("7"), status: "cancelled" }, { batch: "main", sequence: "10", status: "dropped", reason: "unknown_offer" },
+    { ...offer("7"), status: "cancelled" }, { batch: "main", sequence: "10", status: "dropped", reason: { code: 10, name: "UnknownOffer", message: "no such offer: it may have traded" } },
   ] }));
   assert.deepEqual(states(offers), ["8 standing 10.00"]);
-  assert.match(describeDrop(ended[0] as never).text, /No offer of yours stands/);
+  const said = ended.map(describeDrop);
+  assert.deepEqual(said, [{ tone: "bad", title: "The batch left your transaction 10 out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
 });
 
 test("news that never came does not leave an offer collected for ever", () => {

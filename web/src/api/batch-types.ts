@@ -94,7 +94,8 @@ export interface OfferUpdate extends Partial<Offer> {
   batch: string;
   sequence: string;
   status: "open" | "traded" | "cancelled" | "dropped";
-  reason?: string;
+  /** Why the batch left it out. */
+  reason?: ApiErrorBody;
   sold?: string;
   bought?: string;
 }

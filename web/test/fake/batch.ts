@@ -29,6 +29,11 @@ export const BATCH_ASSETS: { symbol: string; decimals: number; worth: number; wa
   { symbol: "ETH", decimals: 8, worth: 1872.4, wander: 7e-5 },
 ];
 
+const DROPS = {
+  offer: { code: 10, name: "UnknownOffer", message: "no offer of the account stands there under that key: look at its report, it may have traded" },
+  overdraft: { code: 18, name: "Overdraft", message: "the account's transactions spend more than it had available when the block began: spend less, or deposit before" },
+};
+
 interface Standing extends FakeTransaction {
   operation: "create_offer";
   left: bigint;
@@ -197,11 +202,11 @@ export class FakeBatch {
     if (operation === "cancel_offer") {
       const index = this.#standing.findIndex((offer) => offer.sequence === transaction.cancelled && offer.limit === transaction.limit && offer.tie === transaction.tie);
       const [offer] = index < 0 ? [] : this.#standing.splice(index, 1);
-      if (!offer) return { ...head, status: "dropped", reason: "unknown_offer" };
+      if (!offer) return { ...head, status: "dropped", reason: DROPS.offer };
       return { ...this.#wire(offer), status: "cancelled" };
     }
     const symbol = this.#symbol(transaction.sell);
-    if (transaction.amount > this.#host.available(symbol) - this.reserved(symbol)) return { ...head, status: "dropped", reason: "overdraft" };
+    if (transaction.amount > this.#host.available(symbol) - this.reserved(symbol)) return { ...head, status: "dropped", reason: DROPS.overdraft };
     // The limit that whole units can honour: what the whole amount must buy, over the amount.
     const bought = boughtAtLeast(transaction.limit, transaction.amount);
     const limit = bought === 0n ? 0n : bitsOfRatio(bought, transaction.amount, "up") ?? transaction.limit;

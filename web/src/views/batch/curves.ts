@@ -14,6 +14,8 @@ import { assetSelect, fillAssets } from "./asset-select.ts";
 import { typedLimit } from "./typed-limit.ts";
 
 const PRICE_DIGITS = 6;
+/** Of the largest amount shown: less than this at the price is what a cleared block leaves. */
+const LEFT_SHARE_MOST = 0.05;
 
 export function curvesView(venue: Venue): void {
   const { desk } = venue;
@@ -89,15 +91,22 @@ function wordsOf(demand: Demand | null, pair: Pair): Node[] {
   const here = at(demand.points, Number(demand.price));
   const price = h("b", {}, `At ${group(quotient(demand.price, "1", PRICE_DIGITS))}`);
   if (!here) return [price];
-  const least = Math.min(here.demand, here.supply);
+  const amount = (value: number): string => group(value >= 100 ? Math.round(value).toString() : String(Number(value.toPrecision(3))));
+  const said = (name: string, value: number, words: string): Node => h(`span.${name}`, {}, `${amount(value)} ${words}`);
+  const plain = (words: string): Node => document.createTextNode(words);
+  const ends = { demand: Number(demand.points[0]?.demand), supply: Number(demand.points.at(-1)?.supply) };
+  if (ends.demand === 0 && ends.supply === 0) return [price, plain(` nobody near it offers ${pair.sell} for ${pair.buy}, and nobody wants any.`)];
+  // Once a block has cleared, what stands is what its prices left: little of it would trade within the pair.
+  if (Math.min(here.demand, here.supply) < LEFT_SHARE_MOST * Math.max(ends.demand, ends.supply)) {
+    return [
+      price, plain(" the last block cleared. Of what it left standing, "), said("buy", ends.demand, `${pair.sell} are wanted`), plain(" for less and "),
+      said("sell", ends.supply, "offered"), plain(" for more."),
+    ];
+  }
   const rest = Math.abs(here.demand - here.supply);
-  const amount = (value: number): string => group(value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
-  const balance = rest <= 0.01 * Math.max(here.demand, here.supply, Number.MIN_VALUE) ? " They balance."
+  const balance = rest <= 0.01 * Math.max(here.demand, here.supply) ? " They balance."
     : ` ${here.supply > here.demand ? "The rest is sold" : "The rest comes"} by way of other assets.`;
-  return least === 0 && rest === 0 ? [price, document.createTextNode(` nobody offers and nobody wants ${pair.sell}.`)] : [
-    price, document.createTextNode(" "), h("span.buy", {}, `${amount(here.demand)} ${pair.sell} wanted`), document.createTextNode(", "),
-    h("span.sell", {}, `${amount(here.supply)} offered`), document.createTextNode(`.${balance}`),
-  ];
+  return [price, plain(" "), said("buy", here.demand, `${pair.sell} wanted`), plain(", "), said("sell", here.supply, "offered"), plain(`.${balance}`)];
 }
 
 function options(host: HTMLElement, colours: Palette, demandNow: () => Demand | null): uPlot.Options {
@@ -176,7 +185,7 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
     if (here) {
       ctx.fillStyle = colours.ink;
       ctx.beginPath();
-      ctx.arc(xOf(price), plot.valToPos((here.demand + here.supply) / 2, "y", true), 5 * scale, 0, 2 * Math.PI);
+      ctx.arc(xOf(price), plot.valToPos(Math.min(here.demand, here.supply), "y", true), 5 * scale, 0, 2 * Math.PI);
       ctx.fill();
     }
   }

@@ -39,7 +39,6 @@ export function batchHeadView(venue: Venue): void {
       fact("Standing", facts.standing, "Offers that stand in the market")),
     h("div.collecting", {}, h("div.scatter", {}, canvas), h("div.clock", { "aria-hidden": "true" }, bar), h("div.words", {}, collects, middle, closes)),
   );
-  setText(middle, "scattered, because order means nothing: they all clear at once");
   select.addEventListener("change", () => desk.choose(select.value));
 
   const drawTitle = atMostEvery(TITLE_EVERY_MS, () => {
@@ -61,6 +60,7 @@ export function batchHeadView(venue: Venue): void {
     setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");
     setText(facts.gap, last?.gap_ppb == null ? "–" : `${group(String(last.gap_ppb))} ppb`);
     setText(facts.standing, group(standing_offers));
+    setText(middle, last ? `faint: those of block ${group(last.block)}, all cleared at once; order means nothing` : "scattered, because order means nothing: they all clear at once");
     drawTitle();
     drawStage(market);
     paint(canvas, market, desk.offers.collectedFor(market.name, market.nextBlock));
@@ -128,21 +128,23 @@ function paint(canvas: HTMLCanvasElement, market: BatchMarket, own: number): voi
   if (!context) return;
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
-  const { collected } = market.cycle.value;
-  const seed = Number(BigInt(market.nextBlock ?? "0") & 0xffff_ffffn);
-  const shown = Math.min(collected, DOTS_MAX);
-  const place = (index: number): [number, number] => [
-    EDGE_PX + scatter(seed, 2 * index) * (width - DOT_PX - 2 * EDGE_PX), EDGE_PX + scatter(seed, 2 * index + 1) * (height - DOT_PX - 2 * EDGE_PX),
-  ];
-  context.fillStyle = palette.value.ink;
-  for (let index = Math.min(own, shown); index < shown; index += 1) context.fillRect(...place(index), DOT_PX, DOT_PX);
-  for (let index = 0; index < Math.min(own, shown); index += 1) {
-    const [x, y] = place(index);
-    context.fillStyle = palette.value.ink;
-    context.fillRect(x - 4, y - 4, DOT_PX + 8, DOT_PX + 8);
-    context.fillStyle = palette.value.own;
-    context.fillRect(x - 3, y - 3, DOT_PX + 6, DOT_PX + 6);
-  }
+  const placesOf = (block: string | null, count: number): [x: number, y: number][] => {
+    const seed = Number(BigInt(block ?? "0") & 0xffff_ffffn);
+    return Array.from({ length: Math.min(count, DOTS_MAX) }, (_, index) => [
+      EDGE_PX + scatter(seed, 2 * index) * (width - DOT_PX - 2 * EDGE_PX), EDGE_PX + scatter(seed, 2 * index + 1) * (height - DOT_PX - 2 * EDGE_PX),
+    ]);
+  };
+  const { ink, hair, own: yellow } = palette.value;
+  const squares = (places: [number, number][], colour: string, grown: number): void => {
+    context.fillStyle = colour;
+    for (const [x, y] of places) context.fillRect(x - grown, y - grown, DOT_PX + 2 * grown, DOT_PX + 2 * grown);
+  };
+  const { last, nextBlock, cycle: { value: { collected } } } = market;
+  squares(placesOf(last?.block ?? null, last?.transactions ?? 0), hair, 0);
+  const places = placesOf(nextBlock, collected);
+  squares(places.slice(own), ink, 0);
+  squares(places.slice(0, own), ink, 4);
+  squares(places.slice(0, own), yellow, 3);
 }
 
 /** A number in [0, 1) that looks random and is the same each time. */
