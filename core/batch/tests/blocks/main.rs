@@ -3,5 +3,7 @@
 
 mod corners;
 mod lies;
+mod light;
+mod light_naive;
 mod properties;
 mod world;
