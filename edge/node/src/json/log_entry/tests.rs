@@ -377,7 +377,7 @@ fn every_command_is_read_back_from_its_line() {
         seen[kind(&command)] = true;
         let ordinal = Ordinal { session: SessionId(7), session_seq: SessionSeq(EXACT_BELOW) };
         for (index, time, ordinal) in [(1, 0, None), (EXACT_BELOW, 1_700_000_000_000_000_000, Some(ordinal))] {
-            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, command }).to_string();
+            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, content: command.into() }).to_string();
             assert!(!line.contains('\n'));
             let mut read = Fields::of(serde_json::from_str(&line).unwrap());
             assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
@@ -399,7 +399,7 @@ fn an_entry_looks_as_the_documents_say() {
         log_index: LogIndex(42),
         time: TimeNs(1_700_000_000_000_000_000),
         ordinal: None,
-        command: Command::NewOrder(order),
+        content: Command::NewOrder(order).into(),
     });
     let document = include_str!("../../../../../docs/log-dump.md");
     let example = document.lines().find(|line| line.starts_with("{\"log_index\"") || line.starts_with("{\"command\"")).unwrap();
