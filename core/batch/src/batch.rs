@@ -52,7 +52,15 @@ impl Batch {
     pub fn new(settings: BatchSettings) -> Result<Self, SettingsError> {
         let table = AssetTable::new(&settings.assets)?;
         let market = BatchMarket::build(settings.assets.len(), &[], &[], Vec::new()).expect("a market without offers is one");
-        Ok(Self { settings, table, market: Arc::new(market), number: 1, parent: [0; 32], closed: None, trees: OfferTrees::default() })
+        Ok(Self {
+            settings,
+            table,
+            market: Arc::new(market),
+            number: 1,
+            parent: [0; 32],
+            closed: None,
+            trees: OfferTrees::default(),
+        })
     }
 
     /// What the market is.

@@ -156,7 +156,9 @@ impl Batch {
         let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
         let changes = changes.map(|(number, (added, removed))| SellChange { pair: self.table.pair(number), removed, added });
         let changes: Vec<_> = changes.collect();
-        Arc::make_mut(&mut self.market).change_sells(changes, threads).expect("ids are new, cancelled offers stand, and what is for sale is reserved");
+        Arc::make_mut(&mut self.market)
+            .change_sells(changes, threads)
+            .expect("ids are new, cancelled offers stand, and what is for sale is reserved");
         (added, removed)
     }
 }

@@ -11,8 +11,8 @@ use walras_types::{
 use walras_wire::batch::encode_transaction;
 
 use crate::effects::{Effect, Then};
-use walras_types::DropReason;
 use crate::settings::{AssetTable, BatchSettings};
+use walras_types::DropReason;
 
 /// The state when a block begins, less what threads change: balances and last numbers.
 pub(crate) struct View<'a> {

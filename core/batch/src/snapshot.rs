@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use walras_clearing::{BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
 use walras_ledger::Ledger;
-use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END};
+use walras_types::limits::{
+    ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
+};
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, TransactionSeq};
 
 use crate::accounts::Accounts;

@@ -72,8 +72,7 @@ impl From<&BlockProposal> for ProposedClearing {
             },
             sold: trade.sold,
         };
-        let of_wire =
-            |found: &wire::Certificate| Certificate { gap_ppb: found.gap_ppb, potentials: found.potentials.clone() };
+        let of_wire = |found: &wire::Certificate| Certificate { gap_ppb: found.gap_ppb, potentials: found.potentials.clone() };
         Self {
             place: Some(BlockPlace { number: *number, parent: *parent, batch_hash: *batch_hash }),
             proposal: Proposal {

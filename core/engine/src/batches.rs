@@ -374,10 +374,7 @@ fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
     match &transaction.operation {
         BatchOperation::CreateOffer(create) => Some(create.market),
         BatchOperation::CancelOffer(cancel) => Some(cancel.market),
-        BatchOperation::CreateAccount(_)
-        | BatchOperation::Payment(_)
-        | BatchOperation::Issue(_)
-        | BatchOperation::Burn(_) => None,
+        BatchOperation::CreateAccount(_) | BatchOperation::Payment(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => None,
     }
 }
 

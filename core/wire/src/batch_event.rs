@@ -4,9 +4,7 @@
 //! When it is cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues and burns, by
 //! asset; accounts that were created; and last [`BlockCleared`].
 
-use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq,
-};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq};
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
 

@@ -75,6 +75,22 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Appends its bytes, or leaves `buffer` as it is.
+    ///
+    /// # Errors
+    /// As [`encode_clearing`]; none of a command, nor of what was read from a log.
+    pub fn encode(&self, buffer: &mut Vec<u8>) -> Result<(), UnwritableProposal> {
+        match &self.content {
+            Content::Command(command) => {
+                encode_entry(self.time, self.ordinal, command, buffer);
+                Ok(())
+            }
+            Content::Clearing(block) => encode_clearing(self.time, block, buffer),
+        }
+    }
+}
+
 /// Bytes in the log that are no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {

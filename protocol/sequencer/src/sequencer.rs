@@ -129,7 +129,8 @@ impl<O> Sequencer<O> {
         }
         encode_entry(self.time, None, &command, &mut self.batch.bytes);
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content: command.into() }, origin });
+        self.waiting
+            .push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content: command.into() }, origin });
         Ok(log_index)
     }
 

@@ -1,6 +1,8 @@
 //! The names that enums have in the API.
 
-use walras_types::{Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase};
+use walras_types::{
+    Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
+};
 use walras_wire::{AccountStatus, CancelReason, PhaseCause, Priority};
 
 macro_rules! names {

@@ -5,6 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use walras_engine::Engine;
 use walras_replica_log::SnapshotReader;
+use walras_sequencer::Content;
 use walras_types::Amount;
 use walras_wire::{Command, Transfer};
 

@@ -3,9 +3,7 @@
 //! Prices and limits are the bits of a binary64, as the log has them, as strings of digits; amounts are in smallest units.
 
 use serde_json::{Map, Value, json};
-use walras_types::{
-    BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, Payment,
-};
+use walras_types::{BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, Payment};
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
 };
@@ -98,9 +96,7 @@ pub(super) fn clearing(block: &BlockProposal) -> Value {
         let potentials: Vec<String> = potentials.iter().map(i64::to_string).collect();
         json!({ "gap_ppb": gap_ppb, "potentials": potentials })
     };
-    let hashes = |BlockRoots { accounts, offers, state }: &BlockRoots| {
-        json!({ "accounts": hex(accounts), "offers": hex(offers), "state": hex(state) })
-    };
+    let hashes = |BlockRoots { accounts, offers, state }: &BlockRoots| json!({ "accounts": hex(accounts), "offers": hex(offers), "state": hex(state) });
     let fields = object([
         ("batch_market_id", Some(market.0.into())),
         ("block", Some(number(*block_number))),
@@ -117,9 +113,7 @@ pub(super) fn clearing(block: &BlockProposal) -> Value {
 
 fn trade(trade: &PairTradeWire) -> Value {
     let PairTradeWire { sell, buy, sold, bought_by_buy_offers, marginal } = trade;
-    let key = |OfferKeyWire { limit, tie, id }: &OfferKeyWire| {
-        json!({ "limit_bits": bits(*limit), "tie": tie.to_string(), "offer": id.to_string() })
-    };
+    let key = |OfferKeyWire { limit, tie, id }: &OfferKeyWire| json!({ "limit_bits": bits(*limit), "tie": tie.to_string(), "offer": id.to_string() });
     let fields = object([
         ("sell_index", Some((*sell).into())),
         ("buy_index", Some((*buy).into())),
