@@ -30,6 +30,7 @@
 #![deny(clippy::float_arithmetic)]
 
 mod batch_queries;
+mod batch_snapshot;
 mod batches;
 mod engine;
 mod market;
