@@ -195,7 +195,11 @@ impl<I: PriceIndex> Engine<I> {
         for asset in (0..self.ledger.asset_count()).map(AssetId) {
             for account in (0..self.ledger.account_count()).map(AccountId) {
                 let owed = reserved.get(&(account, asset)).copied().unwrap_or(0);
-                assert_eq!(self.balance(account, asset).reserved.get(), owed, "account {account} has not reserved for its orders and offers");
+                assert_eq!(
+                    self.balance(account, asset).reserved.get(),
+                    owed,
+                    "account {account} has not reserved for its orders and offers"
+                );
             }
         }
     }

@@ -14,9 +14,9 @@ use walras_sequencer::{decode_entry, encode_clearing};
 use walras_testkit::Choices;
 use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId, FeeSchedule,
-    InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason, RiskLimits,
-    Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
+    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason,
+    RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
@@ -418,7 +418,9 @@ impl World<'_, '_> {
         assert_eq!(told, created, "{}: accounts that were created", self.at);
         let after = self.totals();
         for account in (known..self.engines[0].account_count()).map(AccountId) {
-            (0..self.judge.asset_count).for_each(|asset| drop(expected.insert((account, AssetId(asset)), 0)));
+            (0..self.judge.asset_count).for_each(|asset| {
+                expected.insert((account, AssetId(asset)), 0);
+            });
         }
         assert_eq!(after, expected, "{}: events do not say what moved", self.at);
         let view = self.engines[0].batch_market(MARKET).unwrap();
@@ -457,8 +459,8 @@ fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
         tick_value_units: 1,
         allocation: Allocation::PriceTime,
         fees: FeeSchedule { maker_ppm: -100, taker_ppm: 10_000 },
-        collar_ppm: 10_000_000,
-        band_ppm: 10_000_000,
+        collar_ppm: 900_000,
+        band_ppm: 900_000,
         reference_price: PriceTicks::new(2).unwrap(),
         default_limits: RiskLimits {
             order_lots_max: SizeLots::new(1 << 30),
@@ -495,8 +497,11 @@ fn venues_are_what_the_judge_says() {
         judge.market = MARKET;
         judge.rules.mu = Mu::new(1).unwrap();
         judge.last.clear();
-        let (judged, intake) =
-            c.pick(&[(JudgedIntake::Filter, Intake::Filter), (JudgedIntake::Filter, Intake::Filter), (JudgedIntake::Reserve, Intake::Reserve)]);
+        let (judged, intake) = c.pick(&[
+            (JudgedIntake::Filter, Intake::Filter),
+            (JudgedIntake::Filter, Intake::Filter),
+            (JudgedIntake::Reserve, Intake::Reserve),
+        ]);
         let engines = [1, 2, 8].map(|threads| {
             let mut engine = Engine::new();
             engine.set_threads(NonZero::new(threads).unwrap());
