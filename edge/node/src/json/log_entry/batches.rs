@@ -1,6 +1,6 @@
 //! What entries say of batch markets.
 //!
-//! Prices and limits are the bits of a binary64, as the log has them, as strings of digits; amounts are in smallest units.
+//! Prices and limits are the bits of a binary64, as the log has them; amounts are in smallest units.
 
 use serde_json::{Map, Value, json};
 use walras_types::{BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, Payment};
@@ -60,7 +60,7 @@ fn transaction(transaction: &BatchTransaction) -> Value {
                 ("sell_asset_id", Some(sell.0.into())),
                 ("buy_asset_id", Some(buy.0.into())),
                 ("limit_bits", Some(bits(*limit))),
-                ("tie", Some(tie.to_string().into())),
+                ("tie", Some(number(*tie))),
                 ("offer_sequence", Some(number(sequence.0))),
             ];
             ("cancel_offer", object(fields))
@@ -113,7 +113,7 @@ pub(super) fn clearing(block: &BlockProposal) -> Value {
 
 fn trade(trade: &PairTradeWire) -> Value {
     let PairTradeWire { sell, buy, sold, bought_by_buy_offers, marginal } = trade;
-    let key = |OfferKeyWire { limit, tie, id }: &OfferKeyWire| json!({ "limit_bits": bits(*limit), "tie": tie.to_string(), "offer": id.to_string() });
+    let key = |OfferKeyWire { limit, tie, id }: &OfferKeyWire| json!({ "limit_bits": bits(*limit), "tie": number(*tie), "offer": number(*id) });
     let fields = object([
         ("sell_index", Some((*sell).into())),
         ("buy_index", Some((*buy).into())),
@@ -134,5 +134,5 @@ fn pool(trade: &PoolTradeWire) -> Value {
 }
 
 fn bits(price: BatchPrice) -> Value {
-    price.bits().to_string().into()
+    number(price.bits())
 }
