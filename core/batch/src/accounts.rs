@@ -118,6 +118,12 @@ impl Accounts {
         self.suspended.remove(&account);
     }
 
+    /// Whether no transaction of the account is taken.
+    #[must_use]
+    pub fn is_suspended(&self, account: AccountId) -> bool {
+        self.suspended.contains(&account)
+    }
+
     /// Bytes of memory that they take, as far as can be counted: the index of keys by its entries.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,11 +1,14 @@
 //! One batch market's state.
 
-use walras_clearing::{BatchMarket, Offer, OfferKey};
+use std::sync::Arc;
+
+use walras_clearing::{AssetIndex, BatchMarket, Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_types::{AccountId, Amount, AssetId, OfferName, PublicKey};
 
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
+use crate::proposed::BlockPlace;
 use crate::settings::{AssetTable, BatchSettings, SettingsError};
 use crate::trees::OfferTrees;
 
@@ -14,7 +17,8 @@ use crate::trees::OfferTrees;
 pub struct Batch {
     pub(crate) settings: BatchSettings,
     pub(crate) table: AssetTable,
-    pub(crate) market: BatchMarket,
+    /// Shared with whoever looks for prices while it does not change.
+    pub(crate) market: Arc<BatchMarket>,
     /// The number of the next block, from 1.
     pub(crate) number: u64,
     /// The hash of the block before; zeros before the first.
@@ -48,7 +52,15 @@ impl Batch {
     pub fn new(settings: BatchSettings) -> Result<Self, SettingsError> {
         let table = AssetTable::new(&settings.assets)?;
         let market = BatchMarket::build(settings.assets.len(), &[], &[], Vec::new()).expect("a market without offers is one");
-        Ok(Self { settings, table, market, number: 1, parent: [0; 32], closed: None, trees: OfferTrees::default() })
+        Ok(Self {
+            settings,
+            table,
+            market: Arc::new(market),
+            number: 1,
+            parent: [0; 32],
+            closed: None,
+            trees: OfferTrees::default(),
+        })
     }
 
     /// What the market is.
@@ -59,8 +71,27 @@ impl Batch {
 
     /// What stands: of a closed batch with its new offers and without the cancelled ones. What a solver is to see.
     #[must_use]
-    pub const fn market(&self) -> &BatchMarket {
+    pub fn market(&self) -> &BatchMarket {
         &self.market
+    }
+
+    /// [`Self::market`] to be kept while the venue goes on: nothing is copied, until the market changes and somebody still has this.
+    #[must_use]
+    pub fn shared_market(&self) -> Arc<BatchMarket> {
+        Arc::clone(&self.market)
+    }
+
+    /// An asset of the market; `None` when it has not so many.
+    #[must_use]
+    pub fn asset(&self, index: AssetIndex) -> Option<AssetId> {
+        self.settings.assets.get(index.index()).copied()
+    }
+
+    /// The pair of two different assets of the market.
+    #[must_use]
+    pub fn pair(&self, sell: AssetId, buy: AssetId) -> Option<Pair> {
+        let (sell, buy) = self.table.index(sell).zip(self.table.index(buy))?;
+        (sell != buy).then_some(Pair { sell, buy })
     }
 
     /// The number of the block that is next to be cleared, from 1.
@@ -81,28 +112,47 @@ impl Batch {
         self.closed.as_ref().map(|closed| &closed.batch_hash)
     }
 
+    /// The place of the block that the closed batch becomes.
+    #[must_use]
+    pub fn place_to_clear(&self) -> Option<BlockPlace> {
+        let batch_hash = *self.closed()?;
+        Some(BlockPlace { number: self.number, parent: self.parent, batch_hash })
+    }
+
+    /// The offers that the closed batch put into the market, by pair and in the order of their keys: right after [`Self::close`], for what
+    /// was restored from a snapshot does not know them any more.
+    pub fn opened(&self) -> impl Iterator<Item = (Pair, &Offer)> {
+        let added = self.closed.iter().flat_map(|closed| (0..self.table.pair_count()).map(|pair| (pair, &closed.added)));
+        added.flat_map(move |(pair, added)| added.of_pair(pair).iter().map(move |offer| (self.table.pair(pair), offer)))
+    }
+
+    /// What must be reserved: by each standing offer what it sells, and by what a closed batch waits to do.
+    pub fn for_each_reserved(&self, mut reserved: impl FnMut(AccountId, AssetId, Amount)) {
+        for book in self.market.books() {
+            let asset = self.settings.assets[book.pair().sell.index()];
+            for offer in book.sells().as_slice() {
+                reserved(OfferName::of_number(offer.key().id.0).account, asset, offer.amount());
+            }
+        }
+        for Effect { asset, account, amount, .. } in self.closed.iter().flat_map(|closed| &closed.effects) {
+            reserved(*account, *asset, *amount);
+        }
+    }
+
     /// Checks the whole market against the ledger: what stands, and what a closed batch waits to do, is reserved by accounts that there are.
     ///
     /// # Panics
     /// When it is not.
     pub fn check_invariants(&self, ledger: &Ledger) {
         let account_count = ledger.account_count() as usize;
-        let effects = self.closed.iter().flat_map(|closed| &closed.effects);
         let mut needed = vec![Vec::new(); ledger.asset_count() as usize];
-        let mut need = |asset: AssetId, account: AccountId, amount: Amount| {
+        self.for_each_reserved(|account, asset, amount| {
             let of_asset = &mut needed[asset.0 as usize];
             of_asset.resize(account_count, 0_u128);
             of_asset[account.0 as usize] += u128::from(amount.get());
-        };
-        for book in self.market.books() {
-            let asset = self.settings.assets[book.pair().sell.index()];
-            assert!(book.buys().is_empty(), "nobody offers to buy a fixed amount");
-            for offer in book.sells().as_slice() {
-                need(asset, OfferName::of_number(offer.key().id.0).account, offer.amount());
-            }
-        }
-        for Effect { asset, account, amount, then } in effects {
-            need(*asset, *account, *amount);
+        });
+        assert!(self.market.books().iter().all(|book| book.buys().is_empty()), "nobody offers to buy a fixed amount");
+        for Effect { then, .. } in self.closed.iter().flat_map(|closed| &closed.effects) {
             assert!(!matches!(then, Then::Paid(to) if to.0 as usize >= account_count), "there is whoever is paid");
         }
         for (asset, of_asset) in (0..).map(AssetId).zip(&needed) {

@@ -1,6 +1,7 @@
 //! The second half of a block: a proposed clearing checked, traded, committed.
 
 use std::num::NonZero;
+use std::sync::Arc;
 
 use walras_clearing::{OfferKey, Pair, PairTraded, Shortfall, Verified, verify};
 use walras_ledger::{AccountSet, Ledger};
@@ -10,7 +11,7 @@ use walras_types::{AccountId, PublicKey};
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::certificate;
-use crate::effects::{Way, move_balances};
+use crate::effects::{Effect, Way, move_balances};
 use crate::header::BlockHeader;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 use crate::trees::{MarketChange, Touched, hash_accounts};
@@ -26,6 +27,8 @@ pub struct Cleared {
     pub touched: [u8; 32],
     /// What traded, in ascending order of the pairs.
     pub traded: Vec<PairTraded>,
+    /// What else it did: in the order of assets, then of (account, number).
+    pub effects: Vec<Effect>,
     /// Accounts that were created, with their keys.
     pub created: Vec<(AccountId, PublicKey)>,
     /// What should have traded and did not.
@@ -55,15 +58,17 @@ impl Batch {
         threads: NonZero<usize>,
     ) -> Result<Cleared, BlockRejected> {
         let closed = self.closed.take().ok_or(BlockRejected::NothingClosed)?;
-        let result = self.clear_closed(ledger, accounts, &closed, block, threads);
-        match &result {
+        match self.clear_closed(ledger, accounts, &closed, block, threads) {
             Ok(cleared) => {
                 self.number += 1;
                 self.parent = cleared.roots.state;
+                Ok(Cleared { effects: closed.effects, ..cleared })
             }
-            Err(_) => self.closed = Some(closed),
+            Err(rejected) => {
+                self.closed = Some(closed);
+                Err(rejected)
+            }
         }
-        result
     }
 
     fn clear_closed(
@@ -84,7 +89,7 @@ impl Batch {
         let plans = verified.into_sell_plans();
         let header = BlockHeader::new(self, closed, block);
 
-        let traded = self.market.trade(plans, threads);
+        let traded = Arc::make_mut(&mut self.market).trade(plans, threads);
         let mut touched = move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Forth, threads);
         let known_count = accounts.last.len();
         let created = create_accounts(ledger, accounts, &closed.keys);
@@ -115,7 +120,7 @@ impl Batch {
             hash_accounts(ledger, accounts, &changed, threads);
             return Err(rejected);
         }
-        Ok(Cleared { header, roots, touched: touched_root.0, traded, created, shortfall })
+        Ok(Cleared { header, roots, touched: touched_root.0, traded, effects: Vec::new(), created, shortfall })
     }
 
     fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
@@ -147,7 +152,7 @@ impl Batch {
         accounts.by_key.extend(closed.keys.iter().map(|key| (*key, None)));
         accounts.pending_count += closed.keys.len() as u32;
         move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Back, threads);
-        self.market.untrade(traded.clone(), threads);
+        Arc::make_mut(&mut self.market).untrade(traded.clone(), threads);
         let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
         self.trees.follow_undone(&change, threads);
     }

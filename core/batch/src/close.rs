@@ -2,29 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
+use std::sync::Arc;
 
 use walras_clearing::fork_join::fork_join;
 use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
-use walras_ledger::{AccountsPart, Ledger};
+use walras_ledger::{AccountSet, AccountsPart, Ledger};
 use walras_types::limits::{ACCOUNTS_MAX, BATCH_TRANSACTIONS_MAX};
-use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, OfferName, PublicKey};
+use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};
-use crate::reason::DropReason;
-
-/// How it is decided which transactions are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intake {
-    /// Of each account all or nothing, against what it had when the block began: whatever the order, whoever proposes.
-    Filter,
-    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all of what
-    /// this keeps.
-    Reserve,
-}
+use walras_types::DropReason;
 
 /// What came of a closed batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +80,12 @@ impl Batch {
         accounts.by_key.extend(keys.iter().map(|key| (*key, None)));
         accounts.pending_count += keys.len() as u32;
         let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
+        if ledger.tracks_changes() {
+            // Another market's block may be cleared before this one, and numbers are hashed with their accounts.
+            let mut changed = AccountSet::with_room(ledger.account_count());
+            senders.iter().for_each(|(account, _)| changed.insert(*account));
+            ledger.mark_changed(&changed);
+        }
         let kept_count = senders.iter().map(|(_, count)| count).sum();
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
@@ -159,7 +156,9 @@ impl Batch {
         let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
         let changes = changes.map(|(number, (added, removed))| SellChange { pair: self.table.pair(number), removed, added });
         let changes: Vec<_> = changes.collect();
-        self.market.change_sells(changes, threads).expect("ids are new, cancelled offers stand, and what is for sale is reserved");
+        Arc::make_mut(&mut self.market)
+            .change_sells(changes, threads)
+            .expect("ids are new, cancelled offers stand, and what is for sale is reserved");
         (added, removed)
     }
 }

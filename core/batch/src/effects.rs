@@ -5,27 +5,37 @@ use std::num::NonZero;
 use walras_clearing::PairTraded;
 use walras_clearing::fork_join::fork_join;
 use walras_ledger::{AccountSet, AssetMoves, AssetsPart, Ledger};
-use walras_types::{AccountId, Amount, AssetId, OfferName};
+use walras_types::{AccountId, Amount, AssetId, OfferName, TransactionSeq};
 
 /// What happens to funds that a kept transaction reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
+pub enum Then {
     /// The recipient gets them.
     Paid(AccountId),
-    /// They become available: a cancelled offer's, or those that were issued.
-    Released,
+    /// They become available: the offer that they were reserved for was cancelled.
+    Cancelled {
+        /// What it would have bought.
+        buy: AssetId,
+        /// The transaction that created it.
+        sequence: TransactionSeq,
+    },
+    /// They become available: they were issued.
+    Issued,
     /// They are destroyed.
     Burnt,
 }
 
 /// An effect at the end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Effect {
-    pub(crate) asset: AssetId,
+pub struct Effect {
+    /// Of what.
+    pub asset: AssetId,
     /// Whose funds are reserved.
-    pub(crate) account: AccountId,
-    pub(crate) amount: Amount,
-    pub(crate) then: Then,
+    pub account: AccountId,
+    /// How much.
+    pub amount: Amount,
+    /// What becomes of it.
+    pub then: Then,
 }
 
 /// Brings effects of one asset together and keeps their order otherwise: O(effects + assets).
@@ -164,7 +174,7 @@ fn act(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
                 moves.spend(effect.account, effect.amount);
                 moves.credit(to, effect.amount);
             }
-            Then::Released => moves.release(effect.account, effect.amount),
+            Then::Cancelled { .. } | Then::Issued => moves.release(effect.account, effect.amount),
             Then::Burnt => moves.burn(effect.account, effect.amount),
         }
     }
@@ -178,7 +188,7 @@ fn undo(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
                 moves.uncredit(to, effect.amount);
                 moves.unspend(effect.account, effect.amount);
             }
-            Then::Released => moves.unrelease(effect.account, effect.amount),
+            Then::Cancelled { .. } | Then::Issued => moves.unrelease(effect.account, effect.amount),
             Then::Burnt => moves.unburn(effect.account, effect.amount),
         }
     }

@@ -11,8 +11,8 @@ use walras_types::{
 use walras_wire::batch::encode_transaction;
 
 use crate::effects::{Effect, Then};
-use crate::reason::DropReason;
 use crate::settings::{AssetTable, BatchSettings};
+use walras_types::DropReason;
 
 /// The state when a block begins, less what threads change: balances and last numbers.
 pub(crate) struct View<'a> {
@@ -199,7 +199,7 @@ impl View<'_> {
             BatchOperation::Issue(IssuedAmount { asset, amount }) => {
                 self.check_issuer(*account, *asset, *amount)?;
                 taken.issue(*asset, *amount, self.supply[asset.0 as usize])?;
-                let issue = Effect { asset: *asset, account: *account, amount: *amount, then: Then::Released };
+                let issue = Effect { asset: *asset, account: *account, amount: *amount, then: Then::Issued };
                 outcome.effects.push(issue);
                 outcome.issues.push(issue);
             }
@@ -241,7 +241,8 @@ impl View<'_> {
         taken.cancelled.push(id);
         outcome.cancelled.push(key);
         outcome.cancelled_pairs.push(self.table.number(pair));
-        outcome.effects.push(Effect { asset: cancel.sell, account, amount: offer.amount(), then: Then::Released });
+        let then = Then::Cancelled { buy: cancel.buy, sequence: cancel.sequence };
+        outcome.effects.push(Effect { asset: cancel.sell, account, amount: offer.amount(), then });
         Ok(())
     }
 

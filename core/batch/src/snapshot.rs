@@ -1,8 +1,14 @@
 //! A market and accounts as bytes and back: little endian, one encoding per state. Hashes are not among them: they are made anew.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use walras_clearing::{BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
-use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_END};
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, PublicKey};
+use walras_ledger::Ledger;
+use walras_types::limits::{
+    ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
+};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, TransactionSeq};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
@@ -22,6 +28,45 @@ pub enum RestoreError {
     /// Something is out of order, or there twice.
     #[error("the bytes are not in the order in which a snapshot writes them: use another snapshot")]
     Order,
+    /// Its parts contradict each other.
+    #[error("the bytes contradict each other ({0}): use another snapshot")]
+    Contradiction(&'static str),
+}
+
+/// Checks that restored markets, accounts and ledger go together, so that no block of them can fail. What each account has reserved is left to
+/// the caller, who knows what else it is reserved for: see [`Batch::for_each_reserved`].
+///
+/// # Errors
+/// [`RestoreError::Contradiction`].
+pub fn check_restored<'b>(
+    batches: impl Iterator<Item = &'b Batch>,
+    accounts: &Accounts,
+    ledger: &Ledger,
+) -> Result<(), RestoreError> {
+    let is = |is: bool, what: &'static str| if is { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
+    let known = |account: AccountId| account.0 < ledger.account_count();
+    let issued = |(asset, issuer): (&AssetId, &AccountId)| asset.0 < ledger.asset_count() && known(*issuer);
+    is(accounts.last.len() <= ledger.account_count() as usize, "more numbers than accounts")?;
+    is(accounts.suspended.iter().all(|account| known(*account)), "a suspended account")?;
+    is(accounts.issuers.iter().all(issued), "an issuer")?;
+    let mut pending = BTreeSet::new();
+    for batch in batches {
+        is(batch.settings.assets.iter().all(|asset| asset.0 < ledger.asset_count()), "a market's asset")?;
+        let names = batch.market.books().iter().flat_map(|book| book.sells().as_slice());
+        let mut names = names.map(|offer| OfferName::of_number(offer.key().id.0));
+        is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "an offer's name")?;
+        let Some(closed) = &batch.closed else { continue };
+        let effect = |Effect { asset, account, then, .. }: &Effect| {
+            asset.0 < ledger.asset_count() && known(*account) && !matches!(then, Then::Paid(to) if !known(*to))
+        };
+        is(closed.effects.iter().all(effect), "an effect's account or asset")?;
+        is(closed.senders.iter().all(|(account, count)| known(*account) && *count > 0), "a sender")?;
+        let sent: u64 = closed.senders.iter().map(|(_, count)| u64::from(*count)).sum();
+        is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
+        is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
+    }
+    let expected = accounts.by_key.iter().filter(|(_, owner)| owner.is_none()).map(|(key, _)| key);
+    is(expected.eq(&pending), "keys of accounts to be created")
 }
 
 impl Batch {
@@ -29,7 +74,8 @@ impl Batch {
     ///
     /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | assets u32 | each u32 | number u64 | parent 32 |
     /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
-    /// closed batch: hash 32 | kept u32 | effects u32, for each: asset u32, account u32, amount u64, kind u8, recipient u32 | keys u32, each 32 |
+    /// closed batch: hash 32 | kept u32 | effects u32, for each: asset u32, account u32, amount u64, kind u8: 0 paid, 1
+    /// cancelled, 2 issued, 3 burnt, and u64: the recipient, what it would have bought over the offer's number, 0, 0 | keys u32, each 32 |
     /// senders u32, for each: account u32, count u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
         let BatchSettings { market, assets, rules } = &self.settings;
@@ -83,7 +129,10 @@ impl Batch {
         let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
         let mut batch = Self::new(BatchSettings { market, assets, rules }).map_err(|_| RestoreError::OutOfRange)?;
         (batch.number, batch.parent) = (r.u64()?, r.take()?);
-        batch.market = restore_offers(r, asset_count)?;
+        if !(1..u64::MAX).contains(&batch.number) {
+            return Err(RestoreError::OutOfRange);
+        }
+        batch.market = Arc::new(restore_offers(r, asset_count)?);
         batch.closed = match r.take()? {
             [0] => None,
             [1] => Some(ClosedBatch::restore(r)?),
@@ -128,9 +177,10 @@ impl ClosedBatch {
             sink(&account.0.to_le_bytes());
             sink(&amount.get().to_le_bytes());
             let (kind, to) = match then {
-                Then::Paid(to) => (0, to.0),
-                Then::Released => (1, 0),
-                Then::Burnt => (2, 0),
+                Then::Paid(to) => (0, u64::from(to.0)),
+                Then::Cancelled { buy, sequence } => (1, u64::from(buy.0) << TRANSACTION_SEQ_BITS | sequence.0),
+                Then::Issued => (2, 0),
+                Then::Burnt => (3, 0),
             };
             sink(&[kind]);
             sink(&to.to_le_bytes());
@@ -148,15 +198,19 @@ impl ClosedBatch {
         let (batch_hash, kept_count) = (r.take()?, r.u32()?);
         let effect = |r: &mut Reader<'_>| {
             let (asset, account, amount) = (AssetId(r.u32()?), r.account()?, r.amount()?);
-            let then = match (r.take()?, r.account()?) {
-                ([0], to) => Then::Paid(to),
-                ([1], AccountId(0)) => Then::Released,
-                ([2], AccountId(0)) => Then::Burnt,
+            let then = match (r.take()?, r.u64()?) {
+                ([0], to) if to < u64::from(ACCOUNTS_MAX) => Then::Paid(AccountId(to as u32)),
+                ([1], name) if name >> TRANSACTION_SEQ_BITS < u64::from(ASSETS_MAX) => {
+                    let buy = AssetId((name >> TRANSACTION_SEQ_BITS) as u32);
+                    Then::Cancelled { buy, sequence: TransactionSeq(name & (TRANSACTION_SEQ_END - 1)) }
+                }
+                ([2], 0) => Then::Issued,
+                ([3], 0) => Then::Burnt,
                 _ => return Err(RestoreError::OutOfRange),
             };
             Ok(Effect { asset, account, amount, then })
         };
-        let effects: Vec<Effect> = (0..r.count(BATCH_TRANSACTIONS_MAX, 21)?).map(|_| effect(r)).collect::<Result<_, _>>()?;
+        let effects: Vec<Effect> = (0..r.count(BATCH_TRANSACTIONS_MAX, 25)?).map(|_| effect(r)).collect::<Result<_, _>>()?;
         if effects.iter().any(|effect| effect.asset.0 >= ASSETS_MAX) {
             return Err(RestoreError::OutOfRange);
         }

@@ -43,3 +43,4 @@ pub use rejected::Rejected;
 pub use tie::TieBreak;
 pub use verified::{Fill, PairClearing, PairFills, PoolFill, Shortfall, Verified};
 pub use verify::verify;
+pub use walras_types::LowerBounds;

@@ -1,6 +1,6 @@
 //! A clearing as somebody proposes it, and what it is measured by.
 
-use walras_types::{Amount, BatchPrice, Commission, Mu};
+use walras_types::{Amount, BatchPrice, Commission, LowerBounds, Mu};
 
 use crate::offer::{Pair, PoolIndex, PoolSide};
 
@@ -35,15 +35,6 @@ pub struct Proposal {
     pub trades: Vec<PairTrade>,
     /// Trades of pools, in strictly ascending order of the pools. One that is not named does not trade.
     pub pools: Vec<PoolTrade>,
-}
-
-/// Whether sell offers that are clearly in the money must trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LowerBounds {
-    /// They must, or the proposal is rejected.
-    Required,
-    /// What is missing is only reported.
-    BestEffort,
 }
 
 /// What a proposal is measured by.

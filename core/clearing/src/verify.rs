@@ -1,11 +1,11 @@
 //! The check of a proposed clearing: O(pairs * log offers), in integers, whoever found it and however.
 
-use walras_types::{Amount, BatchPrice, NetRate};
+use walras_types::{Amount, BatchPrice, LowerBounds, NetRate};
 
 use crate::market::{BatchMarket, PairBook};
 use crate::offer::{AssetIndex, Pair};
 use crate::pair_offers::Split;
-use crate::proposal::{LowerBounds, PairTrade, PoolTrade, Proposal, Rules};
+use crate::proposal::{PairTrade, PoolTrade, Proposal, Rules};
 use crate::rejected::Rejected;
 use crate::verified::{PairClearing, PoolFill, Shortfall, Verified};
 

@@ -9,6 +9,7 @@ use walras_types::{
 };
 use walras_wire::{AccountStatus, AssetSpec, Command, Event, Rejected};
 
+use crate::batches::Batches;
 use crate::market::{Market, MarketState};
 use crate::names::Names;
 use crate::sessions::Sessions;
@@ -35,6 +36,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) entered: Range<usize>,
     /// Whether it says which levels an entry changed; no part of the state.
     pub(crate) tells_levels: bool,
+    pub(crate) batches: Batches,
 }
 
 /// Later than any order expires.
@@ -79,6 +81,7 @@ impl<I: PriceIndex> Engine<I> {
             hash_seed,
             entered: 0..0,
             tells_levels: true,
+            batches: Batches::new(),
         }
     }
 
@@ -138,6 +141,14 @@ impl<I: PriceIndex> Engine<I> {
             Command::CollectFees(c) => self.collect_fees(c, events),
             Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
             Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
+            Command::CreateBatchMarket(c) => self.create_batch_market(c, events),
+            Command::AddBatchAsset(c) => self.add_batch_asset(c, events),
+            Command::SetBatchPhase(c) => self.set_batch_phase(c, events),
+            Command::SetBatchInterval(c) => self.set_batch_interval(c, events),
+            Command::SetAccountKey(c) => self.set_account_key(c, events),
+            Command::SetIssuer(c) => self.set_issuer(c, events),
+            Command::SubmitTransaction(c) => self.submit_transaction(c, events),
+            Command::CloseBatch(c) => self.close_batch(c, events),
         }
     }
 
@@ -244,6 +255,7 @@ fn named(command: &Command) -> Named {
         Command::CreateInstrument(c) => (None, Some(c.instrument), None),
         Command::SetRiskLimits(c) => (None, Some(c.instrument), None),
         Command::SetTradingPhase(c) => (None, Some(c.instrument), None),
+        Command::SubmitTransaction(c) => (Some(c.account()), None, None),
         Command::Tick
         | Command::CloseSession(_)
         | Command::Checkpoint(_)
@@ -252,7 +264,14 @@ fn named(command: &Command) -> Named {
         | Command::SetAccountStatus(_)
         | Command::Deposit(_)
         | Command::Withdraw(_)
-        | Command::CollectFees(_) => (None, None, None),
+        | Command::CollectFees(_)
+        | Command::CreateBatchMarket(_)
+        | Command::AddBatchAsset(_)
+        | Command::SetBatchPhase(_)
+        | Command::SetBatchInterval(_)
+        | Command::SetAccountKey(_)
+        | Command::SetIssuer(_)
+        | Command::CloseBatch(_) => (None, None, None),
     };
     Named { account, instrument, client_order_id }
 }

@@ -29,6 +29,9 @@
 //! [`SESSION_WINDOW`]: walras_types::limits::SESSION_WINDOW
 #![deny(clippy::float_arithmetic)]
 
+mod batch_queries;
+mod batch_snapshot;
+mod batches;
 mod engine;
 mod market;
 mod names;
@@ -43,9 +46,12 @@ mod snapshot;
 mod terms;
 mod warm;
 
+pub use batch_queries::BatchMarketView;
+pub use batches::LastBlock;
 pub use engine::Engine;
 pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
 pub use snapshot::RestoreError;
+pub use walras_batch::BlockPlace;
 pub use walras_ledger::Balance;
 pub use walras_order_book::{DepthLevel, PriceIndex};

@@ -9,6 +9,7 @@ use walras_wire::{
     SetAccountStatus, SetRiskLimits, Transfer, Transferred,
 };
 
+use crate::batches::follow_status;
 use crate::engine::Engine;
 
 impl<I: PriceIndex> Engine<I> {
@@ -71,6 +72,7 @@ impl<I: PriceIndex> Engine<I> {
         let SetAccountStatus { account, status } = *set;
         self.status(account)?;
         self.statuses[account.0 as usize] = status;
+        follow_status(&mut self.batches.accounts, account, status);
         events.push(Event::AccountStatusChanged(AccountStatusChanged { account, status }));
         if status == AccountStatus::Suspended {
             let all = self.enter_all_markets();

@@ -188,10 +188,18 @@ impl<I: PriceIndex> Engine<I> {
             market.check_invariants(&mut reserved);
             assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_expiry, "an order expires before it is looked for");
         }
+        self.batches.check_invariants(&self.statuses, &self.ledger, self.last_applied);
+        for batch in self.batches.markets.iter().filter_map(|state| state.batch.as_ref()) {
+            batch.for_each_reserved(|account, asset, amount| *reserved.entry((account, asset)).or_default() += amount.get());
+        }
         for asset in (0..self.ledger.asset_count()).map(AssetId) {
             for account in (0..self.ledger.account_count()).map(AccountId) {
                 let owed = reserved.get(&(account, asset)).copied().unwrap_or(0);
-                assert_eq!(self.balance(account, asset).reserved.get(), owed, "account {account} has not reserved for its orders");
+                assert_eq!(
+                    self.balance(account, asset).reserved.get(),
+                    owed,
+                    "account {account} has not reserved for its orders and offers"
+                );
             }
         }
     }

@@ -222,6 +222,7 @@ impl Session {
             Command::AmendOrder(c) => c.account == account,
             Command::MassCancel(c) => c.account == account,
             Command::CloseSession(c) => c.session == self.id,
+            Command::SubmitTransaction(c) => c.account() == account,
             Command::Tick
             | Command::OpenSession(_)
             | Command::Checkpoint(_)
@@ -233,7 +234,14 @@ impl Session {
             | Command::Withdraw(_)
             | Command::CollectFees(_)
             | Command::SetRiskLimits(_)
-            | Command::SetTradingPhase(_) => false,
+            | Command::SetTradingPhase(_)
+            | Command::CreateBatchMarket(_)
+            | Command::AddBatchAsset(_)
+            | Command::SetBatchPhase(_)
+            | Command::SetBatchInterval(_)
+            | Command::SetAccountKey(_)
+            | Command::SetIssuer(_)
+            | Command::CloseBatch(_) => false,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! Little endian, in this order: magic, snapshot version, wire version; log index and time; assets; accounts with status and last
 //! transfer; instruments, each with definition, phase, reference price, last price, trade count, the accounts that have a position
 //! or limits of their own, and the open orders in the book's order; the open sessions by id, each with account, token, last use, next
-//! place and the answers it remembers, oldest first; the ledger; the BLAKE3 hash of all of that.
+//! place and the answers it remembers, oldest first; batch markets
+//! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
 use blake3::Hasher;
 use walras_ledger::Ledger;
@@ -13,6 +14,7 @@ use walras_types::{AccountId, AssetId, InstrumentSpec, LogIndex, Side, SizeLots,
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccountStatus, AssetSpec, WIRE_VERSION};
 
+use crate::batches::Batches;
 use crate::engine::{Engine, NEVER};
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
@@ -20,7 +22,7 @@ use crate::operator::is_consistent;
 use crate::sessions::Sessions;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 3;
+const SNAPSHOT_VERSION: u16 = 4;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -41,6 +43,8 @@ pub enum RestoreError {
     Decode(DecodeError),
     /// The ledger's part is wrong.
     Ledger(walras_ledger::RestoreError),
+    /// A batch market's part is wrong, or that of accounts for them.
+    Batch(walras_batch::RestoreError),
     /// A book's part is wrong.
     Book(walras_order_book::RestoreError),
     /// The parts contradict each other.
@@ -68,6 +72,10 @@ impl std::fmt::Display for RestoreError {
             Self::Book(source) => {
                 write!(f, "the snapshot's book is wrong ({source}); the program that wrote it is at fault: replay the log instead")
             }
+            Self::Batch(source) => write!(
+                f,
+                "the snapshot's batch markets are wrong ({source}); the program that wrote it is at fault: replay the log instead"
+            ),
             Self::Contradiction(source) => write!(
                 f,
                 "the snapshot contradicts itself ({source}); the program that wrote it is at fault: replay the log instead"
@@ -87,6 +95,12 @@ impl From<DecodeError> for RestoreError {
 impl From<walras_ledger::RestoreError> for RestoreError {
     fn from(error: walras_ledger::RestoreError) -> Self {
         Self::Ledger(error)
+    }
+}
+
+impl From<walras_batch::RestoreError> for RestoreError {
+    fn from(error: walras_batch::RestoreError) -> Self {
+        Self::Batch(error)
     }
 }
 
@@ -144,6 +158,7 @@ impl<I: PriceIndex> Engine<I> {
             engine.decode_market(r)?;
         }
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
+        engine.batches = Batches::decode(r)?;
         engine.ledger = Ledger::restore(&content[r.position()..])?;
         engine.check_restored()?;
         // Orders or positions in another order than a snapshot has them would restore to a state of another hash.
@@ -185,6 +200,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         self.sessions.encode(&mut buffer, &mut flush);
         sink(&buffer);
+        self.batches.encode(sink);
         self.ledger.snapshot(sink);
     }
 
@@ -245,8 +261,18 @@ impl<I: PriceIndex> Engine<I> {
         if !dense || self.markets.iter().any(|market| market.state.spec.base.0.max(market.state.spec.quote.0) >= assets) {
             return Err(RestoreError::Contradiction("an asset's id"));
         }
+        self.check_restored_batches()?;
         let mut reserved = vec![vec![0_u64; accounts]; self.assets.len()];
         let mut fits = true;
+        for batch in self.batches.markets.iter().filter_map(|state| state.batch.as_ref()) {
+            batch.for_each_reserved(|account, asset, amount| {
+                let sum = &mut reserved[asset.0 as usize][account.0 as usize];
+                match sum.checked_add(amount.get()) {
+                    Some(total) => *sum = total,
+                    None => fits = false,
+                }
+            });
+        }
         for Market { book, state, .. } in &self.markets {
             book.for_each_order(|order| {
                 let asset = state.reserve_asset(order.side).0 as usize;
@@ -266,7 +292,7 @@ impl<I: PriceIndex> Engine<I> {
         let agrees = (0..).map(AssetId).zip(&reserved).all(|(asset, column)| {
             (0..).map(AccountId).zip(column).all(|(account, &owed)| self.balance(account, asset).reserved.get() == owed)
         });
-        if fits && agrees { Ok(()) } else { Err(RestoreError::Contradiction("what is reserved for open orders")) }
+        if fits && agrees { Ok(()) } else { Err(RestoreError::Contradiction("what is reserved for orders and batches")) }
     }
 }
 

@@ -138,6 +138,37 @@ impl OfferName {
     }
 }
 
+/// Whether a batch market takes transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum BatchPhase {
+    /// Nothing is collected and no batch is closed; what was collected waits, what stands goes on standing.
+    Closed = 0,
+    /// Transactions collect, and batches are closed.
+    Open = 1,
+}
+
+/// How it is decided which transactions of a batch are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Intake {
+    /// Of each account all or nothing, against what it had when the block began: whatever the order, whoever proposes.
+    Filter = 0,
+    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all of what
+    /// this keeps.
+    Reserve = 1,
+}
+
+/// Whether sell offers that are clearly in the money must trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LowerBounds {
+    /// They must, or the proposal is rejected.
+    Required = 0,
+    /// What is missing is only reported.
+    BestEffort = 1,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@
 
 pub mod batch;
 pub mod batch_price;
+pub mod drop_reason;
 pub mod ids;
 pub mod instrument;
 pub mod limits;
@@ -27,6 +28,7 @@ mod wide;
 
 pub use batch::*;
 pub use batch_price::*;
+pub use drop_reason::*;
 pub use ids::*;
 pub use instrument::*;
 pub use net_rate::*;

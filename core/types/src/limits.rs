@@ -61,6 +61,21 @@ pub const BATCH_TRANSACTIONS_MAX: usize = 1 << 24;
 /// Assets of one batch market.
 pub const BATCH_ASSETS_MAX: usize = 256;
 
+/// Assets of one batch market of a venue, fewer than one alone may have: so a block's clearing fits an entry of a replicated log.
+pub const BATCH_VENUE_ASSETS_MAX: usize = 100;
+
+/// Batch markets of a venue.
+pub const BATCH_MARKETS_MAX: usize = 64;
+
+/// Transactions of one batch of a venue.
+pub const BATCH_VENUE_TRANSACTIONS_MAX: u32 = 1 << 20;
+
+/// Shortest time between two batches, in nanoseconds: a millisecond.
+pub const BATCH_INTERVAL_NS_MIN: u64 = 1_000_000;
+
+/// Longest time between two batches, in nanoseconds: a day.
+pub const BATCH_INTERVAL_NS_MAX: u64 = 86_400_000_000_000;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 

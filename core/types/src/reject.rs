@@ -48,6 +48,9 @@ reject_reasons! {
     AccountSuspended = 8, "The account is suspended: only cancels are taken until the operator reinstates it.";
     DuplicateSymbol = 9, "That symbol is in use: choose another.";
     UnknownSession = 10, "No such session: it was closed, or never opened. Open another, and look at the open orders before sending again what was not answered.";
+    UnknownBatchMarket = 11, "No such batch market: list the venue's batch markets and use an id from there.";
+    DuplicateTransaction = 12, "A transaction of this account and number is collected already: wait for its block, and number another one anew.";
+    KeyTaken = 13, "Another account has that public key, or will when its block is cleared: use another key.";
 
     // 20-39: the command is outside its documented range.
     PriceOutOfRange = 20, "The price is not within 1 and PRICE_TICKS_MAX ticks.";
@@ -62,6 +65,10 @@ reject_reasons! {
     AmendInvalid = 29, "An amendment must change the price, the trigger or the size of an order; only a stop that waits has a trigger, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is zero or exceeds what a balance can hold.";
     DecimalsOutOfRange = 31, "An asset has at most 18 decimals.";
+    TransactionSeqOutOfWindow = 32, "The transaction's number is not among the 64 that follow the account's last one: use the next one.";
+    BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges; mu must exceed the commission.";
+    BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
+    BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
 
     // 40-59: the market's state does not allow it.
     PhaseTakesNoOrders = 40, "The instrument is closed or halted: only cancels are taken.";
@@ -73,6 +80,11 @@ reject_reasons! {
     BookFull = 46, "The book holds as many orders as it can.";
     NoReferencePrice = 47, "There is nothing to price a market order against: send a limit order.";
     PriceOutsideCollar = 48, "The limit price is too far from the reference price: see the instrument's collar.";
+    BatchMarketClosed = 49, "The batch market is closed: it takes nothing until the operator opens it.";
+    BatchFull = 50, "The batch has as many transactions as it can: send it again for the next one.";
+    BatchNotNext = 51, "That is not the number of the market's next block: look at the last one, and close the one after it.";
+    BatchNotCleared = 52, "The batch that was closed before waits to be cleared: clear it first.";
+    BatchAssetsFixed = 53, "The assets of a batch market are fixed once it was opened: create another market.";
 
     // 60-79: the account may not.
     InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal.";
@@ -82,6 +94,7 @@ reject_reasons! {
     PositionLimit = 64, "Filled, the order would take the account's position past its limit.";
     BalanceOverflow = 65, "The credit would exceed what a balance can hold.";
     SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold.";
+    NoTransactionKey = 67, "The account has no key for transactions: ask the operator to set one.";
 
     // 80-99: the session does not allow it.
     SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";

@@ -5,7 +5,11 @@ use walras_types::{
     SessionId, Side, Symbol, TradingPhase, TransferId,
 };
 
-/// One log entry's content.
+use crate::batch_command::{
+    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
+};
+
+/// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Enter an order.
@@ -42,6 +46,22 @@ pub enum Command {
     SetRiskLimits(SetRiskLimits),
     /// Operator: move an instrument to another phase.
     SetTradingPhase(SetTradingPhase),
+    /// Operator: define a batch market. It starts [`walras_types::BatchPhase::Closed`], without assets.
+    CreateBatchMarket(BatchMarketSpec),
+    /// Operator: add an asset to a batch market.
+    AddBatchAsset(AddBatchAsset),
+    /// Operator: open or close a batch market.
+    SetBatchPhase(SetBatchPhase),
+    /// Operator: set the time between a batch market's batches.
+    SetBatchInterval(SetBatchInterval),
+    /// Operator: give an account the key that signs its transactions.
+    SetAccountKey(SetAccountKey),
+    /// Operator: say who may issue an asset.
+    SetIssuer(SetIssuer),
+    /// Put a signed transaction into the batch that collects.
+    SubmitTransaction(SubmitTransaction),
+    /// Whoever leads: close a market's batch.
+    CloseBatch(CloseBatch),
 }
 
 /// An order as it comes in.

@@ -32,6 +32,14 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::SetRiskLimits(c) => tagged(w, 22, c),
         Command::SetTradingPhase(c) => tagged(w, 23, c),
         Command::CollectFees(c) => tagged(w, 24, c),
+        Command::CreateBatchMarket(c) => tagged(w, 32, c),
+        Command::AddBatchAsset(c) => tagged(w, 33, c),
+        Command::SetBatchPhase(c) => tagged(w, 34, c),
+        Command::SetBatchInterval(c) => tagged(w, 35, c),
+        Command::SetAccountKey(c) => tagged(w, 36, c),
+        Command::SetIssuer(c) => tagged(w, 37, c),
+        Command::SubmitTransaction(c) => tagged(w, 9, c),
+        Command::CloseBatch(c) => tagged(w, 10, c),
     }
 }
 
@@ -56,6 +64,14 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         22 => Command::SetRiskLimits(Wire::get(r)?),
         23 => Command::SetTradingPhase(Wire::get(r)?),
         24 => Command::CollectFees(Wire::get(r)?),
+        32 => Command::CreateBatchMarket(Wire::get(r)?),
+        33 => Command::AddBatchAsset(Wire::get(r)?),
+        34 => Command::SetBatchPhase(Wire::get(r)?),
+        35 => Command::SetBatchInterval(Wire::get(r)?),
+        36 => Command::SetAccountKey(Wire::get(r)?),
+        37 => Command::SetIssuer(Wire::get(r)?),
+        9 => Command::SubmitTransaction(Wire::get(r)?),
+        10 => Command::CloseBatch(Wire::get(r)?),
         _ => return Err(DecodeError { at_byte: 0, expected: "a command's tag" }),
     };
     r.clone().finish()?;

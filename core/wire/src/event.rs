@@ -6,6 +6,11 @@ use walras_types::{
     SessionId, Side, SizeLots, TradeId, TradingPhase, TransferId,
 };
 
+use crate::batch_command::BatchMarketSpec;
+use crate::batch_event::{
+    AccountKeySet, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchPhaseChanged, BlockCleared, BlockRejected, IssuerSet,
+    OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected, TransactionDropped,
+};
 use crate::command::{AccountStatus, AssetSpec};
 
 /// One thing that happened.
@@ -51,6 +56,40 @@ pub enum Event {
     SessionOpened(SessionOpened),
     /// A session is closed: somebody asked, or a new one of its account took its room.
     SessionClosed(SessionClosed),
+    /// A transaction is in the batch that collects.
+    TransactionCollected(TransactionCollected),
+    /// A batch market was defined.
+    BatchMarketCreated(BatchMarketSpec),
+    /// A batch market has one more asset.
+    BatchAssetAdded(BatchAssetAdded),
+    /// A batch market was opened or closed.
+    BatchPhaseChanged(BatchPhaseChanged),
+    /// The time between a batch market's batches changed.
+    BatchIntervalChanged(BatchIntervalChanged),
+    /// An account has a key for its transactions.
+    AccountKeySet(AccountKeySet),
+    /// An asset has an issuer.
+    IssuerSet(IssuerSet),
+    /// A batch was closed. What was left out of it, and its new offers, follow.
+    BatchClosed(BatchClosed),
+    /// A transaction was left out of its block.
+    TransactionDropped(TransactionDropped),
+    /// An offer stands in a batch market.
+    OfferOpened(OfferOpened),
+    /// An offer, or what was left of it, is gone without a trade.
+    OfferCancelled(OfferCancelled),
+    /// An offer traded.
+    OfferTraded(OfferTraded),
+    /// An account paid another.
+    Paid(Paid),
+    /// An asset's issuer made units.
+    Issued(SupplyChanged),
+    /// An asset's issuer destroyed units.
+    Burnt(SupplyChanged),
+    /// A batch was cleared; all that it did precedes this.
+    BlockCleared(BlockCleared),
+    /// A proposed clearing was refused.
+    BlockRejected(BlockRejected),
 }
 
 /// A command was refused.

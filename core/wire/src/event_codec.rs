@@ -51,6 +51,23 @@ event_codec!(
     FeesCollected = 23,
     SessionOpened = 24,
     SessionClosed = 25,
+    TransactionCollected = 32,
+    BatchMarketCreated = 33,
+    BatchAssetAdded = 34,
+    BatchPhaseChanged = 35,
+    BatchIntervalChanged = 36,
+    AccountKeySet = 37,
+    IssuerSet = 38,
+    BatchClosed = 39,
+    TransactionDropped = 40,
+    OfferOpened = 41,
+    OfferCancelled = 42,
+    OfferTraded = 43,
+    Paid = 44,
+    Issued = 45,
+    Burnt = 46,
+    BlockCleared = 47,
+    BlockRejected = 48,
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });

@@ -13,6 +13,8 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod batch;
+mod batch_command;
+mod batch_event;
 pub mod codec;
 mod command;
 mod command_codec;
@@ -20,6 +22,8 @@ mod event;
 mod event_codec;
 pub mod order_entry;
 
+pub use batch_command::*;
+pub use batch_event::*;
 pub use codec::DecodeError;
 pub use command::*;
 pub use command_codec::{decode_command, encode_command};
@@ -27,4 +31,4 @@ pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 3;
+pub const WIRE_VERSION: u16 = 4;

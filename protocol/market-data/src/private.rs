@@ -33,11 +33,27 @@ pub fn concerned(event: &Event) -> Concerned {
         Event::RiskLimitsChanged(e) => [Some(e.account), None],
         Event::SessionOpened(e) => [e.account, None],
         Event::SessionClosed(e) => [e.account, None],
+        Event::TransactionCollected(e) => [Some(e.account), None],
+        Event::TransactionDropped(e) => [Some(e.account), None],
+        Event::AccountKeySet(e) => [Some(e.account), None],
+        Event::OfferOpened(e) => [Some(e.account), None],
+        Event::OfferCancelled(e) => [Some(e.account), None],
+        Event::OfferTraded(e) => [Some(e.account), None],
+        Event::Paid(e) => [Some(e.from), Some(e.to)],
+        Event::Issued(e) | Event::Burnt(e) => [Some(e.account), None],
         Event::OrderReplenished(_)
         | Event::PhaseChanged(_)
         | Event::Uncrossed(_)
         | Event::AssetCreated(_)
-        | Event::InstrumentCreated(_) => [None, None],
+        | Event::InstrumentCreated(_)
+        | Event::BatchMarketCreated(_)
+        | Event::BatchAssetAdded(_)
+        | Event::BatchPhaseChanged(_)
+        | Event::BatchIntervalChanged(_)
+        | Event::IssuerSet(_)
+        | Event::BatchClosed(_)
+        | Event::BlockCleared(_)
+        | Event::BlockRejected(_) => [None, None],
     }
 }
 
@@ -212,10 +228,25 @@ impl MarketData {
             Event::AccountStatusChanged(e) => out.push((e.account, AccountDelta::StatusChanged(e.status))),
             Event::Deposited(e) | Event::Withdrawn(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::FeesCollected(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            Event::OfferOpened(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.sell })),
+            Event::OfferCancelled(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.sell })),
+            Event::OfferTraded(e) => {
+                out.extend([e.sell, e.buy].map(|asset| (e.account, AccountDelta::FundsMoved { asset })));
+            }
+            Event::Paid(e) => out.extend([e.from, e.to].map(|account| (account, AccountDelta::FundsMoved { asset: e.asset }))),
+            Event::Issued(e) | Event::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::RiskLimitsChanged(e) => out.push((e.account, AccountDelta::LimitsChanged { instrument: e.instrument })),
             // A session's own connection tells of it; the account's feed has nothing to show.
             Event::SessionOpened(_) | Event::SessionClosed(_) => {}
             Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
+            Event::TransactionCollected(_) | Event::TransactionDropped(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) => {}
+            Event::BatchMarketCreated(_)
+            | Event::BatchAssetAdded(_)
+            | Event::BatchPhaseChanged(_)
+            | Event::BatchIntervalChanged(_)
+            | Event::BatchClosed(_)
+            | Event::BlockCleared(_)
+            | Event::BlockRejected(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@ use walras_engine::Engine;
 use walras_types::LogIndex;
 use walras_wire::{Checkpoint, Command, Event};
 
-use crate::entry::Entry;
+use crate::entry::{Content, Entry};
 use crate::sequencer::LogGap;
 
 /// What speaks against a log.
@@ -59,7 +59,7 @@ impl Auditor {
     /// The checkpoint that an entry is, if it is one.
     #[must_use]
     pub fn checkpoint(entry: &Entry) -> Option<Checkpoint> {
-        if let Command::Checkpoint(checkpoint) = entry.command { Some(checkpoint) } else { None }
+        if let Content::Command(Command::Checkpoint(checkpoint)) = entry.content { Some(checkpoint) } else { None }
     }
 
     /// Replays the next entry.

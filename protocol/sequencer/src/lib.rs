@@ -28,6 +28,6 @@ mod replicated;
 mod sequencer;
 
 pub use audit::{AuditError, Auditor};
-pub use entry::{Entry, EntryError, decode_entry, encode_entry};
+pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
 pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -129,7 +129,8 @@ impl<O> Sequencer<O> {
         }
         encode_entry(self.time, None, &command, &mut self.batch.bytes);
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, command }, origin });
+        self.waiting
+            .push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content: command.into() }, origin });
         Ok(log_index)
     }
 
@@ -233,7 +234,7 @@ mod tests {
         s.on_durable();
         assert_eq!(applied(&mut s), [1]);
         let entry = decode_entry(LogIndex(2), second.entries().next().unwrap()).unwrap();
-        assert_eq!((entry.time, entry.command), (TimeNs(5), asset(1)), "stamped no earlier than the entry before it");
+        assert_eq!((entry.time, entry.content), (TimeNs(5), asset(1).into()), "stamped no earlier than the entry before it");
     }
 
     #[test]
@@ -265,7 +266,7 @@ mod tests {
             log_index: LogIndex(index),
             time: TimeNs(time),
             ordinal: None,
-            command: Command::CreateAccount(AccountId(0)),
+            content: Command::CreateAccount(AccountId(0)).into(),
         };
         s.replay(&entry(1, 5)).unwrap();
         assert_eq!(s.replay(&entry(3, 6)), Err(LogGap { last: LogIndex(1), found: LogIndex(3) }));

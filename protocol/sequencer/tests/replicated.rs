@@ -75,7 +75,7 @@ impl Host<Option<Ordinal>> for Around {
     }
 
     fn applied(&mut self, _: &Engine, applied: AppliedEntry<'_, Option<Ordinal>>) {
-        self.entries.insert(applied.entry.log_index, *applied.entry);
+        self.entries.insert(applied.entry.log_index, applied.entry.clone());
         // Whoever is answered is answered for what they sent.
         assert!(applied.origin.is_none_or(|origin| origin == applied.entry.ordinal), "{:?}", applied.origin);
         if let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) {

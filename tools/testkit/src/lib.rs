@@ -16,6 +16,7 @@
 //! *Start reading* at [`Choices`], then [`fuzz::TARGETS`].
 
 pub mod batch;
+pub mod batch_commands;
 mod choices;
 pub mod commands;
 pub mod fuzz;

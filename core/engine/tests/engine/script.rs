@@ -118,7 +118,24 @@ impl Teller {
             | Event::Withdrawn(_)
             | Event::RiskLimitsChanged(_)
             | Event::SessionOpened(_)
-            | Event::SessionClosed(_) => return None,
+            | Event::SessionClosed(_)
+            | Event::TransactionCollected(_)
+            | Event::BatchMarketCreated(_)
+            | Event::BatchAssetAdded(_)
+            | Event::BatchPhaseChanged(_)
+            | Event::BatchIntervalChanged(_)
+            | Event::AccountKeySet(_)
+            | Event::IssuerSet(_)
+            | Event::BatchClosed(_)
+            | Event::TransactionDropped(_)
+            | Event::OfferOpened(_)
+            | Event::OfferCancelled(_)
+            | Event::OfferTraded(_)
+            | Event::Paid(_)
+            | Event::Issued(_)
+            | Event::Burnt(_)
+            | Event::BlockCleared(_)
+            | Event::BlockRejected(_) => return None,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use walras_log_store::{LogError, RealDisk, open_read_only, verify};
 use walras_replica_log::Dump;
-use walras_sequencer::decode_entry;
+use walras_sequencer::{Content, decode_entry};
 use walras_types::{LogIndex, Ordinal};
 
 use super::args::LogCommand;
@@ -30,6 +30,13 @@ pub(super) fn is_replica(dir: &Path) -> bool {
     dir.join(REPLICA).exists()
 }
 
+fn says(content: &Content) -> String {
+    match content {
+        Content::Command(command) => format!("{command:?}"),
+        Content::Clearing(block) => format!("Clearing({block:?})"),
+    }
+}
+
 fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result<(), CliError> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut left = limit;
@@ -37,9 +44,9 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
         let line = match decode_entry(log_index, bytes) {
             Ok(entry) if is_json => log_entry::entry(&entry).to_string(),
             Ok(entry) => match entry.ordinal {
-                None => format!("{} {} {:?}", entry.log_index, entry.time, entry.command),
+                None => format!("{} {} {}", entry.log_index, entry.time, says(&entry.content)),
                 Some(Ordinal { session, session_seq }) => {
-                    format!("{} {} {session}:{session_seq} {:?}", entry.log_index, entry.time, entry.command)
+                    format!("{} {} {session}:{session_seq} {}", entry.log_index, entry.time, says(&entry.content))
                 }
             },
             Err(e) => return Err(CliError::Damaged(format!("entry {log_index}: {e}"))),

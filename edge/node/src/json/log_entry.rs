@@ -6,17 +6,20 @@
 //! field is shown.
 
 use serde_json::{Map, Value, json};
-use walras_sequencer::Entry;
+use walras_sequencer::{Content, Entry};
 use walras_types::{
     Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits,
     TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder, OpenSession,
-    SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command, MassCancel,
+    NewOrder, OpenSession, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits,
+    SetTradingPhase, Transfer,
 };
 
 use super::names;
+
+mod batches;
 
 /// What a reader of JSON that knows only doubles holds exactly: everything below.
 const EXACT_BELOW: u64 = 1 << 53;
@@ -24,19 +27,26 @@ const EXACT_BELOW: u64 = 1 << 53;
 /// An entry of the log.
 #[must_use]
 pub fn entry(entry: &Entry) -> Value {
-    let Entry { log_index, time, ordinal, command: says } = entry;
+    let Entry { log_index, time, ordinal, content } = entry;
     let mut fields = object([
         ("log_index", Some(number(log_index.0))),
         ("time_ns", Some(number(time.0))),
         ("session", ordinal.map(|ordinal| number(ordinal.session.0))),
         ("session_seq", ordinal.map(|ordinal| number(ordinal.session_seq.0))),
     ]);
-    fields.insert("command".to_owned(), command(says));
+    match content {
+        Content::Command(says) => fields.insert("command".to_owned(), command(says)),
+        Content::Clearing(block) => fields.insert("clearing".to_owned(), batches::clearing(block)),
+    };
     fields.into()
 }
 
 fn number(value: u64) -> Value {
     if value < EXACT_BELOW { value.into() } else { value.to_string().into() }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn ticks(price: PriceTicks) -> Value {
@@ -93,8 +103,8 @@ fn command(command: &Command) -> Value {
         }
         Command::Checkpoint(c) => {
             let Checkpoint { log_index, state_hash } = c;
-            let hash: String = state_hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            ("checkpoint", object([("log_index", Some(number(log_index.0))), ("state_hash", Some(hash.into()))]))
+            let fields = [("log_index", Some(number(log_index.0))), ("state_hash", Some(hex(state_hash).into()))];
+            ("checkpoint", object(fields))
         }
         Command::CreateAsset(c) => {
             let AssetSpec { asset, symbol, decimals } = c;
@@ -131,6 +141,34 @@ fn command(command: &Command) -> Value {
             let SetTradingPhase { instrument, phase } = c;
             let phase = names::phase(*phase);
             ("set_trading_phase", object([("instrument_id", Some(instrument.0.into())), ("phase", Some(phase.into()))]))
+        }
+        Command::CreateBatchMarket(c) => ("create_batch_market", batches::market(c)),
+        Command::AddBatchAsset(c) => {
+            let AddBatchAsset { market, asset } = c;
+            ("add_batch_asset", object([("batch_market_id", Some(market.0.into())), ("asset_id", Some(asset.0.into()))]))
+        }
+        Command::SetBatchPhase(c) => {
+            let SetBatchPhase { market, phase } = c;
+            let phase = names::batch_phase(*phase);
+            ("set_batch_phase", object([("batch_market_id", Some(market.0.into())), ("phase", Some(phase.into()))]))
+        }
+        Command::SetBatchInterval(c) => {
+            let SetBatchInterval { market, interval_ns } = c;
+            let fields = [("batch_market_id", Some(market.0.into())), ("interval_ns", Some(number(*interval_ns)))];
+            ("set_batch_interval", object(fields))
+        }
+        Command::SetAccountKey(c) => {
+            let SetAccountKey { account, key } = c;
+            ("set_account_key", object([("account_id", Some(account.0.into())), ("key", Some(hex(&key.0).into()))]))
+        }
+        Command::SetIssuer(c) => {
+            let SetIssuer { asset, account } = c;
+            ("set_issuer", object([("asset_id", Some(asset.0.into())), ("account_id", Some(account.0.into()))]))
+        }
+        Command::SubmitTransaction(c) => ("submit_transaction", batches::submit(c)),
+        Command::CloseBatch(c) => {
+            let CloseBatch { market, block } = c;
+            ("close_batch", object([("batch_market_id", Some(market.0.into())), ("block", Some(number(*block)))]))
         }
     };
     let mut fields = fields;

@@ -1,6 +1,8 @@
 //! The names that enums have in the API.
 
-use walras_types::{Allocation, Display, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase};
+use walras_types::{
+    Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
+};
 use walras_wire::{AccountStatus, CancelReason, PhaseCause, Priority};
 
 macro_rules! names {
@@ -22,6 +24,15 @@ macro_rules! names {
 names! {
     /// `buy` or `sell`.
     side, parse_side: Side { Side::Buy = "buy", Side::Sell = "sell" }
+    /// A batch market's phase.
+    batch_phase, parse_batch_phase: BatchPhase { BatchPhase::Closed = "closed", BatchPhase::Open = "open" }
+    /// How a batch market decides which transactions are kept.
+    intake, parse_intake: Intake { Intake::Filter = "filter", Intake::Reserve = "reserve" }
+    /// Whether offers that are clearly in the money must trade.
+    lower_bounds, parse_lower_bounds: LowerBounds {
+        LowerBounds::Required = "required",
+        LowerBounds::BestEffort = "best_effort",
+    }
     /// A trading phase.
     phase, parse_phase: TradingPhase {
         TradingPhase::Closed = "closed",

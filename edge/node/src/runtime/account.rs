@@ -93,11 +93,11 @@ impl Watched {
         }
     }
 
-    fn note(&mut self, delta: &AccountDelta, command: &Command) {
+    fn note(&mut self, delta: &AccountDelta, command: Option<&Command>) {
         let mut cancelled = None;
         match *delta {
             AccountDelta::Entered { order_id, size: Some(_), .. } => {
-                if let Command::NewOrder(new) = command {
+                if let Some(Command::NewOrder(new)) = command {
                     self.terms.insert(order_id, new.terms);
                 }
             }
@@ -105,7 +105,7 @@ impl Watched {
             AccountDelta::Cancelled { reason, .. } => cancelled = Some(reason),
             AccountDelta::Entered { instrument, order_id, client_order_id, size: None, .. } => {
                 // Changed by this command, or triggered by it.
-                if let Command::AmendOrder(amend) = command
+                if let Some(Command::AmendOrder(amend)) = command
                     && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
                     && let Some(terms) = self.terms.get_mut(&order_id)
                 {
@@ -153,8 +153,8 @@ impl AccountWatch {
         }
     }
 
-    /// Notes what happened to an account by a command, if anybody listens.
-    pub(crate) fn note(&mut self, account: AccountId, delta: &AccountDelta, command: &Command) {
+    /// Notes what happened to an account by an entry, which may hold a command, if anybody listens.
+    pub(crate) fn note(&mut self, account: AccountId, delta: &AccountDelta, command: Option<&Command>) {
         if let Some(watched) = self.accounts.get_mut(&account) {
             watched.note(delta, command);
         }

@@ -60,7 +60,7 @@ impl Core {
         changed: impl Iterator<Item = ChangedLevel>,
         feed: Option<&mut Feed>,
     ) -> bool {
-        let Entry { log_index, time, ordinal: _, command } = entry;
+        let Entry { log_index, time, ordinal: _, content } = entry;
         let (log_index, time) = (*log_index, *time);
         let mut watch = feed.map(Feed::accounts);
         let mut catalog_changed = false;
@@ -86,7 +86,7 @@ impl Core {
                     self.fills.push(*account, *fill);
                 }
                 if let Some(watch) = &mut watch {
-                    watch.note(*account, delta, command);
+                    watch.note(*account, delta, content.command());
                 }
             }
         }

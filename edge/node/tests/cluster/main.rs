@@ -280,7 +280,7 @@ fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
         match (entry.ordinal, entry.apply(&mut engine, &mut events)) {
             (Some(ordinal), Some(Numbered::Done(answer))) => {
                 assert_eq!(answer.log_index, entry.log_index);
-                assert!(done.insert(ordinal, (entry.log_index.0, *entry)).is_none(), "{ordinal:?} took effect twice");
+                assert!(done.insert(ordinal, (entry.log_index.0, entry.clone())).is_none(), "{ordinal:?} took effect twice");
             }
             (Some(_), Some(Numbered::Repeated(_))) => repeats += 1,
             (Some(_), Some(Numbered::Refused(_)) | None) | (None, _) => {}
@@ -290,7 +290,11 @@ fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
         let session = diary.session.unwrap();
         for ((session_seq, log_index, _), sent) in diary.answers.iter().zip(&diary.sent) {
             let (at, entry) = &done[&Ordinal { session, session_seq: *session_seq }];
-            assert_eq!((*at, &entry.command), (log_index.0, sent), "the answer names the entry that holds the command");
+            assert_eq!(
+                (*at, entry.content.command()),
+                (log_index.0, Some(sent)),
+                "the answer names the entry that holds the command"
+            );
         }
     }
     let sent: usize = diaries.iter().map(|diary| diary.sent.len()).sum();

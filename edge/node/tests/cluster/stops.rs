@@ -5,6 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use walras_engine::Engine;
 use walras_replica_log::SnapshotReader;
+use walras_sequencer::Content;
 use walras_types::Amount;
 use walras_wire::{Command, Transfer};
 
@@ -43,11 +44,11 @@ fn forge_state(id: u64, dir: &Path) -> u64 {
 
     let (mut other, mut events, mut is_forged) = (Engine::new(), Vec::new(), false);
     for mut entry in log.into_iter().take_while(|entry| entry.log_index <= info.meta.log_index) {
-        if let Command::Deposit(transfer) = entry.command
+        if let Content::Command(Command::Deposit(transfer)) = entry.content
             && !std::mem::replace(&mut is_forged, true)
         {
             let amount = Amount::new(transfer.amount.get() + 1).unwrap();
-            entry.command = Command::Deposit(Transfer { amount, ..transfer });
+            entry.content = Command::Deposit(Transfer { amount, ..transfer }).into();
         }
         events.clear();
         entry.apply(&mut other, &mut events);

@@ -6,7 +6,7 @@ use walras_consensus::{Body, Members, Pack, Packed, ReplicaId, SlotEntry, Ticket
 use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
 use walras_node::node::{Node, operator_key_file};
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
-use walras_sequencer::{decode_entry, encode_entry};
+use walras_sequencer::{Content, decode_entry, encode_entry};
 use walras_types::{Amount, LogIndex};
 use walras_wire::{Command, Transfer};
 
@@ -34,7 +34,7 @@ struct Forger {
 impl Forger {
     fn entry(&mut self, log_index: LogIndex, bytes: &[u8]) -> Vec<u8> {
         let entry = decode_entry(log_index, bytes).unwrap();
-        let Command::Deposit(transfer) = entry.command else { return bytes.to_vec() };
+        let Content::Command(Command::Deposit(transfer)) = entry.content else { return bytes.to_vec() };
         if std::mem::replace(&mut self.is_done, true) {
             return bytes.to_vec();
         }

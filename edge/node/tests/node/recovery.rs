@@ -20,7 +20,7 @@ fn hash_of_log(dir: &std::path::Path) -> [u8; 32] {
     let mut events = Vec::new();
     while let Some(stored) = reader.next().unwrap() {
         let entry = decode_entry(stored.index, stored.payload).unwrap();
-        engine.apply(entry.log_index, entry.time, &entry.command, &mut events);
+        entry.apply(&mut engine, &mut events);
         events.clear();
     }
     engine.check_invariants();

@@ -192,7 +192,24 @@ impl Round {
                 | Event::FeesCollected(_)
                 | Event::RiskLimitsChanged(_)
                 | Event::SessionOpened(_)
-                | Event::SessionClosed(_) => {}
+                | Event::SessionClosed(_)
+                | Event::TransactionCollected(_)
+                | Event::BatchMarketCreated(_)
+                | Event::BatchAssetAdded(_)
+                | Event::BatchPhaseChanged(_)
+                | Event::BatchIntervalChanged(_)
+                | Event::AccountKeySet(_)
+                | Event::IssuerSet(_)
+                | Event::BatchClosed(_)
+                | Event::TransactionDropped(_)
+                | Event::OfferOpened(_)
+                | Event::OfferCancelled(_)
+                | Event::OfferTraded(_)
+                | Event::Paid(_)
+                | Event::Issued(_)
+                | Event::Burnt(_)
+                | Event::BlockCleared(_)
+                | Event::BlockRejected(_) => {}
             }
         }
         self.commands_with_trade += u64::from(self.counts.trades > trades);

@@ -136,12 +136,31 @@ impl Reports {
             Event::FeesCollected(e) => Some(e.account),
             Event::RiskLimitsChanged(e) => Some(e.account),
             Event::SessionClosed(e) => e.account,
+            Event::TransactionCollected(e) => Some(e.account),
+            Event::TransactionDropped(e) => Some(e.account),
+            Event::AccountKeySet(e) => Some(e.account),
+            Event::OfferOpened(e) => Some(e.account),
+            Event::OfferCancelled(e) => Some(e.account),
+            Event::OfferTraded(e) => Some(e.account),
+            Event::Paid(e) => {
+                self.report(at, e.from, |bytes| encode_event(event, bytes), &mut tell);
+                Some(e.to)
+            }
+            Event::Issued(e) | Event::Burnt(e) => Some(e.account),
             // Every new connection opens its session again: that is no news to the account.
             Event::SessionOpened(_)
             | Event::PhaseChanged(_)
             | Event::Uncrossed(_)
             | Event::AssetCreated(_)
-            | Event::InstrumentCreated(_) => None,
+            | Event::InstrumentCreated(_)
+            | Event::BatchMarketCreated(_)
+            | Event::BatchAssetAdded(_)
+            | Event::BatchPhaseChanged(_)
+            | Event::BatchIntervalChanged(_)
+            | Event::IssuerSet(_)
+            | Event::BatchClosed(_)
+            | Event::BlockCleared(_)
+            | Event::BlockRejected(_) => None,
         };
         if let Some(account) = concerned {
             self.report(at, account, |bytes| encode_event(event, bytes), &mut tell);

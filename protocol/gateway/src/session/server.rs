@@ -548,7 +548,15 @@ fn may_submit(command: &Command, role: Role) -> bool {
         | Command::Withdraw(_)
         | Command::CollectFees(_)
         | Command::SetRiskLimits(_)
-        | Command::SetTradingPhase(_) => role == Role::Operator,
+        | Command::SetTradingPhase(_)
+        | Command::CreateBatchMarket(_)
+        | Command::AddBatchAsset(_)
+        | Command::SetBatchPhase(_)
+        | Command::SetBatchInterval(_)
+        | Command::SetAccountKey(_)
+        | Command::SetIssuer(_) => role == Role::Operator,
+        // Nobody checks a transaction's signature here; a batch is closed by whoever leads.
+        Command::SubmitTransaction(_) | Command::CloseBatch(_) => false,
         Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,
     }
 }

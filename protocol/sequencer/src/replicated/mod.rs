@@ -412,11 +412,11 @@ impl<O> ReplicatedSequencer<O> {
 
     /// Has the state fetch what the entries after the next will touch.
     fn look_ahead(&self, entries: &[Entry]) {
-        if let Some(entry) = entries.get(NAMES_AHEAD) {
-            self.engine.expect_name(&entry.command);
+        if let Some(command) = entries.get(NAMES_AHEAD).and_then(|entry| entry.content.command()) {
+            self.engine.expect_name(command);
         }
-        if let Some(entry) = entries.get(ORDERS_AHEAD) {
-            self.engine.expect_order(&entry.command);
+        if let Some(command) = entries.get(ORDERS_AHEAD).and_then(|entry| entry.content.command()) {
+            self.engine.expect_order(command);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use walras_consensus::{DurableLog, Effect, Members, MemoryLog, Pack, Replica, ReplicaId, Settings, StepError};
-use walras_sequencer::{decode_entry, encode_entry};
+use walras_sequencer::decode_entry;
 use walras_types::LogIndex;
 
 use crate::Choices;
@@ -20,7 +20,7 @@ fn id(number: u64) -> ReplicaId {
 pub fn log_entry(bytes: &[u8]) {
     if let Ok(entry) = decode_entry(LogIndex(7), bytes) {
         let mut again = Vec::new();
-        encode_entry(entry.time, entry.ordinal, &entry.command, &mut again);
+        entry.encode(&mut again).expect("what decodes can be written");
         assert_eq!(again, bytes, "one encoding per value");
     }
 }

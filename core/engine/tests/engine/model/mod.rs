@@ -174,6 +174,14 @@ impl Model {
                 Ok(())
             }
             Command::SetTradingPhase(SetTradingPhase { instrument, phase }) => self.set_phase(instrument, phase, events),
+            Command::CreateBatchMarket(_)
+            | Command::AddBatchAsset(_)
+            | Command::SetBatchPhase(_)
+            | Command::SetBatchInterval(_)
+            | Command::SetAccountKey(_)
+            | Command::SetIssuer(_)
+            | Command::SubmitTransaction(_)
+            | Command::CloseBatch(_) => unreachable!("batch markets have a model of their own"),
         }
     }
 

@@ -15,6 +15,8 @@ use walras_wire::{
 
 use super::*;
 
+mod batches;
+
 /// An object that is read key by key; what is left unread is an error.
 struct Fields(serde_json::Map<String, Value>);
 
@@ -171,7 +173,8 @@ fn read_terms(f: &mut Fields) -> OrderTerms {
 }
 
 fn read_command(mut f: Fields) -> Command {
-    let command = match f.text("kind").as_str() {
+    let kind = f.text("kind");
+    let command = match kind.as_str() {
         "new_order" => Command::NewOrder(NewOrder {
             account: f.account(),
             instrument: f.instrument(),
@@ -242,7 +245,7 @@ fn read_command(mut f: Fields) -> Command {
             instrument: f.instrument(),
             phase: names::parse_phase(&f.text("phase")).unwrap(),
         }),
-        other => panic!("{other}"),
+        other => batches::read_command(other, &mut f).unwrap_or_else(|| panic!("{other}")),
     };
     f.end();
     command
@@ -254,7 +257,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 17;
+const KINDS: usize = 25;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -275,6 +278,14 @@ fn kind(command: &Command) -> usize {
         Command::OpenSession(_) => 14,
         Command::CloseSession(_) => 15,
         Command::Checkpoint(_) => 16,
+        Command::CreateBatchMarket(_) => 17,
+        Command::AddBatchAsset(_) => 18,
+        Command::SetBatchPhase(_) => 19,
+        Command::SetBatchInterval(_) => 20,
+        Command::SetAccountKey(_) => 21,
+        Command::SetIssuer(_) => 22,
+        Command::SubmitTransaction(_) => 23,
+        Command::CloseBatch(_) => 24,
     }
 }
 
@@ -365,6 +376,7 @@ fn commands() -> Vec<Command> {
         Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }),
     ];
     all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
+    all.extend(batches::commands());
     all.extend(phases.map(|phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })));
     all.extend(orders().into_iter().map(|terms| Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })));
     all
@@ -377,7 +389,8 @@ fn every_command_is_read_back_from_its_line() {
         seen[kind(&command)] = true;
         let ordinal = Ordinal { session: SessionId(7), session_seq: SessionSeq(EXACT_BELOW) };
         for (index, time, ordinal) in [(1, 0, None), (EXACT_BELOW, 1_700_000_000_000_000_000, Some(ordinal))] {
-            let line = entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, command }).to_string();
+            let line =
+                entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, content: command.into() }).to_string();
             assert!(!line.contains('\n'));
             let mut read = Fields::of(serde_json::from_str(&line).unwrap());
             assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
@@ -399,7 +412,7 @@ fn an_entry_looks_as_the_documents_say() {
         log_index: LogIndex(42),
         time: TimeNs(1_700_000_000_000_000_000),
         ordinal: None,
-        command: Command::NewOrder(order),
+        content: Command::NewOrder(order).into(),
     });
     let document = include_str!("../../../../../docs/log-dump.md");
     let example = document.lines().find(|line| line.starts_with("{\"log_index\"") || line.starts_with("{\"command\"")).unwrap();

@@ -102,11 +102,11 @@ impl Checks {
 
     /// The last entry decided.
     pub(crate) fn last_entry(&self) -> Option<Entry> {
-        self.history.replay().get(LogIndex(self.history.len())).map(|replayed| replayed.entry)
+        self.history.replay().get(LogIndex(self.history.len())).map(|replayed| replayed.entry.clone())
     }
 
     pub(crate) fn entries_up_to(&self, last: LogIndex) -> impl Iterator<Item = Entry> {
-        (1..=last.0).filter_map(|index| self.history.replay().get(LogIndex(index))).map(|replayed| replayed.entry)
+        (1..=last.0).filter_map(|index| self.history.replay().get(LogIndex(index))).map(|replayed| replayed.entry.clone())
     }
 
     /// A replica goes on from a state.

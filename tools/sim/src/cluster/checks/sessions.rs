@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_engine::Numbered;
+use walras_sequencer::Content;
 use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq};
 use walras_wire::{Command, Event};
 
@@ -40,10 +41,12 @@ impl Sessions {
                 }
             }
         }
+        // A clearing has no session, and another one of its block does nothing.
+        let Content::Command(command) = &entry.content else { return Ok(()) };
         match (entry.ordinal, replayed.numbered) {
-            (Some(ordinal), Some(Numbered::Done(_))) => self.on_done(ordinal, entry.log_index, &entry.command),
+            (Some(ordinal), Some(Numbered::Done(_))) => self.on_done(ordinal, entry.log_index, command),
             (Some(_), _) => Ok(()),
-            (None, _) => match entry.command {
+            (None, _) => match command {
                 // The venue's own, and the one whose repetition does nothing.
                 Command::Tick | Command::Checkpoint(_) | Command::OpenSession(_) | Command::MassCancel(_) => Ok(()),
                 command => {
@@ -104,7 +107,7 @@ mod tests {
 
     fn replayed(index: u64, session_seq: u64, command: Command) -> Replayed {
         let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
-        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), command };
+        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), content: command.into() };
         let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None }));
         Replayed { entry, numbered, events: Vec::new(), hash: None }
     }
@@ -112,7 +115,7 @@ mod tests {
     fn opened() -> Sessions {
         let mut sessions = Sessions::new(1);
         let opened = SessionOpened { session: SessionId(1), account: None, token: 0 };
-        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, command: Command::Tick };
+        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, content: Command::Tick.into() };
         let events = vec![Event::SessionOpened(opened)];
         sessions.on_entry(&Replayed { entry, numbered: None, events, hash: None }).unwrap();
         for account in [3, 4] {

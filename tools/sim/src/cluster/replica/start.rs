@@ -11,7 +11,7 @@ use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{LogError, LogOptions};
 use walras_replica_log::{Identity, OpenError, Opened, Options, ReplicaLog, SnapshotError};
-use walras_sequencer::{Entry, ReplicatedSequencer, ReplicatedSettings, StartHalt, encode_entry};
+use walras_sequencer::{Content, Entry, ReplicatedSequencer, ReplicatedSettings, StartHalt};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
@@ -198,11 +198,11 @@ fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_ses
     let (mut engine, mut events) = (Engine::new(), Vec::new());
     let checks = from.checks.borrow();
     for mut entry in checks.entries_up_to(snapshot.log_index) {
-        match entry.command {
-            Command::OpenSession(_) if forgets_sessions => entry.command = Command::Tick,
-            Command::Deposit(transfer) if !forgets_sessions => {
+        match entry.content {
+            Content::Command(Command::OpenSession(_)) if forgets_sessions => entry.content = Command::Tick.into(),
+            Content::Command(Command::Deposit(transfer)) if !forgets_sessions => {
                 let amount = Amount::new(transfer.amount.get() + 1).unwrap_or(transfer.amount);
-                entry.command = Command::Deposit(Transfer { amount, ..transfer });
+                entry.content = Command::Deposit(Transfer { amount, ..transfer }).into();
             }
             _ => {}
         }
@@ -226,7 +226,7 @@ pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, genesis: &Members, entry: &En
         return Some(true);
     }
     let mut expected = Vec::new();
-    encode_entry(entry.time, entry.ordinal, &entry.command, &mut expected);
+    entry.encode(&mut expected).expect("it was read from a log");
     let mut next = snapshot.log_index.next();
     for slot in entries {
         let Body::Pack(bytes) = &slot.body else { continue };

@@ -39,7 +39,7 @@ impl Replay {
         let mut events = Vec::new();
         let numbered = entry.apply(&mut self.engine, &mut events);
         let hash = self.hashes(entry.log_index).then(|| self.engine.state_hash());
-        self.entries.push(Replayed { entry: *entry, numbered, events, hash });
+        self.entries.push(Replayed { entry: entry.clone(), numbered, events, hash });
     }
 
     /// Whether the hash of the state after this entry is taken.

@@ -220,7 +220,7 @@ impl Process {
             let (time, command) = match self.in_log.remove(&index) {
                 Some((time, command)) if self.mutation == Some(Mutation::StampBackwards) => (time, command),
                 Some((_, command)) => (entry.time, command),
-                None => (entry.time, entry.command),
+                None => (entry.time, *entry.content.command().expect("nobody clears batches in this simulation")),
             };
             encode_entry(time, None, &command, &mut changed.bytes);
             changed.ends.push(changed.bytes.len());
@@ -291,7 +291,8 @@ impl Process {
     fn apply(&mut self, effects: &mut Vec<Effect>) {
         let Self { sequencer, listener, mutation, .. } = self;
         sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
-            let Entry { log_index, time, ordinal: _, command } = *entry;
+            let Entry { log_index, time, .. } = *entry;
+            let command = *entry.content.command().expect("nobody clears batches in this simulation");
             let heard = match mutation {
                 Some(Mutation::LoseLastEvent) => events.len().saturating_sub(1),
                 _ => events.len(),
@@ -334,6 +335,7 @@ fn account_of(command: &Command) -> Option<AccountId> {
         Command::AmendOrder(c) => Some(c.account),
         Command::MassCancel(c) => Some(c.account),
         Command::OpenSession(c) => c.account,
+        Command::SubmitTransaction(c) => Some(c.account()),
         Command::CloseSession(_)
         | Command::Checkpoint(_)
         | Command::Tick
@@ -345,7 +347,14 @@ fn account_of(command: &Command) -> Option<AccountId> {
         | Command::Withdraw(_)
         | Command::CollectFees(_)
         | Command::SetRiskLimits(_)
-        | Command::SetTradingPhase(_) => None,
+        | Command::SetTradingPhase(_)
+        | Command::CreateBatchMarket(_)
+        | Command::AddBatchAsset(_)
+        | Command::SetBatchPhase(_)
+        | Command::SetBatchInterval(_)
+        | Command::SetAccountKey(_)
+        | Command::SetIssuer(_)
+        | Command::CloseBatch(_) => None,
     }
 }
 

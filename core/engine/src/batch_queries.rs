@@ -1,0 +1,146 @@
+//! Looking at batch markets. Nothing here changes anything but what is no part of the state.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use walras_batch::BlockPlace;
+use walras_clearing::{BatchMarket, OfferKey, Pair, Rules};
+use walras_merkle::{AccountProof, OfferProof};
+use walras_order_book::PriceIndex;
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, TransactionSeq};
+use walras_wire::BatchMarketSpec;
+
+use crate::batches::{BatchMarketState, LastBlock, rules};
+use crate::engine::Engine;
+
+/// A batch market as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchMarketView<'e> {
+    /// Its definition, with the interval that is in force.
+    pub spec: &'e BatchMarketSpec,
+    /// Whether it takes transactions.
+    pub phase: BatchPhase,
+    /// Its assets; fixed once it was opened. Their places number them in clearings.
+    pub assets: &'e [AssetId],
+    /// How many transactions the batch that collects has.
+    pub collected: usize,
+    /// The number of the block that is next to be cleared, from 1.
+    pub next_block: u64,
+    /// The batch that is closed and waits to be cleared: it becomes block [`Self::next_block`].
+    pub closed: Option<BlockPlace>,
+    /// What stands, of a closed batch with its new offers and without the cancelled ones; `None` before the first opening.
+    pub market: Option<&'e BatchMarket>,
+    /// The last block.
+    pub last: Option<&'e LastBlock>,
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// How many threads share the work of a block. Changes nothing but the time it takes.
+    pub fn set_threads(&mut self, threads: NonZero<usize>) {
+        self.batches.threads = threads;
+    }
+
+    /// Hashes all that batch markets commit to, which else the first block after a start or a restore does. Changes nothing but that time.
+    pub fn prepare_batches(&mut self) {
+        let threads = self.batches.threads;
+        for state in &mut self.batches.markets {
+            if let Some(batch) = &mut state.batch {
+                batch.prepare(&mut self.ledger, &mut self.batches.accounts, threads);
+            }
+        }
+    }
+
+    /// All batch markets, by id.
+    pub fn batch_markets(&self) -> impl ExactSizeIterator<Item = BatchMarketView<'_>> + '_ {
+        self.batches.markets.iter().map(BatchMarketState::view)
+    }
+
+    /// One batch market.
+    #[must_use]
+    pub fn batch_market(&self, market: BatchMarketId) -> Option<BatchMarketView<'_>> {
+        self.batches.market(market).ok().map(BatchMarketState::view)
+    }
+
+    /// What somebody needs who looks for a clearing of the batch that is closed: which block it is for, what stands, by which rules it is
+    /// measured. Nothing is copied. `None` when no batch is closed.
+    #[must_use]
+    pub fn batch_to_clear(&self, market: BatchMarketId) -> Option<(BlockPlace, Arc<BatchMarket>, Rules)> {
+        let state = self.batches.market(market).ok()?;
+        let batch = state.batch.as_ref()?;
+        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec)))
+    }
+
+    /// The key that signs an account's transactions.
+    #[must_use]
+    pub fn transaction_key(&self, account: AccountId) -> Option<PublicKey> {
+        self.batches.accounts.key(account)
+    }
+
+    /// The account whose key it is.
+    #[must_use]
+    pub fn account_of_key(&self, key: &PublicKey) -> Option<AccountId> {
+        self.batches.accounts.account_of(key)
+    }
+
+    /// The highest number that a transaction of an account has used, in batches that are closed: the next may have any of the 64 after it
+    /// that is not collected yet.
+    #[must_use]
+    pub fn last_transaction(&self, account: AccountId) -> TransactionSeq {
+        self.batches.accounts.last(account)
+    }
+
+    /// The number after all that an account has used or that are collected.
+    #[must_use]
+    pub fn next_transaction(&self, account: AccountId) -> TransactionSeq {
+        let first = walras_types::OfferName { account, sequence: TransactionSeq(0) }.number();
+        let end = walras_types::OfferName { account, sequence: TransactionSeq(walras_types::limits::TRANSACTION_SEQ_END - 1) };
+        let names = self.batches.markets.iter().filter_map(|state| state.names.range(first..=end.number()).next_back());
+        let collected = names.map(|name| walras_types::OfferName::of_number(*name).sequence).max();
+        TransactionSeq(self.last_transaction(account).max(collected.unwrap_or_default()).0 + 1)
+    }
+
+    /// Who may make and destroy units of an asset.
+    #[must_use]
+    pub fn issuer(&self, asset: AssetId) -> Option<AccountId> {
+        self.batches.accounts.issuer(asset)
+    }
+
+    /// A proof of what an account was, or that there was none, under the root of accounts of the venue's last block, and what it was, if it
+    /// has not changed since: `None` when it has, for then the state is ahead of that root, and before the first block.
+    #[must_use]
+    pub fn prove_account(&self, account: AccountId) -> Option<(AccountProof, Vec<u8>)> {
+        let has_block = self.batches.markets.iter().any(|state| state.last.is_some());
+        let is_current = self.ledger.tracks_changes() && !self.ledger.has_changed(account);
+        (has_block && is_current)
+            .then(|| (self.batches.accounts.prove(account), self.batches.accounts.content(&self.ledger, account)))
+    }
+
+    /// A proof that an offer stands, or that none of this key does, under the root of offers of the market's last block. `None` while a batch is
+    /// closed, for then the market is ahead of that root, and until a block was cleared since the start.
+    #[must_use]
+    pub fn prove_offer(&self, market: BatchMarketId, pair: Pair, key: &OfferKey) -> Option<OfferProof> {
+        self.batches.market(market).ok()?.batch.as_ref()?.prove_offer(pair, key)
+    }
+
+    /// The pair of two assets in a batch market.
+    #[must_use]
+    pub fn batch_pair(&self, market: BatchMarketId, sell: AssetId, buy: AssetId) -> Option<Pair> {
+        self.batches.market(market).ok()?.batch.as_ref()?.pair(sell, buy)
+    }
+}
+
+impl BatchMarketState {
+    fn view(&self) -> BatchMarketView<'_> {
+        let batch = self.batch.as_ref();
+        BatchMarketView {
+            spec: &self.spec,
+            phase: self.phase,
+            assets: &self.assets,
+            collected: self.collected.len(),
+            next_block: batch.map_or(1, walras_batch::Batch::number),
+            closed: batch.and_then(walras_batch::Batch::place_to_clear),
+            market: batch.map(walras_batch::Batch::market),
+            last: self.last.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Batch markets as bytes and back, and whether they hold together.
+//!
+//! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
+//! each by id: definition, phase, assets (count u32), 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
+//! transactions collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
+//! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index, transactions left out
+//! u32, offers that traded u64, gap.
+
+use std::collections::BTreeSet;
+
+use walras_batch::{Accounts, Batch, BlockHeader, Roots, check_restored};
+use walras_ledger::Ledger;
+use walras_order_book::PriceIndex;
+use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName};
+use walras_wire::codec::{Reader, Wire, Writer};
+use walras_wire::{AccountStatus, BatchMarketSpec};
+
+use crate::batches::{BatchMarketState, Batches, LastBlock, is_possible};
+use crate::engine::Engine;
+use crate::snapshot::RestoreError;
+
+/// Transactions encoded at a time.
+const PIECE: usize = 1 << 10;
+
+impl Batches {
+    pub(crate) fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+        with_length(sink, |sink| self.accounts.snapshot(&mut &mut *sink));
+        put(sink, |w| w.u32(self.markets.len() as u32));
+        self.markets.iter().for_each(|state| state.encode(sink));
+    }
+
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let mut batches = Self::new();
+        batches.accounts = Accounts::restore(behind_length(r)?)?;
+        let count = r.u32()?;
+        if count as usize > BATCH_MARKETS_MAX {
+            return Err(RestoreError::Contradiction("how many batch markets there are"));
+        }
+        for _ in 0..count {
+            batches.markets.push(BatchMarketState::decode(r)?);
+        }
+        Ok(batches)
+    }
+
+    /// Checks what does not need the orders.
+    pub(crate) fn check_invariants(&self, statuses: &[AccountStatus], ledger: &Ledger, last_applied: LogIndex) {
+        for state in &self.markets {
+            if let Some(batch) = &state.batch {
+                batch.check_invariants(ledger);
+                assert_eq!(*batch.settings(), state.settings(), "a batch market is not as it was declared");
+            }
+        }
+        if let Err(contradiction) = self.contradiction(statuses, ledger, last_applied) {
+            panic!("{contradiction}");
+        }
+    }
+
+    /// What can not be, if anything.
+    fn contradiction(&self, statuses: &[AccountStatus], ledger: &Ledger, last_applied: LogIndex) -> Result<(), RestoreError> {
+        let is = |is: bool, what: &'static str| if is { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
+        check_restored(self.markets.iter().filter_map(|state| state.batch.as_ref()), &self.accounts, ledger)?;
+        let suspended = |status: &AccountStatus| *status == AccountStatus::Suspended;
+        let mut suspensions = (0..).map(AccountId).zip(statuses);
+        let agree = suspensions.all(|(account, status)| self.accounts.is_suspended(account) == suspended(status));
+        is(agree, "which accounts are suspended")?;
+        let mut names = BTreeSet::new();
+        for (state, id) in self.markets.iter().zip(0..) {
+            let BatchMarketState { spec, phase, assets, batch, collected, last, dropped, .. } = state;
+            is(spec.market == BatchMarketId(id) && is_possible(spec), "a batch market's definition")?;
+            let distinct: BTreeSet<&AssetId> = assets.iter().collect();
+            let known = assets.iter().all(|asset| asset.0 < ledger.asset_count());
+            is(known && distinct.len() == assets.len() && assets.len() <= BATCH_VENUE_ASSETS_MAX, "a batch market's assets")?;
+            is(collected.len() <= spec.transactions_max as usize, "how many transactions are collected")?;
+            let mut collected = collected.iter().map(|t| OfferName { account: t.account, sequence: t.sequence });
+            is(collected.all(|name| name.account.0 < ledger.account_count() && names.insert(name)), "a transaction's name")?;
+            let Some(batch) = batch else {
+                is(*phase == BatchPhase::Closed && state.collected.is_empty() && last.is_none(), "a market that was never open")?;
+                continue;
+            };
+            is(*batch.settings() == state.settings(), "a batch market's settings")?;
+            // Each block took two entries at least.
+            is((1..=last_applied.0).contains(&batch.number()), "the number of a block")?;
+            is(*dropped == 0 || batch.closed().is_some(), "transactions left out of no batch")?;
+            let before = last.as_ref().map(|last| (last.header.number + 1, last.roots.state, last.header.market));
+            let expected = before.unwrap_or((1, [0; 32], spec.market));
+            is((batch.number(), *batch.parent(), spec.market) == expected, "the last block")?;
+        }
+        Ok(())
+    }
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// Checks that restored batch markets go with the rest, but for what is reserved.
+    pub(crate) fn check_restored_batches(&self) -> Result<(), RestoreError> {
+        self.batches.contradiction(&self.statuses, &self.ledger, self.last_applied)
+    }
+}
+
+impl BatchMarketState {
+    fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+        // The names follow from what is collected.
+        let Self { spec, phase, assets, batch, collected, names: _, dropped, last } = self;
+        put(sink, |w| {
+            spec.put(w);
+            phase.put(w);
+            w.u32(assets.len() as u32);
+            assets.iter().for_each(|asset| asset.put(w));
+            w.u8(u8::from(batch.is_some()));
+        });
+        if let Some(batch) = batch {
+            with_length(sink, |sink| batch.snapshot(&mut &mut *sink));
+        }
+        put(sink, |w| w.u32(collected.len() as u32));
+        for piece in collected.chunks(PIECE) {
+            put(sink, |w| piece.iter().for_each(|transaction| transaction.put(w)));
+        }
+        put(sink, |w| {
+            w.u32(*dropped);
+            w.u8(u8::from(last.is_some()));
+            if let Some(last) = last {
+                last.encode(w);
+            }
+        });
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let mut state = Self::new(BatchMarketSpec::get(r)?);
+        state.phase = BatchPhase::get(r)?;
+        for _ in 0..r.u32()? {
+            state.assets.push(AssetId::get(r)?);
+        }
+        state.batch = if flag(r)? { Some(Batch::restore(behind_length(r)?)?) } else { None };
+        for _ in 0..r.u32()? {
+            let transaction = BatchTransaction::get(r)?;
+            state.names.insert(OfferName { account: transaction.account, sequence: transaction.sequence }.number());
+            state.collected.push(transaction);
+        }
+        state.dropped = r.u32()?;
+        state.last = if flag(r)? { Some(LastBlock::decode(r)?) } else { None };
+        Ok(state)
+    }
+}
+
+impl LastBlock {
+    fn encode(&self, w: &mut Writer<'_>) {
+        let Self { header, roots, touched, time, log_index, dropped, offers_traded, gap_ppb } = self;
+        let bytes = header.bytes();
+        w.u32(bytes.len() as u32);
+        w.0.extend_from_slice(&bytes);
+        let Roots { accounts, offers, state } = roots;
+        [accounts, offers, state, touched].into_iter().for_each(|hash| hash.put(w));
+        time.put(w);
+        log_index.put(w);
+        w.u32(*dropped);
+        w.u64(*offers_traded);
+        gap_ppb.put(w);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let len = r.u32()? as usize;
+        let header = BlockHeader::decode(r.slice(len, "a block's header")?).ok();
+        let header = header.filter(|header| header.number < u64::MAX);
+        let header = header.ok_or(RestoreError::Contradiction("a block's header"))?;
+        let (accounts, offers, state) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+        Ok(Self {
+            header,
+            roots: Roots { accounts, offers, state },
+            touched: Wire::get(r)?,
+            time: Wire::get(r)?,
+            log_index: Wire::get(r)?,
+            dropped: r.u32()?,
+            offers_traded: r.u64()?,
+            gap_ppb: Wire::get(r)?,
+        })
+    }
+}
+
+fn put(sink: &mut impl FnMut(&[u8]), write: impl FnOnce(&mut Writer<'_>)) {
+    let mut buffer = Vec::new();
+    write(&mut Writer(&mut buffer));
+    sink(&buffer);
+}
+
+/// The length of what `write` gives, then that: twice made, so that it need not be kept.
+fn with_length(sink: &mut impl FnMut(&[u8]), write: impl Fn(&mut dyn FnMut(&[u8]))) {
+    let mut length = 0_u64;
+    write(&mut |piece| length += piece.len() as u64);
+    sink(&length.to_le_bytes());
+    write(sink);
+}
+
+fn behind_length<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], RestoreError> {
+    let length = usize::try_from(r.u64()?).unwrap_or(usize::MAX);
+    Ok(r.slice(length, "as many bytes as a part's length says")?)
+}
+
+fn flag(r: &mut Reader<'_>) -> Result<bool, RestoreError> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(r.expected("0 (absent) or 1 (present)").into()),
+    }
+}

@@ -1,0 +1,419 @@
+//! Batch markets at a venue: what is collected, when it is closed and cleared, and what is told of it.
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+
+use walras_batch::{
+    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, ProposedClearing, Roots, Then,
+};
+use walras_clearing::{Pair, PairTraded, Rules};
+use walras_ledger::AccountSet;
+use walras_order_book::PriceIndex;
+use walras_types::limits::{
+    BATCH_ASSETS_MAX, BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_TRANSACTIONS_MAX,
+    BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
+};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName, RejectReason,
+    TimeNs, TransactionSeq,
+};
+use walras_wire::batch::BlockProposal;
+use walras_wire::{
+    AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchMarketSpec,
+    BatchPhaseChanged, BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, Rejected,
+    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, SupplyChanged, TransactionCollected,
+    TransactionDropped,
+};
+
+use crate::engine::Engine;
+
+const _: () = assert!(BATCH_VENUE_ASSETS_MAX <= BATCH_ASSETS_MAX);
+const _: () = assert!(BATCH_VENUE_TRANSACTIONS_MAX as usize <= BATCH_TRANSACTIONS_MAX);
+
+/// The batch markets of a venue, and what they know of its accounts.
+pub(crate) struct Batches {
+    pub(crate) accounts: Accounts,
+    /// By id.
+    pub(crate) markets: Vec<BatchMarketState>,
+    /// How many share the work of a block; no part of the state.
+    pub(crate) threads: NonZero<usize>,
+}
+
+/// A batch market as it stands.
+pub(crate) struct BatchMarketState {
+    pub(crate) spec: BatchMarketSpec,
+    pub(crate) phase: BatchPhase,
+    pub(crate) assets: Vec<AssetId>,
+    /// From the first opening.
+    pub(crate) batch: Option<Batch>,
+    /// Of the batch that collects, in the order in which they came.
+    pub(crate) collected: Vec<BatchTransaction>,
+    /// The names of those; follows from them.
+    pub(crate) names: BTreeSet<u64>,
+    /// Of the batch that is closed, how many transactions were left out.
+    pub(crate) dropped: u32,
+    pub(crate) last: Option<LastBlock>,
+}
+
+/// The last block of a batch market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastBlock {
+    /// What it says.
+    pub header: BlockHeader,
+    /// What the state hashed to after it; the last is the block's hash.
+    pub roots: Roots,
+    /// The root of the trie over the accounts that it touched.
+    pub touched: [u8; 32],
+    /// When it was cleared.
+    pub time: TimeNs,
+    /// Where it was cleared.
+    pub log_index: LogIndex,
+    /// How many transactions were left out of it.
+    pub dropped: u32,
+    /// How many offers traded.
+    pub offers_traded: u64,
+    /// Of what could trade at most, the share that did not, in parts per billion, where that was proven.
+    pub gap_ppb: Option<u32>,
+}
+
+impl Batches {
+    pub(crate) fn new() -> Self {
+        Self { accounts: Accounts::new(), markets: Vec::new(), threads: NonZero::<usize>::MIN }
+    }
+
+    pub(crate) fn market(&self, market: BatchMarketId) -> Result<&BatchMarketState, RejectReason> {
+        self.markets.get(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)
+    }
+
+    fn market_mut(&mut self, market: BatchMarketId) -> Result<&mut BatchMarketState, RejectReason> {
+        self.markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)
+    }
+}
+
+impl BatchMarketState {
+    pub(crate) fn new(spec: BatchMarketSpec) -> Self {
+        Self {
+            spec,
+            phase: BatchPhase::Closed,
+            assets: Vec::new(),
+            batch: None,
+            collected: Vec::new(),
+            names: BTreeSet::new(),
+            dropped: 0,
+            last: None,
+        }
+    }
+
+    /// The market, if it is open.
+    fn open(&mut self) -> Result<&mut Batch, RejectReason> {
+        match (self.phase, &mut self.batch) {
+            (BatchPhase::Open, Some(batch)) => Ok(batch),
+            (BatchPhase::Open | BatchPhase::Closed, _) => Err(RejectReason::BatchMarketClosed),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> BatchSettings {
+        BatchSettings { market: self.spec.market, assets: self.assets.clone(), rules: rules(&self.spec) }
+    }
+}
+
+/// By what the proposed clearings of a market are measured.
+pub(crate) fn rules(spec: &BatchMarketSpec) -> Rules {
+    Rules { commission: spec.commission, mu: spec.mu, lower_bounds: spec.lower_bounds }
+}
+
+/// Whether every field of a definition is in its documented range and they go together.
+pub(crate) fn is_possible(spec: &BatchMarketSpec) -> bool {
+    let most = 1..=BATCH_VENUE_TRANSACTIONS_MAX;
+    is_interval(spec.interval_ns) && most.contains(&spec.transactions_max) && rules(spec).leave_freedom()
+}
+
+fn is_interval(interval_ns: u64) -> bool {
+    (BATCH_INTERVAL_NS_MIN..=BATCH_INTERVAL_NS_MAX).contains(&interval_ns)
+}
+
+/// The operator's commands.
+impl<I: PriceIndex> Engine<I> {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn create_batch_market(&mut self, spec: &BatchMarketSpec, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let next = self.batches.markets.len();
+        if usize::from(spec.market.0) != next || next == BATCH_MARKETS_MAX {
+            return Err(RejectReason::IdNotNext);
+        }
+        if self.batches.markets.iter().any(|other| other.spec.symbol == spec.symbol) {
+            return Err(RejectReason::DuplicateSymbol);
+        }
+        if !is_possible(spec) {
+            return Err(RejectReason::BatchRulesInvalid);
+        }
+        self.batches.markets.push(BatchMarketState::new(*spec));
+        events.push(Event::BatchMarketCreated(*spec));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn add_batch_asset(&mut self, add: &AddBatchAsset, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let AddBatchAsset { market, asset } = *add;
+        let asset_count = self.ledger.asset_count();
+        let state = self.batches.market_mut(market)?;
+        if state.batch.is_some() {
+            return Err(RejectReason::BatchAssetsFixed);
+        }
+        if asset.0 >= asset_count {
+            return Err(RejectReason::UnknownAsset);
+        }
+        if state.assets.contains(&asset) || state.assets.len() == BATCH_VENUE_ASSETS_MAX {
+            return Err(RejectReason::BatchAssetsInvalid);
+        }
+        state.assets.push(asset);
+        events.push(Event::BatchAssetAdded(BatchAssetAdded { market, asset }));
+        Ok(())
+    }
+
+    /// Setting the phase that a market is in already is no error, and is told of like any other.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_batch_phase(&mut self, set: &SetBatchPhase, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetBatchPhase { market, phase } = *set;
+        let state = self.batches.market_mut(market)?;
+        if phase == BatchPhase::Open && state.batch.is_none() {
+            state.batch = Some(Batch::new(state.settings()).map_err(|_| RejectReason::BatchAssetsInvalid)?);
+        }
+        state.phase = phase;
+        events.push(Event::BatchPhaseChanged(BatchPhaseChanged { market, phase }));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_batch_interval(&mut self, set: &SetBatchInterval, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetBatchInterval { market, interval_ns } = *set;
+        let state = self.batches.market_mut(market)?;
+        if !is_interval(interval_ns) {
+            return Err(RejectReason::BatchRulesInvalid);
+        }
+        state.spec.interval_ns = interval_ns;
+        events.push(Event::BatchIntervalChanged(BatchIntervalChanged { market, interval_ns }));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetAccountKey { account, key } = *set;
+        self.status(account)?;
+        self.batches.accounts.set_key(account, key).map_err(account_reason)?;
+        // A key is hashed with its account's balances.
+        let mut changed = AccountSet::with_room(self.ledger.account_count());
+        changed.insert(account);
+        self.ledger.mark_changed(&changed);
+        events.push(Event::AccountKeySet(AccountKeySet { account, key }));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_issuer(&mut self, set: &SetIssuer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetIssuer { asset, account } = *set;
+        self.status(account)?;
+        if asset.0 >= self.ledger.asset_count() {
+            return Err(RejectReason::UnknownAsset);
+        }
+        self.batches.accounts.set_issuer(asset, account).map_err(account_reason)?;
+        events.push(Event::IssuerSet(IssuerSet { asset, account }));
+        Ok(())
+    }
+}
+
+fn account_reason(error: AccountError) -> RejectReason {
+    match error {
+        AccountError::UnknownAccount(_) => RejectReason::UnknownAccount,
+        AccountError::UnknownAsset(_) => RejectReason::UnknownAsset,
+        AccountError::KeyTaken => RejectReason::KeyTaken,
+    }
+}
+
+/// A batch: collected, closed, cleared.
+impl<I: PriceIndex> Engine<I> {
+    /// Takes a transaction into the batch that collects, or refuses what could only do harm there: whatever makes the filter drop all of an
+    /// account's transactions, and that somebody else could bring about by sending what the account signed once more or to another place.
+    #[inline(never)]
+    pub(crate) fn submit_transaction(&mut self, submit: &SubmitTransaction, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let market = submit.market();
+        let transaction = submit.transaction();
+        let BatchTransaction { account, sequence, .. } = transaction;
+        self.check_active(account)?;
+        let Batches { accounts, markets, .. } = &mut self.batches;
+        let name = OfferName { account, sequence }.number();
+        let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
+        let batch = state.open()?;
+        let block = batch.number() + u64::from(batch.closed().is_some());
+        if named_market(&transaction).is_some_and(|named| named != market) {
+            return Err(RejectReason::BatchMarketMismatch);
+        }
+        if accounts.key(account).is_none() {
+            return Err(RejectReason::NoTransactionKey);
+        }
+        if !is_in_window(accounts.last(account), sequence) {
+            return Err(RejectReason::TransactionSeqOutOfWindow);
+        }
+        // What names no market can be sent to any.
+        if markets.iter().any(|other| other.names.contains(&name)) {
+            return Err(RejectReason::DuplicateTransaction);
+        }
+        let state = &mut markets[usize::from(market.0)];
+        if state.collected.len() >= state.spec.transactions_max as usize {
+            return Err(RejectReason::BatchFull);
+        }
+        state.collected.push(transaction);
+        state.names.insert(name);
+        events.push(Event::TransactionCollected(TransactionCollected { market, account, sequence, block }));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn close_batch(&mut self, close: &CloseBatch, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let CloseBatch { market, block } = *close;
+        let Batches { accounts, markets, threads } = &mut self.batches;
+        let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
+        let batch = state.open()?;
+        if batch.closed().is_some() {
+            return Err(RejectReason::BatchNotCleared);
+        }
+        if block != batch.number() {
+            return Err(RejectReason::BatchNotNext);
+        }
+        let batch = state.batch.as_mut().expect("an open market has one");
+        let closed = batch.close(&mut self.ledger, accounts, &state.collected, state.spec.intake, *threads);
+        let closed = closed.expect("nothing waits, and a batch has at most BATCH_VENUE_TRANSACTIONS_MAX transactions");
+        // Fewer than there are transactions.
+        state.dropped = closed.dropped.len() as u32;
+        let (batch_hash, kept, dropped) = (closed.batch_hash, closed.kept_count, state.dropped);
+        events.push(Event::BatchClosed(BatchClosed { market, block, batch_hash, kept, dropped }));
+        for (place, reason) in closed.dropped {
+            let BatchTransaction { account, sequence, .. } = state.collected[place as usize];
+            events.push(Event::TransactionDropped(TransactionDropped { market, account, sequence, reason }));
+        }
+        for (pair, offer) in batch.opened() {
+            let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
+            let (sell, buy) = assets_of(&state.assets, pair);
+            events.push(Event::OfferOpened(OfferOpened {
+                market,
+                account,
+                sequence,
+                sell,
+                buy,
+                amount: offer.amount(),
+                stated: offer.stated(),
+                limit: offer.key().limit,
+                tie: offer.key().tie,
+            }));
+        }
+        state.collected.clear();
+        state.names.clear();
+        Ok(())
+    }
+
+    /// Applies one log entry that holds a proposed clearing, and appends what happened to `events`: all that the block does and
+    /// [`Event::BlockCleared`], or [`Event::BlockRejected`] and nothing else.
+    ///
+    /// # Panics
+    /// As [`Engine::apply`].
+    pub fn apply_clearing(&mut self, log_index: LogIndex, time: TimeNs, block: &BlockProposal, events: &mut Vec<Event>) {
+        self.begin(log_index, time, events);
+        let market = block.market;
+        let refused = |reason| Event::Rejected(Rejected { account: None, instrument: None, client_order_id: None, reason });
+        if let Err(reason) = self.batches.market(market) {
+            events.push(refused(reason));
+        } else if let Err(rejected) = self.clear_batch(block, events) {
+            let code = rejected.code();
+            events.push(Event::BlockRejected(walras_wire::BlockRejected { market, block: block.number, code }));
+        }
+    }
+
+    fn clear_batch(&mut self, block: &BlockProposal, events: &mut Vec<Event>) -> Result<(), BlockRejected> {
+        let (time, log_index) = (self.time, self.last_applied);
+        let Batches { accounts, markets, threads } = &mut self.batches;
+        let state = &mut markets[usize::from(block.market.0)];
+        let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
+        let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), *threads)?;
+        let Cleared { header, roots, touched, traded, effects, created, shortfall: _ } = cleared;
+        let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
+        for pair in &traded {
+            tell_traded(block.market, assets_of(&state.assets, pair.pair), pair, events);
+        }
+        effects.iter().for_each(|effect| events.push(told(block.market, effect)));
+        for (account, key) in created {
+            self.statuses.push(AccountStatus::Active);
+            self.transfers.push(None);
+            events.push(Event::AccountCreated(account));
+            events.push(Event::AccountKeySet(AccountKeySet { account, key }));
+        }
+        let gap_ppb = block.certificate.as_ref().map(|certificate| certificate.gap_ppb);
+        events.push(Event::BlockCleared(BlockCleared {
+            market: block.market,
+            block: header.number,
+            transactions: header.transaction_count,
+            // A market has fewer than 2^32 pairs.
+            pairs: header.trades.len() as u32,
+            offers_traded,
+            gap_ppb,
+            state_root: roots.state,
+        }));
+        let dropped = std::mem::take(&mut state.dropped);
+        state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded, gap_ppb });
+        Ok(())
+    }
+}
+
+/// The market that a transaction names, if it names one.
+fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
+    match &transaction.operation {
+        BatchOperation::CreateOffer(create) => Some(create.market),
+        BatchOperation::CancelOffer(cancel) => Some(cancel.market),
+        BatchOperation::CreateAccount(_) | BatchOperation::Payment(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => None,
+    }
+}
+
+fn is_in_window(last: TransactionSeq, sequence: TransactionSeq) -> bool {
+    sequence > last && sequence.0 - last.0 <= TRANSACTIONS_PER_ACCOUNT_MAX && sequence.0 < TRANSACTION_SEQ_END
+}
+
+fn assets_of(assets: &[AssetId], pair: Pair) -> (AssetId, AssetId) {
+    (assets[pair.sell.index()], assets[pair.buy.index()])
+}
+
+fn tell_traded(market: BatchMarketId, (sell, buy): (AssetId, AssetId), pair: &PairTraded, events: &mut Vec<Event>) {
+    for (offer, sold, bought) in pair.fills() {
+        let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
+        let left = offer.amount().checked_sub(sold).expect("no offer sells more than it has");
+        events.push(Event::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left }));
+        let is_closed = pair.part.is_some_and(|part| part.left.is_none());
+        if is_closed && left > Amount::ZERO {
+            events.push(Event::OfferCancelled(OfferCancelled { market, account, sequence, sell, buy, amount: left }));
+        }
+    }
+}
+
+fn told(market: BatchMarketId, effect: &Effect) -> Event {
+    let Effect { asset, account, amount, then } = *effect;
+    match then {
+        Then::Paid(to) => Event::Paid(Paid { market, from: account, to, asset, amount }),
+        Then::Cancelled { buy, sequence } => {
+            Event::OfferCancelled(OfferCancelled { market, account, sequence, sell: asset, buy, amount })
+        }
+        Then::Issued => Event::Issued(SupplyChanged { account, asset, amount }),
+        Then::Burnt => Event::Burnt(SupplyChanged { account, asset, amount }),
+    }
+}
+
+/// Suspends or reinstates an account for batch markets.
+pub(crate) fn follow_status(accounts: &mut Accounts, account: AccountId, status: AccountStatus) {
+    match status {
+        AccountStatus::Active => accounts.resume(account),
+        AccountStatus::Suspended => accounts.suspend(account),
+    }
+}

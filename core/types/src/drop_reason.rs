@@ -1,0 +1,102 @@
+//! Why a transaction is not in a block. Numbers are stable: they are on the wire and in clients' programs.
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $advice:literal;)*) => {
+        /// Why a transaction was left out of its block.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum DropReason { $($(#[$doc])* $name = $number,)* }
+
+        impl DropReason {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: &[DropReason] = &[$(DropReason::$name,)*];
+
+            /// The reason's stable number.
+            #[must_use]
+            pub const fn number(self) -> u8 { self as u8 }
+
+            /// The reason of a number.
+            #[must_use]
+            pub const fn from_number(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
+            /// Its name in `snake_case` APIs.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// A sentence that says what is wrong and what to do.
+            #[must_use]
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// The sender is no account.
+    UnknownAccount = 1, "there is no such account: create it in an earlier block";
+    /// The sender may do nothing.
+    Suspended = 2, "the account is suspended: ask the operator";
+    /// Another transaction of the account has the number.
+    SequenceTwice = 3, "two transactions of the account have one number: number each anew";
+    /// The number was used or passed, or is too far above the last one.
+    SequenceOutOfWindow = 4, "the number is not among the 64 that follow the account's last one: use the next one";
+    /// Another market, or none.
+    UnknownMarket = 5, "it names another market: send it to that one";
+    /// An asset that does not exist, or is not in the market.
+    UnknownAsset = 6, "there is no such asset in the market, or at the venue: name one of them";
+    /// An asset for itself.
+    EqualAssets = 7, "it would sell an asset for itself: name two assets";
+    /// Of nothing.
+    ZeroAmount = 8, "the amount is zero: name at least one unit";
+    /// No amount honours the limit.
+    Unfillable = 9, "the limit times the amount is more than an amount can be: lower the limit";
+    /// The account has no such offer.
+    UnknownOffer = 10, "no offer of the account stands there under that key: look at its report, it may have traded";
+    /// Another transaction cancels the offer.
+    CancelledTwice = 11, "two transactions cancel one offer: send one";
+    /// Nobody gets the payment.
+    UnknownRecipient = 12, "there is no such recipient: it must exist before the block";
+    /// The sender gets it.
+    PaysItself = 13, "it pays its sender: name another account";
+    /// Only an asset's issuer makes and destroys units.
+    NotIssuer = 14, "the account is not the asset's issuer: only that one makes and destroys units";
+    /// There would be more than there may be.
+    SupplyOverflow = 15, "the asset's supply would exceed the largest amount: issue less";
+    /// An account has the key, or a closed batch will give it to one.
+    KeyTaken = 16, "an account has that key already: use another key";
+    /// Another transaction asks for the key.
+    KeyTwice = 17, "two transactions create an account of that key: send one";
+    /// More is spent than is available.
+    Overdraft = 18, "the account's transactions spend more than it had available when the block began: spend less, or deposit before";
+    /// As many accounts as there may be.
+    TooManyAccounts = 19, "the venue has as many accounts as it can: none can be created";
+}
+
+impl std::fmt::Display for DropReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.advice())
+    }
+}
+
+impl std::error::Error for DropReason {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unique_and_round_trip() {
+        for pair in DropReason::ALL.windows(2) {
+            assert!(pair[0].number() < pair[1].number(), "{:?} then {:?}", pair[0], pair[1]);
+        }
+        for &reason in DropReason::ALL {
+            assert_eq!(DropReason::from_number(reason.number()), Some(reason));
+        }
+        assert_eq!(DropReason::from_number(0), None);
+    }
+}

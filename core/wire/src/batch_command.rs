@@ -1,0 +1,205 @@
+//! Commands of batch markets, and their bytes.
+
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey, Symbol,
+};
+
+use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
+use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
+
+/// A batch market's definition. Its assets are added one by one, see [`AddBatchAsset`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchMarketSpec {
+    /// Its id, the next free one.
+    pub market: BatchMarketId,
+    /// Its name.
+    pub symbol: Symbol,
+    /// The share of what an offer buys that stays with the venue.
+    pub commission: Commission,
+    /// How far in the money an offer is that must trade: more than the commission.
+    pub mu: Mu,
+    /// Whether it must.
+    pub lower_bounds: LowerBounds,
+    /// How it is decided which transactions of a batch are kept.
+    pub intake: Intake,
+    /// Time from one close to the next, [`walras_types::limits::BATCH_INTERVAL_NS_MIN`] to [`walras_types::limits::BATCH_INTERVAL_NS_MAX`].
+    /// The state machine keeps no clock: whoever leads sees to it.
+    pub interval_ns: u64,
+    /// Most transactions of one batch, 1 to [`walras_types::limits::BATCH_VENUE_TRANSACTIONS_MAX`].
+    pub transactions_max: u32,
+    /// The genesis id that its accounts sign, see [`crate::batch::SigningDomain`].
+    pub domain: [u8; 32],
+}
+
+/// Adds an asset to a batch market that was never open; [`walras_types::limits::BATCH_VENUE_ASSETS_MAX`] at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddBatchAsset {
+    /// Where.
+    pub market: BatchMarketId,
+    /// What: it gets the next place among the market's assets.
+    pub asset: AssetId,
+}
+
+/// Opens or closes a batch market. The first opening fixes its assets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetBatchPhase {
+    /// Which.
+    pub market: BatchMarketId,
+    /// To what.
+    pub phase: BatchPhase,
+}
+
+/// Sets the time between a batch market's batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetBatchInterval {
+    /// Which.
+    pub market: BatchMarketId,
+    /// From one close to the next, in the range of [`BatchMarketSpec::interval_ns`].
+    pub interval_ns: u64,
+}
+
+/// Gives an account the key that signs its transactions, in place of the one that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetAccountKey {
+    /// Whose.
+    pub account: AccountId,
+    /// Which: of one account only.
+    pub key: PublicKey,
+}
+
+/// Says who may make and destroy units of an asset by transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetIssuer {
+    /// Of what.
+    pub asset: AssetId,
+    /// Who.
+    pub account: AccountId,
+}
+
+/// Puts a signed transaction into the batch that collects.
+///
+/// The transaction is kept as its bytes, which take half of the room that its fields do: so no command is longer for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SubmitTransaction {
+    market: BatchMarketId,
+    len: u8,
+    /// Of a transaction, zeros after it.
+    bytes: [u8; TRANSACTION_BYTES_MAX],
+    signature: [u8; SIGNATURE_BYTES],
+}
+
+impl SubmitTransaction {
+    /// The command; whether the signature holds was checked before, or is by whoever audits the log.
+    ///
+    /// # Errors
+    /// [`DecodeError`] where the transaction has an id or a number that no reader takes.
+    pub fn new(market: BatchMarketId, signed: &SignedTransaction) -> Result<Self, DecodeError> {
+        let mut buffer = Vec::with_capacity(TRANSACTION_BYTES_MAX);
+        encode_transaction(&signed.transaction, &mut buffer);
+        decode_transaction(&buffer)?;
+        Ok(Self::of_bytes(market, &buffer, signed.signature))
+    }
+
+    fn of_bytes(market: BatchMarketId, transaction: &[u8], signature: [u8; SIGNATURE_BYTES]) -> Self {
+        let mut bytes = [0; TRANSACTION_BYTES_MAX];
+        bytes[..transaction.len()].copy_from_slice(transaction);
+        // At most TRANSACTION_BYTES_MAX, or the slice above would not be.
+        Self { market, len: transaction.len() as u8, bytes, signature }
+    }
+
+    /// Into which market's batch. A transaction that names a market has to name this one.
+    #[must_use]
+    pub const fn market(&self) -> BatchMarketId {
+        self.market
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn transaction(&self) -> BatchTransaction {
+        decode_transaction(self.transaction_bytes()).expect("the bytes were a transaction's when they were taken")
+    }
+
+    /// The transaction's bytes, those that are signed.
+    #[must_use]
+    pub fn transaction_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// The transaction and its signature.
+    #[must_use]
+    pub fn signed(&self) -> SignedTransaction {
+        SignedTransaction { transaction: self.transaction(), signature: self.signature }
+    }
+
+    /// Whose transaction it is: read from the first of its bytes.
+    #[must_use]
+    pub fn account(&self) -> AccountId {
+        let [a, b, c, d, ..] = self.bytes;
+        AccountId(u32::from_le_bytes([a, b, c, d]))
+    }
+}
+
+impl std::fmt::Debug for SubmitTransaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubmitTransaction").field("market", &self.market).field("signed", &self.signed()).finish()
+    }
+}
+
+/// Closes a market's batch: from then on its transactions are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloseBatch {
+    /// Which.
+    pub market: BatchMarketId,
+    /// The number of its next block, so that no batch is closed twice.
+    pub block: u64,
+}
+
+wire_struct!(BatchMarketSpec { market, symbol, commission, mu, lower_bounds, intake, interval_ns, transactions_max, domain });
+wire_struct!(AddBatchAsset { market, asset });
+wire_struct!(SetBatchPhase { market, phase });
+wire_struct!(SetBatchInterval { market, interval_ns });
+wire_struct!(SetAccountKey { account, key });
+wire_struct!(SetIssuer { asset, account });
+wire_struct!(CloseBatch { market, block });
+
+wire_enum!(BatchPhase, "batch phase 0 (closed) or 1 (open)" { Closed = 0, Open = 1 });
+wire_enum!(Intake, "intake 0 (filter) or 1 (reserve)" { Filter = 0, Reserve = 1 });
+wire_enum!(LowerBounds, "lower bounds 0 (required) or 1 (best effort)" { Required = 0, BestEffort = 1 });
+
+impl Wire for SubmitTransaction {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.market.put(w);
+        w.0.extend_from_slice(self.transaction_bytes());
+        self.signature.put(w);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let market = Wire::get(r)?;
+        let (mut bytes, begin) = (r.clone(), r.position());
+        BatchTransaction::get(r)?;
+        let transaction = bytes.slice(r.position() - begin, "a transaction")?;
+        Ok(Self::of_bytes(market, transaction, Wire::get(r)?))
+    }
+}
+
+/// 0 for none, or `k` of the commission 2^-k.
+impl Wire for Commission {
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u8(self.exponent().unwrap_or(0));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            0 => Ok(Self::NONE),
+            k => r.checked(Self::new(k), "0 for no commission, or 1 to 30 for 2^-k"),
+        }
+    }
+}
+
+impl Wire for Mu {
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u8(self.exponent());
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let m = r.u8()?;
+        r.checked(Self::new(m), "1 to 30 for mu = 2^-m")
+    }
+}

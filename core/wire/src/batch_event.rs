@@ -1,0 +1,239 @@
+//! Events of batch markets, and their bytes.
+//!
+//! A batch is told in two lots. When it is closed: [`BatchClosed`], then what was left out, then the offers that are new in the market.
+//! When it is cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues and burns, by
+//! asset; accounts that were created; and last [`BlockCleared`].
+
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq};
+
+use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
+
+/// A transaction is in the batch that collects. Whether it is kept is told when the batch is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionCollected {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Whose.
+    pub account: AccountId,
+    /// Its number.
+    pub sequence: TransactionSeq,
+    /// The block that it is to be in.
+    pub block: u64,
+}
+
+/// A batch market has one more asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchAssetAdded {
+    /// Which market.
+    pub market: BatchMarketId,
+    /// Which asset; its place is the next.
+    pub asset: AssetId,
+}
+
+/// A batch market was opened or closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchPhaseChanged {
+    /// Which.
+    pub market: BatchMarketId,
+    /// To what.
+    pub phase: BatchPhase,
+}
+
+/// The time between a batch market's batches changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchIntervalChanged {
+    /// Which.
+    pub market: BatchMarketId,
+    /// From one close to the next.
+    pub interval_ns: u64,
+}
+
+/// An account has a key for its transactions, in place of any before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountKeySet {
+    /// Which.
+    pub account: AccountId,
+    /// Its key.
+    pub key: PublicKey,
+}
+
+/// An asset has an issuer, in place of any before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IssuerSet {
+    /// Which.
+    pub asset: AssetId,
+    /// Who.
+    pub account: AccountId,
+}
+
+/// A batch was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchClosed {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The block that it becomes.
+    pub block: u64,
+    /// The hash of the transactions that are kept and of the block before.
+    pub batch_hash: [u8; 32],
+    /// How many are kept.
+    pub kept: u32,
+    /// How many are not; each is told of.
+    pub dropped: u32,
+}
+
+/// A transaction was left out of its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionDropped {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Whose.
+    pub account: AccountId,
+    /// Its number.
+    pub sequence: TransactionSeq,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// An offer stands in a batch market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferOpened {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Whose.
+    pub account: AccountId,
+    /// By which transaction.
+    pub sequence: TransactionSeq,
+    /// What it sells.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// How much is for sale.
+    pub amount: Amount,
+    /// The limit that was asked.
+    pub stated: BatchPrice,
+    /// The limit in force, which is part of the offer's place.
+    pub limit: BatchPrice,
+    /// The tie-break, which is part of the offer's place.
+    pub tie: u64,
+}
+
+/// An offer, or what was left of it, is gone without a trade, and its funds are available: its owner asked, or no units could honour its
+/// limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferCancelled {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Whose.
+    pub account: AccountId,
+    /// By which transaction it was created.
+    pub sequence: TransactionSeq,
+    /// What it sold.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// What did not trade.
+    pub amount: Amount,
+}
+
+/// An offer traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferTraded {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Whose.
+    pub account: AccountId,
+    /// By which transaction it was created.
+    pub sequence: TransactionSeq,
+    /// What it sells.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// How much it sold.
+    pub sold: Amount,
+    /// How much it bought.
+    pub bought: Amount,
+    /// What is left of it.
+    pub left: Amount,
+}
+
+/// An account paid another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paid {
+    /// In whose block.
+    pub market: BatchMarketId,
+    /// Who paid.
+    pub from: AccountId,
+    /// Whom.
+    pub to: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// An asset's issuer made or destroyed units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SupplyChanged {
+    /// Whose.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// A batch was cleared: its block is final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockCleared {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The block's number.
+    pub block: u64,
+    /// How many transactions it has.
+    pub transactions: u32,
+    /// How many pairs traded.
+    pub pairs: u32,
+    /// How many offers traded.
+    pub offers_traded: u64,
+    /// Of what could trade at most, the share that did not, in parts per billion, where that was proven.
+    pub gap_ppb: Option<u32>,
+    /// What the state hashes to; the block's hash.
+    pub state_root: [u8; 32],
+}
+
+/// A proposed clearing was refused and changed nothing; another may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRejected {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The block that it was for.
+    pub block: u64,
+    /// Why: the numbers of `walras_batch::BlockRejected`.
+    pub code: u16,
+}
+
+wire_struct!(TransactionCollected { market, account, sequence, block });
+wire_struct!(BatchAssetAdded { market, asset });
+wire_struct!(BatchPhaseChanged { market, phase });
+wire_struct!(BatchIntervalChanged { market, interval_ns });
+wire_struct!(AccountKeySet { account, key });
+wire_struct!(IssuerSet { asset, account });
+wire_struct!(BatchClosed { market, block, batch_hash, kept, dropped });
+wire_struct!(TransactionDropped { market, account, sequence, reason });
+wire_struct!(OfferOpened { market, account, sequence, sell, buy, amount, stated, limit, tie });
+wire_struct!(OfferCancelled { market, account, sequence, sell, buy, amount });
+wire_struct!(OfferTraded { market, account, sequence, sell, buy, sold, bought, left });
+wire_struct!(Paid { market, from, to, asset, amount });
+wire_struct!(SupplyChanged { account, asset, amount });
+wire_struct!(BlockCleared { market, block, transactions, pairs, offers_traded, gap_ppb, state_root });
+wire_struct!(BlockRejected { market, block, code });
+
+impl Wire for DropReason {
+    fn put(&self, w: &mut Writer<'_>) {
+        w.u8(self.number());
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let number = r.u8()?;
+        r.checked(DropReason::from_number(number), "a drop reason's number")
+    }
+}

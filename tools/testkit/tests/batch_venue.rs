@@ -1,0 +1,629 @@
+//! Whole venues beside the naive judge: orders, deposits and statuses between transactions that are collected, closed and cleared, right and
+//! wrong. Three engines with 1, 2 and 8 threads, two of which are restored from their snapshots now and then, must not differ; what each event
+//! says must add up to what the state is.
+#![allow(clippy::unwrap_used, reason = "the helpers of a test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+
+use walras_batch::{Certificate, ProposedClearing};
+use walras_batch_solver::Settings;
+use walras_clearing::{LowerBounds, Proposal};
+use walras_engine::Engine;
+use walras_sequencer::{decode_entry, encode_clearing};
+use walras_testkit::Choices;
+use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_types::{
+    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
+    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason,
+    RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+};
+use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
+use walras_wire::{
+    AccountStatus, AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, MassCancel, NewOrder, OfferOpened,
+    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer,
+};
+
+const SEEDS: u64 = 60;
+const BLOCKS: usize = 4;
+const TRANSACTIONS: usize = 24;
+const MARKET: BatchMarketId = BatchMarketId(0);
+const INSTRUMENT: InstrumentId = InstrumentId(0);
+
+/// An offer as events tell of it.
+type Told = BTreeMap<u64, OfferOpened>;
+
+struct World<'c, 'b> {
+    c: &'c mut Choices<'b>,
+    judge: Venue,
+    engines: [Engine; 3],
+    /// What of each balance is reserved for orders.
+    in_orders: BTreeMap<(AccountId, AssetId), u128>,
+    offers: Told,
+    collected: Vec<BatchTransaction>,
+    transfers: u64,
+    orders: u64,
+    time: TimeNs,
+    at: String,
+    reached: &'c mut BTreeMap<String, u32>,
+}
+
+fn amount(units: u128) -> Amount {
+    Amount::from_wide(units).unwrap()
+}
+
+/// What of a snapshot does not move with every entry.
+fn lasting(engine: &Engine) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    engine.snapshot(&mut bytes);
+    bytes[28..bytes.len() - 32].to_vec()
+}
+
+impl World<'_, '_> {
+    fn count(&mut self, name: &str) {
+        *self.reached.entry(name.to_owned()).or_default() += 1;
+    }
+
+    /// Applies an entry to all engines; what happened.
+    fn all(&mut self, what: &dyn std::fmt::Debug, apply: impl Fn(&mut Engine, LogIndex, TimeNs, &mut Vec<Event>)) -> Vec<Event> {
+        self.time.0 += self.c.below(3);
+        let (time, mut told) = (self.time, Vec::new());
+        for (number, engine) in self.engines.iter_mut().enumerate() {
+            let mut events = Vec::new();
+            apply(engine, engine.last_applied().next(), time, &mut events);
+            if number == 0 {
+                told = events;
+            } else {
+                assert_eq!(told, events, "{}: what {what:?} does depends on threads, or on a restart", self.at);
+            }
+        }
+        let hash = self.engines[0].state_hash();
+        assert!(self.engines.iter().all(|engine| engine.state_hash() == hash), "{}: states differ after {what:?}", self.at);
+        self.engines[0].check_invariants();
+        for threads in [2_usize, 8] {
+            if self.c.one_in(4) {
+                let engine = &mut self.engines[threads / 4];
+                let mut bytes = Vec::new();
+                engine.snapshot(&mut bytes);
+                *engine = Engine::restore_with_hash_seed(&bytes, self.c.any()).unwrap();
+                assert_eq!(engine.state_hash(), hash, "{}: it was restored to something else", self.at);
+                engine.set_threads(NonZero::new(threads).unwrap());
+                if self.c.one_in(2) {
+                    engine.prepare_batches();
+                }
+            }
+        }
+        self.listen(&told);
+        told
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Event> {
+        let before = lasting(&self.engines[0]);
+        let events = self.all(&command, |engine, at, time, events| engine.apply(at, time, &command, events));
+        if let [Event::Rejected(_)] = events[..] {
+            assert!(before == lasting(&self.engines[0]), "{}: {command:?} was rejected and changed something", self.at);
+        }
+        events
+    }
+
+    /// Follows the offers by what is told of them.
+    fn listen(&mut self, events: &[Event]) {
+        let number = |account, sequence| OfferName { account, sequence }.number();
+        for event in events {
+            match event {
+                Event::OfferOpened(e) => assert!(self.offers.insert(number(e.account, e.sequence), *e).is_none()),
+                Event::OfferTraded(e) => {
+                    let offer = self.offers.get_mut(&number(e.account, e.sequence)).unwrap();
+                    assert_eq!(offer.amount.checked_sub(e.sold), Some(e.left), "{}: {e:?}", self.at);
+                    offer.amount = e.left;
+                    if e.left.is_zero() {
+                        self.offers.remove(&number(e.account, e.sequence));
+                    }
+                }
+                Event::OfferCancelled(e) => {
+                    let offer = self.offers.remove(&number(e.account, e.sequence)).unwrap();
+                    assert_eq!((offer.amount, offer.sell, offer.buy), (e.amount, e.sell, e.buy), "{}", self.at);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What each account has in all of each asset.
+    fn totals(&self) -> BTreeMap<(AccountId, AssetId), i128> {
+        let engine = &self.engines[0];
+        let each = (0..engine.account_count()).flat_map(|a| (0..self.judge.asset_count).map(move |b| (AccountId(a), AssetId(b))));
+        each.map(|(account, asset)| {
+            let balance = engine.balance(account, asset);
+            ((account, asset), i128::from(balance.available.get()) + i128::from(balance.reserved.get()))
+        })
+        .collect()
+    }
+
+    /// Lets the judge know what happened beside the batches: what is not reserved for them is available or reserved for orders.
+    fn sync(&mut self) {
+        let engine = &self.engines[0];
+        self.judge.account_count = engine.account_count();
+        for asset in (0..self.judge.asset_count).map(AssetId) {
+            self.judge.supply.insert(asset, u128::from(engine.supply(asset).get()));
+            self.judge.fees.insert(asset, u128::from(engine.fees(asset).get()));
+            for account in (0..engine.account_count()).map(AccountId) {
+                let balance = engine.balance(account, asset);
+                let holding = self.judge.holdings.entry((account, asset)).or_default();
+                holding.available = u128::from(balance.available.get());
+                let in_orders = u128::from(balance.reserved.get()).checked_sub(holding.reserved);
+                self.in_orders.insert((account, asset), in_orders.expect("orders took what is reserved for a batch"));
+            }
+        }
+    }
+
+    fn assert_judged(&self) {
+        let (engine, at) = (&self.engines[0], &self.at);
+        assert_eq!(engine.account_count(), self.judge.account_count, "{at}");
+        for asset in (0..self.judge.asset_count).map(AssetId) {
+            assert_eq!(engine.supply(asset), amount(self.judge.supply_of(asset)), "{at}: supply of {asset}");
+            let fees = self.judge.fees.get(&asset).copied().unwrap_or_default();
+            assert_eq!(engine.fees(asset), amount(fees), "{at}: fees of {asset}");
+            for account in (0..self.judge.account_count).map(AccountId) {
+                let (balance, holding) = (engine.balance(account, asset), self.judge.holding(account, asset));
+                let in_orders = self.in_orders.get(&(account, asset)).copied().unwrap_or_default();
+                let expected = (amount(holding.available), amount(holding.reserved + in_orders));
+                assert_eq!((balance.available, balance.reserved), expected, "{at}: account {account}, asset {asset}");
+            }
+        }
+        for account in (0..self.judge.account_count).map(AccountId) {
+            assert_eq!(engine.last_transaction(account).0, self.judge.last.get(&account).copied().unwrap_or(0), "{at}");
+            assert_eq!(engine.transaction_key(account), self.judge.keys.get(&account).copied(), "{at}: key of {account}");
+        }
+        let market = engine.batch_market(MARKET).unwrap().market.unwrap();
+        let books = market.books().iter().flat_map(|book| book.sells().as_slice().iter().map(|offer| (book.pair(), *offer)));
+        let found: Vec<_> = books.map(|(pair, offer)| ((pair, offer.key()), offer.amount(), offer.stated())).collect();
+        let expected: Vec<_> = self.judge.offers.iter().map(|(key, offer)| (*key, offer.amount, offer.stated)).collect();
+        assert_eq!(found, expected, "{at}: offers");
+    }
+
+    /// Those that were told of, but for cancelled ones: these are told of when their block is cleared.
+    fn assert_told(&self) {
+        let told: BTreeMap<u64, Amount> = self.offers.iter().map(|(name, offer)| (*name, offer.amount)).collect();
+        let standing: BTreeMap<u64, Amount> = self.judge.offers.iter().map(|((_, key), offer)| (key.id.0, offer.amount)).collect();
+        assert_eq!(told, standing, "{}: events tell of other offers than stand", self.at);
+    }
+
+    /// Orders, money, accounts.
+    fn meanwhile(&mut self) {
+        for _ in 0..self.c.below(8) {
+            let account = AccountId(self.c.below(7) as u32);
+            let side = self.c.pick(&Side::BOTH);
+            match self.c.weighted(&[12, 2, 2, 2, 1, 1]) {
+                0 => {
+                    self.orders += 1;
+                    let price = PriceTicks::new(self.c.within(1, 4) as i64).unwrap();
+                    let size = SizeLots::new(self.c.pick(&[1, 2, 7, 1 << 20]));
+                    let terms = OrderTerms::limit(side, price, size);
+                    let order = NewOrder { account, instrument: INSTRUMENT, client_order_id: ClientOrderId(self.orders), terms };
+                    self.command(Command::NewOrder(order));
+                }
+                1 => drop(self.command(Command::MassCancel(MassCancel { account, instrument: None, side: None }))),
+                2 | 3 => {
+                    self.transfers += 1;
+                    let asset = AssetId(self.c.below(5) as u32);
+                    let most = self.judge.holding(account, asset).available.max(1);
+                    let (amount, transfer_id) = (amount(most / u128::from(self.c.within(1, 4))), TransferId(self.transfers));
+                    let transfer = Transfer { account, asset, amount, transfer_id };
+                    let command = if self.c.one_in(2) { Command::Deposit(transfer) } else { Command::Withdraw(transfer) };
+                    self.command(command);
+                }
+                4 => {
+                    let next = AccountId(self.engines[0].account_count());
+                    self.command(Command::CreateAccount(next));
+                    let key = PublicKey(std::array::from_fn(|_| self.c.byte()));
+                    let set = Command::SetAccountKey(SetAccountKey { account: next, key });
+                    match self.command(set)[..] {
+                        [Event::AccountKeySet(_)] => drop(self.judge.keys.insert(next, key)),
+                        [Event::Rejected(rejected)] => assert_eq!(rejected.reason, RejectReason::KeyTaken),
+                        ref other => panic!("{other:?}"),
+                    }
+                }
+                _ => {
+                    let status = self.c.pick(&[AccountStatus::Active, AccountStatus::Suspended]);
+                    let set = Command::SetAccountStatus(SetAccountStatus { account, status });
+                    if let Event::AccountStatusChanged(_) = self.command(set)[0] {
+                        match status {
+                            AccountStatus::Active => drop(self.judge.suspended.remove(&account)),
+                            AccountStatus::Suspended => drop(self.judge.suspended.insert(account)),
+                        }
+                    }
+                }
+            }
+            self.sync();
+        }
+    }
+
+    /// Why a transaction is not collected, from what it says and the judge knows.
+    fn refusal(&self, t: &BatchTransaction) -> Option<RejectReason> {
+        let named = match &t.operation {
+            BatchOperation::CreateOffer(create) => Some(create.market),
+            BatchOperation::CancelOffer(cancel) => Some(cancel.market),
+            _ => None,
+        };
+        let last = self.judge.last.get(&t.account).copied().unwrap_or(0);
+        let is_twice = || self.collected.iter().any(|other| (other.account, other.sequence) == (t.account, t.sequence));
+        Some(match () {
+            () if t.account.0 >= self.judge.account_count => RejectReason::UnknownAccount,
+            () if self.judge.suspended.contains(&t.account) => RejectReason::AccountSuspended,
+            () if named.is_some_and(|named| named != MARKET) => RejectReason::BatchMarketMismatch,
+            () if !self.judge.keys.contains_key(&t.account) => RejectReason::NoTransactionKey,
+            () if !(last + 1..=last + 64).contains(&t.sequence.0) => RejectReason::TransactionSeqOutOfWindow,
+            () if is_twice() => RejectReason::DuplicateTransaction,
+            () => return None,
+        })
+    }
+
+    fn submit(&mut self, transactions: &[BatchTransaction]) {
+        for transaction in transactions {
+            let signed = SignedTransaction { transaction: *transaction, signature: [self.c.byte(); 64] };
+            // Ids and numbers beyond all limits do not come through the door.
+            let Ok(submit) = SubmitTransaction::new(MARKET, &signed) else { continue };
+            let expected = self.refusal(transaction);
+            let waits = self.engines[0].batch_to_clear(MARKET).is_some();
+            match (&self.command(Command::SubmitTransaction(submit))[..], expected) {
+                ([Event::TransactionCollected(e)], None) => {
+                    let next = self.engines[0].batch_market(MARKET).unwrap().next_block;
+                    assert_eq!((e.account, e.sequence), (transaction.account, transaction.sequence));
+                    assert_eq!(e.block, next + u64::from(waits), "{}", self.at);
+                    self.collected.push(*transaction);
+                }
+                ([Event::Rejected(e)], Some(reason)) => {
+                    assert_eq!(e.reason, reason, "{}: {transaction:?}", self.at);
+                    self.count(reason.name());
+                }
+                (events, expected) => panic!("{}: {transaction:?} gave {events:?}, and {expected:?} is right", self.at),
+            }
+        }
+    }
+
+    fn close(&mut self, intake: JudgedIntake) {
+        let block = self.engines[0].batch_market(MARKET).unwrap().next_block;
+        let wrong = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block: block + 1 }));
+        assert!(matches!(wrong[..], [Event::Rejected(e)] if e.reason == RejectReason::BatchNotNext));
+        let verdict = self.judge.judge(&self.collected, intake);
+        let events = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block }));
+        let Event::BatchClosed(closed) = events[0] else { panic!("{}: {events:?}", self.at) };
+        assert_eq!((closed.block, closed.kept as usize), (block, verdict.kept.len()), "{}", self.at);
+        let name = |place: &usize| (self.collected[*place].account, self.collected[*place].sequence);
+        let dropped = events.iter().filter_map(|event| match event {
+            Event::TransactionDropped(e) => Some((e.account, e.sequence)),
+            _ => None,
+        });
+        assert!(dropped.eq(verdict.dropped.keys().map(name)), "{}: {events:?}, {verdict:?}", self.at);
+        let kept: Vec<_> = verdict.kept.iter().map(|&place| self.collected[place]).collect();
+        self.judge.close(&kept, &closed.batch_hash);
+        self.collected.clear();
+        self.count(&format!("kept at least {}", kept.len() / 8 * 8));
+        self.assert_judged();
+        let again = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block }));
+        assert!(matches!(again[..], [Event::Rejected(e)] if e.reason == RejectReason::BatchNotCleared));
+    }
+
+    fn clearing(&mut self, block: &BlockProposal) -> Vec<Event> {
+        let mut bytes = Vec::new();
+        encode_clearing(self.time, block, &mut bytes).unwrap();
+        let entry = decode_entry(LogIndex(1), &bytes).unwrap();
+        assert_eq!(entry.content, block.clone().into(), "the log holds what was proposed");
+        let before = lasting(&self.engines[0]);
+        let events = self.all(block, |engine, at, time, events| engine.apply_clearing(at, time, block, events));
+        if let [Event::BlockRejected(_)] = events[..] {
+            assert!(before == lasting(&self.engines[0]), "{}: a block was rejected and changed something", self.at);
+        }
+        events
+    }
+
+    fn assert_refused(&mut self, block: &BlockProposal, code: u16) {
+        let events = self.clearing(block);
+        assert!(matches!(events[..], [Event::BlockRejected(e)] if e.code == code), "{}: {code} and {events:?}", self.at);
+    }
+
+    /// Proposes until the closed batch is cleared.
+    fn clear(&mut self) {
+        for attempt in 0.. {
+            let (place, market, rules) = self.engines[0].batch_to_clear(MARKET).unwrap();
+            let nothing = Proposal { prices: vec![None; self.judge.assets.len()], ..Proposal::default() };
+            let mut found = if attempt < 3 { proposal(self.c, &self.judge) } else { nothing };
+            if attempt < 3 && self.c.one_in(2) {
+                let settings = Settings::new(rules.commission, rules.mu);
+                found = walras_batch_solver::clear(&market, &settings).map_or(found, |cleared| cleared.proposal);
+            }
+            let mut marginal = self.judge.marginal(&found).unwrap_or_default();
+            if attempt < 3 && self.c.one_in(2) {
+                lie(self.c, &mut found, &mut marginal);
+            }
+            let proposed = ProposedClearing { place: Some(place), proposal: found, marginal, ..ProposedClearing::default() };
+            let wire = proposed.to_wire(MARKET).unwrap();
+            if encode_clearing(self.time, &wire, &mut Vec::new()).is_err() {
+                self.count("unwritable");
+                continue;
+            }
+            let mut proposed = ProposedClearing::from(&wire);
+            let judged = self.judge.clone().clear(&proposed.proposal, &proposed.marginal);
+            if let Err(objections) = judged {
+                let events = self.clearing(&wire);
+                let [Event::BlockRejected(rejected)] = events[..] else { panic!("{}: {events:?}", self.at) };
+                let objection = if rejected.code < 100 { Objection::Clearing(rejected.code) } else { Objection::Marginal };
+                assert!(objections.contains(&objection), "{}: {rejected:?}, and {objections:?}", self.at);
+                self.count(&format!("refused {}", rejected.code));
+                continue;
+            }
+            if self.c.one_in(2) {
+                proposed.certificate = Some(Certificate::find(&market, &proposed.proposal, &rules));
+            }
+            drop(market);
+            self.accept(&proposed);
+            return;
+        }
+    }
+
+    fn accept(&mut self, proposed: &ProposedClearing) {
+        let mut wire = proposed.to_wire(MARKET).unwrap();
+        self.assert_refused(&BlockProposal { number: wire.number + 1, ..wire.clone() }, 101);
+        self.assert_refused(&BlockProposal { parent: [9; 32], ..wire.clone() }, 102);
+        self.assert_refused(&BlockProposal { batch_hash: [9; 32], ..wire.clone() }, 103);
+        let elsewhere = BlockProposal { market: BatchMarketId(1), ..wire.clone() };
+        assert!(matches!(self.clearing(&elsewhere)[..], [Event::Rejected(e)] if e.reason == RejectReason::UnknownBatchMarket));
+        // Somebody else with the same state says what it hashes to.
+        let mut bytes = Vec::new();
+        self.engines[0].snapshot(&mut bytes);
+        let mut other = Engine::restore(&bytes).unwrap();
+        other.apply_clearing(other.last_applied().next(), self.time, &wire, &mut Vec::new());
+        let roots = other.batch_market(MARKET).unwrap().last.unwrap().roots;
+        let roots = BlockRoots { accounts: roots.accounts, offers: roots.offers, state: roots.state };
+        for (code, wrong) in [
+            (106, BlockRoots { accounts: [9; 32], ..roots }),
+            (107, BlockRoots { offers: [9; 32], ..roots }),
+            (108, BlockRoots { state: [9; 32], ..roots }),
+        ] {
+            wire.roots = Some(wrong);
+            self.assert_refused(&wire, code);
+        }
+        wire.roots = Some(roots);
+
+        let (before, known) = (self.totals(), self.engines[0].account_count());
+        let events = self.clearing(&wire);
+        let created = self.judge.clear(&proposed.proposal, &proposed.marginal).unwrap();
+        self.assert_judged();
+        self.assert_told();
+        let mut expected = before;
+        let mut moves = |account, asset, units: i128| *expected.entry((account, asset)).or_default() += units;
+        let mut told = Vec::new();
+        for event in &events {
+            match event {
+                Event::OfferTraded(e) => {
+                    moves(e.account, e.sell, -i128::from(e.sold.get()));
+                    moves(e.account, e.buy, i128::from(e.bought.get()));
+                }
+                Event::Paid(e) => {
+                    moves(e.from, e.asset, -i128::from(e.amount.get()));
+                    moves(e.to, e.asset, i128::from(e.amount.get()));
+                }
+                // It was made when the batch was closed, and reserved.
+                Event::Issued(_) | Event::OfferCancelled(_) | Event::AccountCreated(_) => {}
+                Event::Burnt(e) => moves(e.account, e.asset, -i128::from(e.amount.get())),
+                Event::AccountKeySet(e) => told.push((e.account, e.key)),
+                Event::BlockCleared(e) => {
+                    assert_eq!((e.block, e.state_root), (wire.number, roots.state), "{}", self.at);
+                    assert_eq!(e.gap_ppb, wire.certificate.as_ref().map(|c| c.gap_ppb), "{}", self.at);
+                }
+                other => panic!("{}: {other:?}", self.at),
+            }
+        }
+        assert_eq!(told, created, "{}: accounts that were created", self.at);
+        let after = self.totals();
+        for account in (known..self.engines[0].account_count()).map(AccountId) {
+            (0..self.judge.asset_count).for_each(|asset| {
+                expected.insert((account, AssetId(asset)), 0);
+            });
+        }
+        assert_eq!(after, expected, "{}: events do not say what moved", self.at);
+        let view = self.engines[0].batch_market(MARKET).unwrap();
+        assert_eq!((view.closed, view.next_block), (None, wire.number + 1));
+        self.count(&format!("cleared, trades {}", !proposed.proposal.trades.is_empty()));
+        let again = self.clearing(&wire);
+        assert!(matches!(again[..], [Event::BlockRejected(e)] if e.code == 100), "{}: {again:?}", self.at);
+    }
+}
+
+fn symbol(text: &str) -> Symbol {
+    Symbol::new(text).unwrap()
+}
+
+/// The operator's commands that make such a venue.
+fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
+    let asset = |asset| AssetSpec { asset: AssetId(asset), symbol: symbol(&format!("A{asset}")), decimals: 2 };
+    let mut all: Vec<Command> = (0..venue.asset_count).map(|id| Command::CreateAsset(asset(id))).collect();
+    all.extend((0..venue.account_count).map(|account| Command::CreateAccount(AccountId(account))));
+    all.extend(venue.holdings.iter().enumerate().filter(|(_, (_, holding))| holding.available > 0).map(
+        |(number, ((account, asset), Holding { available, .. }))| {
+            let transfer_id = TransferId(number as u64 + 1);
+            Command::Deposit(Transfer { account: *account, asset: *asset, amount: amount(*available), transfer_id })
+        },
+    ));
+    all.extend(venue.keys.iter().map(|(account, key)| Command::SetAccountKey(SetAccountKey { account: *account, key: *key })));
+    all.extend(venue.issuers.iter().map(|(asset, account)| Command::SetIssuer(SetIssuer { asset: *asset, account: *account })));
+    let suspend = |account| Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Suspended });
+    all.extend(venue.suspended.iter().map(|account| suspend(*account)));
+    all.push(Command::CreateInstrument(InstrumentSpec {
+        instrument: INSTRUMENT,
+        symbol: symbol("A0/A1"),
+        base: AssetId(0),
+        quote: AssetId(1),
+        lot_units: 1,
+        tick_value_units: 1,
+        allocation: Allocation::PriceTime,
+        fees: FeeSchedule { maker_ppm: -100, taker_ppm: 10_000 },
+        collar_ppm: 900_000,
+        band_ppm: 900_000,
+        reference_price: PriceTicks::new(2).unwrap(),
+        default_limits: RiskLimits {
+            order_lots_max: SizeLots::new(1 << 30),
+            order_value_max: Amount::MAX,
+            open_orders_max: 1_000,
+            position_lots_max: SizeLots::new(1 << 40),
+        },
+    }));
+    all.push(Command::SetTradingPhase(SetTradingPhase { instrument: INSTRUMENT, phase: TradingPhase::Continuous }));
+    let rules = venue.rules;
+    all.push(Command::CreateBatchMarket(BatchMarketSpec {
+        market: MARKET,
+        symbol: symbol("MAIN"),
+        commission: rules.commission,
+        mu: rules.mu,
+        lower_bounds: rules.lower_bounds,
+        intake,
+        interval_ns: 500_000_000,
+        transactions_max: 1_000,
+        domain: [7; 32],
+    }));
+    all.extend(venue.assets.iter().map(|asset| Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset: *asset })));
+    all.push(Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }));
+    all
+}
+
+#[test]
+fn venues_are_what_the_judge_says() {
+    let mut reached = BTreeMap::new();
+    for seed in 0..SEEDS {
+        let mut c = Choices::of_seed(seed);
+        let lower_bounds = if c.one_in(4) { LowerBounds::Required } else { LowerBounds::BestEffort };
+        let mut judge = venue(&mut c, lower_bounds);
+        judge.market = MARKET;
+        judge.rules.mu = Mu::new(1).unwrap();
+        judge.last.clear();
+        let (judged, intake) = c.pick(&[
+            (JudgedIntake::Filter, Intake::Filter),
+            (JudgedIntake::Filter, Intake::Filter),
+            (JudgedIntake::Reserve, Intake::Reserve),
+        ]);
+        let engines = [1, 2, 8].map(|threads| {
+            let mut engine = Engine::new();
+            engine.set_threads(NonZero::new(threads).unwrap());
+            engine
+        });
+        let commands = founding(&judge, intake);
+        let mut world = World {
+            c: &mut c,
+            judge,
+            engines,
+            in_orders: BTreeMap::new(),
+            offers: Told::new(),
+            collected: Vec::new(),
+            transfers: 1_000,
+            orders: 0,
+            time: TimeNs(1),
+            at: format!("seed {seed}"),
+            reached: &mut reached,
+        };
+        for command in commands {
+            let events = world.command(command);
+            assert!(!matches!(events[..], [Event::Rejected(_)]), "{command:?}: {events:?}");
+        }
+        world.sync();
+        for block in 0..BLOCKS {
+            world.at = format!("seed {seed}, block {block}");
+            world.meanwhile();
+            let batch = transactions(world.c, &world.judge, TRANSACTIONS);
+            world.submit(&batch);
+            world.meanwhile();
+            world.close(judged);
+            world.meanwhile();
+            let early = world.c.below(TRANSACTIONS as u64 / 2) as usize;
+            let next = transactions(world.c, &world.judge, early);
+            world.submit(&next);
+            world.clear();
+        }
+    }
+    println!("{reached:#?}");
+    for name in ["kept at least 16", "cleared, trades true", "refused 7", "DuplicateTransaction", "AccountSuspended"] {
+        assert!(reached.contains_key(name), "no random venue has come to {name}");
+    }
+}
+
+/// A venue in the middle of everything: something stands, a batch is closed, another collects.
+fn busy(seed: u64) -> Engine {
+    let mut c = Choices::of_seed(seed);
+    let mut judge = venue(&mut c, LowerBounds::BestEffort);
+    judge.market = MARKET;
+    judge.rules.mu = Mu::new(1).unwrap();
+    judge.last.clear();
+    let (mut engine, mut events) = (Engine::new(), Vec::new());
+    let mut apply = |engine: &mut Engine, command: Command| {
+        events.clear();
+        engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
+    };
+    founding(&judge, Intake::Filter).into_iter().for_each(|command| apply(&mut engine, command));
+    for block in 1..=2 {
+        for transaction in transactions(&mut c, &judge, TRANSACTIONS) {
+            let signed = SignedTransaction { transaction, signature: [3; 64] };
+            if let Ok(submit) = SubmitTransaction::new(MARKET, &signed) {
+                apply(&mut engine, Command::SubmitTransaction(submit));
+            }
+        }
+        if block == 1 {
+            apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block }));
+            let (place, _, _) = engine.batch_to_clear(MARKET).unwrap();
+            let proposal = Proposal { prices: vec![None; judge.assets.len()], ..Proposal::default() };
+            let nothing = ProposedClearing { place: Some(place), proposal, ..ProposedClearing::default() };
+            let wire = nothing.to_wire(MARKET).unwrap();
+            engine.apply_clearing(engine.last_applied().next(), TimeNs(1), &wire, &mut Vec::new());
+        }
+    }
+    apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block: 2 }));
+    for account in 0..6 {
+        let first = engine.next_transaction(AccountId(account));
+        let operation = BatchOperation::CreateAccount(PublicKey([account as u8 + 1; 32]));
+        let transaction = BatchTransaction { account: AccountId(account), sequence: first, operation };
+        let submit = SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [3; 64] }).unwrap();
+        apply(&mut engine, Command::SubmitTransaction(submit));
+    }
+    engine
+}
+
+/// Changed bytes with a hash that makes them whole: they are refused, or restore to a state that holds together and goes on.
+#[test]
+fn no_change_of_a_snapshot_makes_a_venue_fail() {
+    let (mut restored, mut refused) = (0_u32, BTreeSet::new());
+    for seed in 0..6 {
+        let mut bytes = Vec::new();
+        busy(seed).snapshot(&mut bytes);
+        let content = bytes.len() - 32;
+        let mut c = Choices::of_seed(seed);
+        for at in 0..content {
+            let mut changed = bytes[..content].to_vec();
+            changed[at] = c.pick(&[changed[at] ^ 1, changed[at] ^ 0x80, changed[at].wrapping_add(1), 0, 0xff]);
+            let hash = blake3::hash(&changed);
+            changed.extend_from_slice(hash.as_bytes());
+            match Engine::restore(&changed) {
+                Err(error) => drop(refused.insert(error.to_string())),
+                Ok(mut engine) => {
+                    restored += 1;
+                    engine.check_invariants();
+                    let mut events = Vec::new();
+                    // The block that waits, and one more after it.
+                    for _ in 0..2 {
+                        let market = engine.batch_market(MARKET).unwrap();
+                        let (block, count) = (market.next_block, market.assets.len());
+                        let close = Command::CloseBatch(CloseBatch { market: MARKET, block });
+                        let time = engine.time();
+                        engine.apply(engine.last_applied().next(), time, &close, &mut events);
+                        let Some((place, _, _)) = engine.batch_to_clear(MARKET) else { continue };
+                        let proposal = Proposal { prices: vec![None; count], ..Proposal::default() };
+                        let nothing = ProposedClearing { place: Some(place), proposal, ..ProposedClearing::default() };
+                        let wire = nothing.to_wire(MARKET).unwrap();
+                        engine.apply_clearing(engine.last_applied().next(), time, &wire, &mut events);
+                        engine.check_invariants();
+                    }
+                }
+            }
+        }
+    }
+    println!("{restored} restored; refused: {refused:#?}");
+    assert!(restored > 0 && refused.len() > 10);
+}
