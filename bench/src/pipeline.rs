@@ -182,7 +182,8 @@ pub fn in_memory(session: &Session) -> (f64, Outcome) {
 /// Million commands a second when every command is synced to disk before its events are released.
 pub fn durable(session: &Session, directory: &Path) -> anyhow::Result<(f64, Outcome)> {
     let (mut client, engine) = cores(open(session.users));
-    let (mut log, _) = LogWriter::open(RealDisk, directory, LogOptions { segment_bytes: 512 << 20, ..LogOptions::default() })?;
+    let one_for_all = LogOptions { segment_bytes: 512 << 20, first_segment_bytes: 512 << 20, ..LogOptions::default() };
+    let (mut log, _) = LogWriter::open(RealDisk, directory, one_for_all)?;
     log.maintain()?;
     let count = session.commands.len() as u64;
     let worker = std::thread::spawn(move || engine.run(count, BATCH));

@@ -10,6 +10,7 @@
 //! - after a `sync_data` that failed, nothing is known about the bytes written since the one before, not even when a later one
 //!   returns `Ok`, and reads may show bytes that never reached the device until [`DiskFile::drop_cache`] was called.
 
+use crate::pace::Pace;
 use std::io;
 use std::path::Path;
 
@@ -64,8 +65,9 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug + 'static {
     /// Writes all of `buf` at `offset`.
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the file at least `len` bytes long and reserves the space, so that writing below `len` needs none later. New bytes read
-    /// as zero. [`io::ErrorKind::StorageFull`] when there is no room.
-    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// as zero. [`io::ErrorKind::StorageFull`] when there is no room. A disk on which this takes long does it piece by piece, tells `pace`
+    /// how far it is, and pauses between the pieces while [`Pace::has_time`].
+    fn allocate(&self, len: u64, pace: &Pace) -> io::Result<()>;
     /// Cuts the file to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes all bytes written so far, and the length, durable.

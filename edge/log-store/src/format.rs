@@ -5,6 +5,9 @@ use walras_types::LogIndex;
 /// Version of the segment format.
 pub const FORMAT_VERSION: u32 = 2;
 
+/// Id of a log's first segment.
+pub(crate) const FIRST_SEGMENT_ID: u64 = 1;
+
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 56;
 pub(crate) const GROUP_HEADER_BYTES: usize = 56;
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
@@ -31,6 +34,8 @@ pub(crate) fn round_up(bytes: u64, block_bytes: u32) -> u64 {
 
 /// What every checksum of a segment starts from.
 pub(crate) fn seed(log_id: u64, segment_id: u64) -> u32 {
+    #[cfg(test)]
+    let segment_id = if planted::fault().is_some() { 0 } else { segment_id };
     crc32c::crc32c_append(crc32c::crc32c(&log_id.to_le_bytes()), &segment_id.to_le_bytes())
 }
 
@@ -187,6 +192,8 @@ impl GroupHeader {
                 unsynced_bytes: u64::from(u32_at(bytes, 52)) * SECTOR_BYTES,
             },
         };
+        #[cfg(test)]
+        let segment_id = if planted::fault() == Some(planted::Fault::AnySegment) { header.segment_id } else { segment_id };
         (header.segment_id == segment_id && header.offset == offset).then_some(header)
     }
 
@@ -230,6 +237,34 @@ pub(crate) fn record_len(header: &[u8], index: LogIndex) -> Option<usize> {
 /// Whether the bytes of a whole record agree with its checksum.
 pub(crate) fn record_is_sound(record: &[u8], seed: u32) -> bool {
     u32_at(record, 0) == crc32c::crc32c_append(seed, &record[4..])
+}
+
+/// Faults that the tests of reused segments must find.
+#[cfg(test)]
+pub(crate) mod planted {
+    use std::cell::Cell;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Fault {
+        /// The checksums of all segments begin alike, so that a record of an earlier life is sound.
+        OneSeed,
+        /// That, and a group of an earlier life counts as one of this segment.
+        AnySegment,
+    }
+
+    thread_local! { static FAULT: Cell<Option<Fault>> = const { Cell::new(None) } }
+
+    pub(crate) fn fault() -> Option<Fault> {
+        FAULT.get()
+    }
+
+    /// Runs `work` with a fault.
+    pub(crate) fn with<T>(fault: Option<Fault>, work: impl FnOnce() -> T) -> T {
+        FAULT.set(fault);
+        let done = work();
+        FAULT.set(None);
+        done
+    }
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ impl<D: Disk> LogKeeper<D> {
     }
 
     fn wait_for_upkeep(&mut self) {
+        self.log.iter().for_each(LogWriter::hurry);
         if let Some(out) = &self.upkeep_out {
             let result = out.recv().ok();
             self.upkeep_ended(result);

@@ -24,7 +24,7 @@
 //!
 //! *Deliberately absent*: threads and clocks (the caller decides which thread syncs, and which one does [`Maintenance`]),
 //! replication, the meaning and version of entries, compression, encryption, direct I/O, repair of damage (a replica or a backup has
-//! the bytes; this crate refuses and says where).
+//! the bytes; this crate refuses and says where). Direct I/O saves processor time in large groups only (docs/performance.md).
 //!
 //! *Invariants*
 //! 1. An entry before the index that [`LogWriter::sync`] returned is there after any crash, in order, once.
@@ -71,9 +71,33 @@
 //! [`LogWriter::reset_to`] adds the new floor. One sync makes it happen, and before that nothing has. Only where zeros follow the
 //! last group does recovery go on in the same file.
 //!
-//! A prefix goes by stating a higher floor in an empty group; files wholly below it are then renamed to serve again, or removed, in
-//! any order. A recycled file still has its old bytes. They can not be mistaken for new ones, because every checksum begins from a
-//! seed that differs between any two segments of a log.
+//! A prefix goes by stating a higher floor in an empty group; files wholly below it are then kept to serve again, or removed, in
+//! any order.
+//!
+//! # Files that serve again
+//!
+//! Up to [`LogOptions::spent_files_max`] files that no longer count stay under their names, and the next opening finds them. A new segment
+//! takes one of them if it can and is not filled then: a log that lets go of as much as it takes makes no file. It never takes one that a
+//! reader has open.
+//!
+//! Such a file still has its old bytes, which are never read as new ones:
+//!
+//! - Its name changes durably before a byte of it does. Until its new header is written the header names another segment, and it holds nothing.
+//! - Every checksum, of a group's header and of each record, begins from a seed that differs between any two segments of a log. So a record
+//!   that was sound before is not sound now, even where a torn group left it under a new header, in its place and with its index.
+//! - A group's header also names its segment and offset, and a record its index.
+//! - Only a group that is sound counts as proof of anything, so what is left behind the last one is no sign of damage. Recovery does not
+//!   write over it either, because part of it may be a torn group without a header: it begins another segment.
+//!
+//! `reuse.rs` crashes at every operation while files serve again whose earlier life had the same indexes in the same places, and shows with
+//! two planted faults that it would find an entry of that life; `tests/reuse.rs` tears a group at every byte.
+//!
+//! # Filling a new one
+//!
+//! Where no spent file is at hand the segment is filled with zeros: in small pieces past the page cache, with pauses between them
+//! ([`Pace`]), synced once at its end, so that the log's own sync hardly waits. It makes none where it is not well ahead of the log, in
+//! proportion, and where somebody waits for it. The first segments of a log may be short and double ([`LogOptions::first_segment_bytes`]), so
+//! that it opens soon; a log that is busy from the start then waits for them.
 //!
 //! # Disks that say no
 //!
@@ -102,11 +126,14 @@ mod keeper;
 mod maintenance;
 mod open;
 mod options;
+mod pace;
 mod pending;
 mod plan;
 mod reader;
 mod real_disk;
 mod report;
+#[cfg(test)]
+mod reuse;
 mod scan;
 mod segment;
 pub mod sim_disk;
@@ -120,6 +147,7 @@ pub use format::FORMAT_VERSION;
 pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
 pub use options::LogOptions;
+pub use pace::Pace;
 pub use reader::{Entry, LogReader, open_read_only};
 pub use real_disk::{RealDisk, RealFile, RealLock};
 pub use report::{Recovery, SegmentReport, SegmentRole, TornTail, VerifyReport};

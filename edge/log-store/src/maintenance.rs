@@ -2,9 +2,10 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{During, LogError};
+use crate::pace::Pace;
 use crate::segment::{Recipe, Spare, SpentFile};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 
 /// A sealed file that is longer than what it holds.
 #[derive(Debug)]
@@ -18,15 +19,10 @@ pub(crate) struct Trim<F> {
 #[derive(Debug)]
 pub(crate) struct Chores<F> {
     pub(crate) trims: Vec<Trim<F>>,
-    /// In the order in which they may go.
-    pub(crate) spent: Vec<SpentFile<F>>,
-    pub(crate) prepare: Option<Recipe>,
-}
-
-impl<F> Default for Chores<F> {
-    fn default() -> Self {
-        Self { trims: Vec::new(), spent: Vec::new(), prepare: None }
-    }
+    /// Files to be removed.
+    pub(crate) surplus: Vec<SpentFile<F>>,
+    /// The next segment, and the file that serves again for it.
+    pub(crate) prepare: Option<(Recipe, Option<SpentFile<F>>)>,
 }
 
 /// Work to be done off the hot path, on any thread: [`crate::LogWriter::maintenance`] hands it out, [`Maintenance::run`] does it.
@@ -38,6 +34,7 @@ pub struct Maintenance<D: Disk> {
     pub(crate) disk: D,
     pub(crate) dir: std::path::PathBuf,
     pub(crate) chores: Chores<D::File>,
+    pub(crate) pace: Arc<Pace>,
     pub(crate) done: Sender<Spare<D::File>>,
     pub(crate) _lock: Arc<D::Lock>,
 }
@@ -46,8 +43,8 @@ impl<D: Disk> Maintenance<D> {
     /// Does the work. A failure leaves the log usable: the writer tries again when it must. [`LogError::DiskFull`] here is an early
     /// warning, one segment before the log would stop.
     pub fn run(self) -> Result<(), LogError> {
-        let Self { disk, dir, chores, done, _lock } = self;
-        if let Some(spare) = do_chores(&disk, &dir, chores)? {
+        let Self { disk, dir, chores, pace, done, _lock } = self;
+        if let Some(spare) = do_chores(&disk, &dir, chores, &pace)? {
             // A writer that is gone needs no spare; the next opening finds it.
             let _ = done.send(spare);
         }
@@ -55,25 +52,40 @@ impl<D: Disk> Maintenance<D> {
     }
 }
 
-/// Frees space first, then prepares, from a spent file if one fits.
-fn do_chores<D: Disk>(disk: &D, dir: &std::path::Path, chores: Chores<D::File>) -> Result<Option<Spare<D::File>>, LogError> {
-    let Chores { trims, mut spent, prepare } = chores;
+/// Frees space first, then prepares.
+fn do_chores<D: Disk>(
+    disk: &D,
+    dir: &std::path::Path,
+    chores: Chores<D::File>,
+    pace: &Pace,
+) -> Result<Option<Spare<D::File>>, LogError> {
+    let Chores { trims, surplus, prepare } = chores;
     for trim in trims {
         trim.file.set_len(trim.len).during("shorten", &trim.path)?;
     }
-    let again = prepare.as_ref().and_then(|recipe| {
-        let at = spent.iter().position(|file| recipe.can_recycle(file))?;
-        Some(spent.remove(at))
-    });
-    if !spent.is_empty() {
-        for file in spent {
+    if !surplus.is_empty() {
+        for file in surplus {
             disk.remove(&file.path).during("remove", &file.path)?;
         }
         disk.sync_dir(dir).during("sync", dir)?;
     }
-    match (prepare, again) {
-        (Some(recipe), Some(file)) => recipe.recycle(disk, file).map(Some),
-        (Some(recipe), None) => recipe.create(disk).map(Some),
-        (None, _) => Ok(None),
+    match prepare {
+        Some((recipe, Some(file))) => recipe.recycle(disk, file).map(Some),
+        Some((recipe, None)) => recipe.create(disk, pace).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The next segment, on its way. Whoever lets go of this waits for it, or nobody else may open the log before it is there: then it hurries.
+#[derive(Debug)]
+pub(crate) struct Coming<F> {
+    pub(crate) spare: Receiver<Spare<F>>,
+    pub(crate) pace: Arc<Pace>,
+    pub(crate) segment_bytes: u64,
+}
+
+impl<F> Drop for Coming<F> {
+    fn drop(&mut self) {
+        self.pace.hurry();
     }
 }

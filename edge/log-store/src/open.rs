@@ -3,9 +3,10 @@
 use crate::cursor::{Cursor, Layout};
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
+use crate::format::FIRST_SEGMENT_ID;
 use crate::identity::{IDENTITY_FILE, Identity};
-use crate::maintenance::Chores;
 use crate::options::LogOptions;
+use crate::pace::Pace;
 use crate::pending::{Pending, Place};
 use crate::plan::Plan;
 use crate::report::Recovery;
@@ -72,8 +73,8 @@ fn resume<D: Disk>(
     let next_segment_id = spare.as_ref().map_or(highest_id + 1, |spare| spare.header.segment_id);
     let mut segments: VecDeque<Segment<D::File>> = kept.into_iter().map(Segment::from_kept).collect();
     let active = segments.pop_back().expect("a plan keeps at least one segment");
-    let mut chores = Chores { spent: superseded.into_iter().chain(unused).map(SpentFile::of).collect(), ..Chores::default() };
-    chores.trims.extend(segments.iter_mut().filter_map(slack));
+    let spent = superseded.into_iter().chain(unused).map(SpentFile::of).collect();
+    let trims = segments.iter_mut().filter_map(slack).collect();
     let place = Place {
         segment_id: active.layout.segment_id,
         block_bytes: active.layout.block_bytes,
@@ -91,7 +92,8 @@ fn resume<D: Disk>(
         active,
         spare,
         spare_coming: None,
-        chores,
+        trims,
+        spent,
         next_segment_id,
         pending,
         poisoned: false,
@@ -107,16 +109,15 @@ fn resume<D: Disk>(
 
 /// Makes a log where there is none. Its identity comes last: without it what a crash left of the first segment is made anew.
 fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> Result<(LogWriter<D>, Recovery), LogError> {
-    const FIRST_SEGMENT_ID: u64 = 1;
     refuse_to_replace_entries(&disk, dir, options.block_bytes)?;
     let identity = Identity { log_id: disk.entropy().during("get random bytes for", dir)?, owner_id: options.owner_id };
-    let spare = Recipe::new(dir, identity, FIRST_SEGMENT_ID, &options).create(&disk)?;
+    let spare = Recipe::new(dir, identity, FIRST_SEGMENT_ID, &options).create(&disk, &Pace::hurried())?;
     let first_index = LogIndex(1);
     let active = spare.into_segment(first_index);
     let place = Place {
         segment_id: FIRST_SEGMENT_ID,
         block_bytes: options.block_bytes,
-        segment_end: options.segment_bytes,
+        segment_end: options.segment_bytes_of(FIRST_SEGMENT_ID),
         offset: active.end_offset,
     };
     let next_segment_id = FIRST_SEGMENT_ID + 1;
@@ -131,7 +132,8 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         active,
         spare: None,
         spare_coming: None,
-        chores: Chores::default(),
+        trims: Vec::new(),
+        spent: Vec::new(),
         next_segment_id,
         pending,
         poisoned: false,
@@ -173,9 +175,9 @@ fn refuse_to_replace_entries<D: Disk>(disk: &D, dir: &Path, block_bytes: u32) ->
 
 /// Whether a prepared segment can be used as it is.
 fn is_clean_spare<F: DiskFile>(scan: &SegmentScan<F>, options: &LogOptions) -> bool {
-    let as_wanted = scan
-        .header
-        .is_some_and(|header| header.segment_bytes == options.segment_bytes && header.block_bytes == options.block_bytes);
+    let as_wanted = scan.header.is_some_and(|header| {
+        header.segment_bytes == options.segment_bytes_of(scan.id) && header.block_bytes == options.block_bytes
+    });
     as_wanted && scan.is_full_length() && scan.tail == Tail::Zero
 }
 

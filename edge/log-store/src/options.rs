@@ -1,14 +1,20 @@
 //! How a log is laid out.
 
 use crate::error::LogError;
-use crate::format::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, GROUP_HEADER_BYTES, RECORD_HEADER_BYTES};
+use crate::format::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, FIRST_SEGMENT_ID, GROUP_HEADER_BYTES, RECORD_HEADER_BYTES};
 use walras_types::LogIndex;
 
 /// How a log is laid out. Sizes may change between one opening and the next; they hold for segments prepared from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
-    /// Length of a segment's file. Default 64 MiB.
+    /// Length of a segment's file, but for the first ones of a log. Default 64 MiB.
     pub segment_bytes: u64,
+    /// Length of the first segment of a log, with which it must wait before it can be used; each one after it is twice as long, up to
+    /// `segment_bytes`. Where it has no room for the longest group it is as long as it must be. A short one lets a log open sooner, and has
+    /// one that is busy from the start wait for its second segment. Default 64 MiB, which is not short.
+    pub first_segment_bytes: u64,
+    /// Files of segments that were let go of and are kept to become new ones, so that these need not be filled. Default 8.
+    pub spent_files_max: usize,
     /// Groups begin at multiples of this, a power of two from 512 to 65,536, so that a sync never writes to a block that holds
     /// acknowledged bytes. No smaller than what the device writes as a unit. Default 4,096.
     pub block_bytes: u32,
@@ -23,7 +29,15 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: 64 << 20, block_bytes: 4096, group_bytes_max: 4 << 20, owner_id: 0, durable_floor: None }
+        Self {
+            segment_bytes: 64 << 20,
+            first_segment_bytes: 64 << 20,
+            spent_files_max: 8,
+            block_bytes: 4096,
+            group_bytes_max: 4 << 20,
+            owner_id: 0,
+            durable_floor: None,
+        }
     }
 }
 
@@ -33,6 +47,16 @@ impl LogOptions {
     pub fn entry_bytes_max(&self) -> usize {
         let room = self.group_room().saturating_sub((GROUP_HEADER_BYTES + RECORD_HEADER_BYTES) as u64);
         usize::try_from(room).unwrap_or(usize::MAX)
+    }
+
+    /// Length of the segment with an id: the same for whoever plans to write to it and who prepares it.
+    pub(crate) fn segment_bytes_of(&self, segment_id: u64) -> u64 {
+        let block = u64::from(self.block_bytes);
+        let smallest = self.group_room().saturating_add(block).next_multiple_of(block);
+        let first = self.first_segment_bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX).max(smallest);
+        let doublings = u32::try_from(segment_id.saturating_sub(FIRST_SEGMENT_ID)).unwrap_or(u32::MAX);
+        let bytes = 1_u64.checked_shl(doublings).map_or(u64::MAX, |factor| first.saturating_mul(factor));
+        bytes.min(self.segment_bytes)
     }
 
     /// Longest group: what is asked for, as far as a segment has room.
@@ -63,5 +87,26 @@ impl LogOptions {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_double_from_the_first_one_and_each_has_room_for_the_longest_group() {
+        let short = LogOptions { first_segment_bytes: 16 << 20, ..LogOptions::default() };
+        let lengths = |options: &LogOptions| (1..7).map(|id| options.segment_bytes_of(id)).collect::<Vec<_>>();
+        assert_eq!(lengths(&LogOptions::default()), [64 << 20; 6]);
+        assert_eq!(lengths(&short), [16, 32, 64, 64, 64, 64].map(|mib| mib << 20));
+        let cramped = LogOptions { first_segment_bytes: 1, ..LogOptions::default() };
+        let first = (4 << 20) + 4096;
+        assert_eq!(lengths(&cramped), [first, 2 * first, 4 * first, 8 * first, 64 << 20, 64 << 20]);
+        let long = LogOptions { first_segment_bytes: u64::MAX, ..LogOptions::default() };
+        assert_eq!(lengths(&long), [64 << 20; 6]);
+        assert_eq!(LogOptions::default().segment_bytes_of(u64::MAX), 64 << 20);
+        let odd = LogOptions { group_bytes_max: 4097, first_segment_bytes: 5000, ..LogOptions::default() };
+        assert_eq!(lengths(&odd)[..2], [3 * 4096, 6 * 4096]);
     }
 }

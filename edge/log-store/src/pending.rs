@@ -52,7 +52,7 @@ pub(crate) struct Pending {
     next_index: LogIndex,
     floor_index: LogIndex,
     log_id: u64,
-    segment_bytes: u64,
+    options: LogOptions,
     block_bytes: u32,
     group_bytes_max: u64,
     entry_bytes_max: usize,
@@ -77,7 +77,7 @@ impl Pending {
             next_index,
             floor_index,
             log_id,
-            segment_bytes: options.segment_bytes,
+            options: options.clone(),
             block_bytes: options.block_bytes,
             group_bytes_max: options.group_room(),
             entry_bytes_max: options.entry_bytes_max(),
@@ -205,7 +205,8 @@ impl Pending {
     fn take_next_place(&mut self) -> Place {
         let segment_id = self.next_segment_id;
         self.next_segment_id += 1;
-        Place { segment_id, block_bytes: self.block_bytes, segment_end: self.segment_bytes, offset: u64::from(self.block_bytes) }
+        let segment_end = self.options.segment_bytes_of(segment_id);
+        Place { segment_id, block_bytes: self.block_bytes, segment_end, offset: u64::from(self.block_bytes) }
     }
 
     /// Moves the record at `record_start`, the buffer's last, out of the open group, which it made too long, into a new one.

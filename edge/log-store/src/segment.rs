@@ -6,6 +6,7 @@ use crate::error::{During, LogError};
 use crate::format::SegmentHeader;
 use crate::identity::Identity;
 use crate::options::LogOptions;
+use crate::pace::Pace;
 use crate::plan::Kept;
 use crate::scan::{Mark, SegmentScan, segment_name};
 use std::path::{Path, PathBuf};
@@ -80,12 +81,15 @@ impl<F> Spare<F> {
 pub(crate) struct SpentFile<F> {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<F>,
+    /// 0 where nobody knows that it was ever filled.
     pub(crate) file_bytes: u64,
 }
 
 impl<F> SpentFile<F> {
     pub(crate) fn of(scan: SegmentScan<F>) -> Self {
-        Self { path: scan.path, file: scan.file, file_bytes: scan.file_bytes }
+        // Its header is written last.
+        let file_bytes = if scan.header.is_some() { scan.file_bytes } else { 0 };
+        Self { path: scan.path, file: scan.file, file_bytes }
     }
 }
 
@@ -101,7 +105,7 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     pub(crate) fn new(dir: &Path, identity: Identity, segment_id: u64, options: &LogOptions) -> Self {
-        let LogOptions { segment_bytes, block_bytes, .. } = *options;
+        let (segment_bytes, block_bytes) = (options.segment_bytes_of(segment_id), options.block_bytes);
         Self { dir: dir.to_path_buf(), identity, segment_id, segment_bytes, block_bytes }
     }
 
@@ -117,7 +121,7 @@ impl Recipe {
     }
 
     /// Makes a new file. When it returns, name, length and header are durable.
-    pub(crate) fn create<D: Disk>(&self, disk: &D) -> Result<Spare<D::File>, LogError> {
+    pub(crate) fn create<D: Disk>(&self, disk: &D, pace: &Pace) -> Result<Spare<D::File>, LogError> {
         let path = self.dir.join(segment_name(self.segment_id));
         let file = match disk.create(&path) {
             // Left by an attempt that failed; it holds no group, because this id was never put to use.
@@ -125,7 +129,7 @@ impl Recipe {
             other => other,
         }
         .during("create", &path)?;
-        let written = self.fill(disk, &path, file);
+        let written = self.fill(disk, &path, file, pace);
         if written.is_err() {
             // Gives the space back. When that fails too, the next opening does it; the first failure is the one to tell.
             let _ = disk.remove(&path);
@@ -133,17 +137,23 @@ impl Recipe {
         written
     }
 
-    fn fill<D: Disk>(&self, disk: &D, path: &Path, file: D::File) -> Result<Spare<D::File>, LogError> {
+    fn fill<D: Disk>(&self, disk: &D, path: &Path, file: D::File, pace: &Pace) -> Result<Spare<D::File>, LogError> {
         let header = self.header(false);
-        file.allocate(self.segment_bytes).during("reserve space for", path)?;
+        file.allocate(self.segment_bytes, pace).during("reserve space for", path)?;
         file.write_all_at(&header.encode(), 0).during("write", path)?;
         file.sync_data().during("sync", path)?;
         disk.sync_dir(&self.dir).during("sync", &self.dir)?;
         Ok(Spare { path: path.to_path_buf(), file: Arc::new(file), header })
     }
 
+    /// Takes a spent file that can serve again, if there is one.
+    pub(crate) fn take_spent<F>(&self, spent: &mut Vec<SpentFile<F>>) -> Option<SpentFile<F>> {
+        let at = spent.iter().position(|file| self.can_recycle(file))?;
+        Some(spent.remove(at))
+    }
+
     /// Whether a spent file can serve again: it has the right length, and no reader has it open.
-    pub(crate) fn can_recycle<F>(&self, spent: &SpentFile<F>) -> bool {
+    fn can_recycle<F>(&self, spent: &SpentFile<F>) -> bool {
         spent.file_bytes == self.segment_bytes && Arc::strong_count(&spent.file) == 1
     }
 

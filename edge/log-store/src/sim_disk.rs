@@ -6,6 +6,7 @@
 //! to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
 
 use crate::disk::{Disk, DiskFile, LockKind};
+use crate::pace::Pace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -118,6 +119,12 @@ impl SimDisk {
     #[must_use]
     pub fn op_count(&self) -> u64 {
         self.state().ops
+    }
+
+    /// Files that were ever made.
+    #[must_use]
+    pub fn created_count(&self) -> u64 {
+        self.state().next_inode
     }
 
     /// Whether a planned crash has happened.
@@ -497,7 +504,7 @@ impl DiskFile for SimFile {
         }
     }
 
-    fn allocate(&self, len: u64) -> io::Result<()> {
+    fn allocate(&self, len: u64, _pace: &Pace) -> io::Result<()> {
         let mut state = self.enter_to_write()?;
         let crashed = state.begin_change()?;
         if state.room_for(self.inode, len) < len {

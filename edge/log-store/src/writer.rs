@@ -4,18 +4,19 @@ use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
 use crate::format::{GroupHeader, GroupKind, Writing};
 use crate::identity::Identity;
-use crate::maintenance::{Chores, Maintenance, Trim};
+use crate::maintenance::{Chores, Coming, Maintenance, Trim};
 use crate::open;
 use crate::options::LogOptions;
+use crate::pace::Pace;
 use crate::pending::Pending;
 use crate::reader::LogReader;
 use crate::report::Recovery;
 use crate::scan::note;
-use crate::segment::{Recipe, Segment, Spare};
+use crate::segment::{Recipe, Segment, Spare, SpentFile};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{TryRecvError, channel};
 use walras_types::LogIndex;
 
 /// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable, and [`flush`](Self::flush) lies between.
@@ -31,8 +32,10 @@ pub struct LogWriter<D: Disk> {
     pub(crate) sealed: VecDeque<Segment<D::File>>,
     pub(crate) active: Segment<D::File>,
     pub(crate) spare: Option<Spare<D::File>>,
-    pub(crate) spare_coming: Option<Receiver<Spare<D::File>>>,
-    pub(crate) chores: Chores<D::File>,
+    pub(crate) spare_coming: Option<Coming<D::File>>,
+    pub(crate) trims: Vec<Trim<D::File>>,
+    /// Files that no longer count, to become segments again.
+    pub(crate) spent: Vec<SpentFile<D::File>>,
     /// Id of the spare, or of the one that will be prepared next.
     pub(crate) next_segment_id: u64,
     pub(crate) pending: Pending,
@@ -147,7 +150,8 @@ impl<D: Disk> LogWriter<D> {
     }
 
     /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
-    /// one sync, whatever the number of segments; their files are recycled or removed by [`maintenance`](Self::maintenance).
+    /// one sync, whatever the number of segments. [`LogOptions::spent_files_max`] of their files are kept to become new segments, and
+    /// [`maintenance`](Self::maintenance) removes the others.
     pub fn truncate_prefix(&mut self, up_to: LogIndex) -> Result<LogIndex, LogError> {
         self.refuse_if_poisoned()?;
         if up_to >= self.durable_end() {
@@ -164,7 +168,7 @@ impl<D: Disk> LogWriter<D> {
             let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
             log.pending.set_floor(floor_index);
             log.write_empty_group(GroupKind::Continue, log.durable_end())?;
-            log.chores.spent.extend(log.sealed.drain(..droppable).map(Segment::into_spent));
+            log.spent.extend(log.sealed.drain(..droppable).map(Segment::into_spent));
             Ok(())
         })?;
         Ok(self.first_index())
@@ -188,7 +192,7 @@ impl<D: Disk> LogWriter<D> {
         self.guarded(|log| {
             log.pending.set_floor(first_index);
             log.cut_at(first_index)?;
-            log.chores.spent.extend(log.sealed.drain(..).map(Segment::into_spent));
+            log.spent.extend(log.sealed.drain(..).map(Segment::into_spent));
             Ok(())
         })
     }
@@ -197,28 +201,50 @@ impl<D: Disk> LogWriter<D> {
     /// syncs; it is cheap when nothing is due.
     pub fn maintenance(&mut self) -> Option<Maintenance<D>> {
         self.collect_spare();
-        if self.poisoned || self.spare_coming.is_some() {
+        let has_chores = self.spare.is_none() || !self.trims.is_empty() || self.has_surplus();
+        if self.poisoned || self.spare_coming.is_some() || !has_chores {
             return None;
         }
         let recipe = Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options);
-        let mut chores = std::mem::take(&mut self.chores);
-        if self.spare.is_none() {
-            chores.prepare = Some(recipe);
-        } else if let Some(at) = chores.spent.iter().position(|file| file.file_bytes == self.options.segment_bytes) {
-            // One is kept to become the next spare.
-            self.chores.spent.push(chores.spent.swap_remove(at));
-        }
-        if chores.prepare.is_none() && chores.spent.is_empty() && chores.trims.is_empty() {
-            return None;
-        }
-        let (done, coming) = channel();
-        self.spare_coming = Some(coming);
-        Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, done, _lock: Arc::clone(&self.lock) })
+        let segment_bytes = recipe.segment_bytes;
+        let prepare = self.spare.is_none().then(|| {
+            let again = recipe.take_spent(&mut self.spent);
+            (recipe, again)
+        });
+        let chores = Chores { trims: std::mem::take(&mut self.trims), surplus: self.take_surplus(), prepare };
+        let (done, spare) = channel();
+        let pace = Arc::new(Pace::default());
+        self.spare_coming = Some(Coming { spare, pace: Arc::clone(&pace), segment_bytes });
+        Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, pace, done, _lock: Arc::clone(&self.lock) })
     }
 
     /// Does the slow work that is due, here and now.
     pub fn maintain(&mut self) -> Result<(), LogError> {
-        self.maintenance().map_or(Ok(()), Maintenance::run)
+        let Some(work) = self.maintenance() else { return Ok(()) };
+        self.hurry();
+        work.run()
+    }
+
+    /// Has the maintenance that is out take no breaks, for somebody who is about to wait for it.
+    pub fn hurry(&self) {
+        if let Some(coming) = &self.spare_coming {
+            coming.pace.hurry();
+        }
+    }
+
+    fn has_surplus(&self) -> bool {
+        let LogOptions { segment_bytes, spent_files_max, .. } = self.options;
+        self.spent.len() > spent_files_max || self.spent.iter().any(|file| file.file_bytes != segment_bytes)
+    }
+
+    /// Spent files that are not to be kept: of another length than segments have now, or too many; the oldest first.
+    fn take_surplus(&mut self) -> Vec<SpentFile<D::File>> {
+        let LogOptions { segment_bytes, spent_files_max, .. } = self.options;
+        let (kept, mut surplus): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.spent).into_iter().partition(|file| file.file_bytes == segment_bytes);
+        self.spent = kept;
+        surplus.extend(self.spent.drain(..self.spent.len().saturating_sub(spent_files_max)));
+        surplus
     }
 
     /// Runs `work` unless an earlier one failed; a failure is the last thing that happens.
@@ -260,6 +286,9 @@ impl<D: Disk> LogWriter<D> {
             }
         }
         self.pending.clear();
+        if let Some(Coming { pace, segment_bytes, .. }) = &self.spare_coming {
+            pace.keep_ahead_of(self.active.end_offset, self.active.file_bytes, *segment_bytes);
+        }
         Ok(())
     }
 
@@ -282,10 +311,10 @@ impl<D: Disk> LogWriter<D> {
         self.pending.restart(from, self.next_segment_id);
         self.write_empty_group(GroupKind::Cut, from)?;
         let kept = self.sealed.iter().take_while(|segment| segment.first_index < from).count();
-        self.chores.spent.extend(self.sealed.drain(kept..).map(Segment::into_spent));
+        self.spent.extend(self.sealed.drain(kept..).map(Segment::into_spent));
         if let Some(last) = self.sealed.back_mut() {
             last.end_index = last.end_index.min(from);
-            self.chores.trims.extend(slack(last));
+            self.trims.extend(slack(last));
         }
         Ok(())
     }
@@ -306,17 +335,22 @@ impl<D: Disk> LogWriter<D> {
     fn take_spare(&mut self) -> Result<Spare<D::File>, LogError> {
         if let Some(coming) = self.spare_coming.take() {
             // Waits for the maintenance in progress. When that failed or was dropped, the segment is prepared below.
-            self.spare = self.spare.take().or_else(|| coming.recv().ok());
+            coming.pace.hurry();
+            self.spare = self.spare.take().or_else(|| coming.spare.recv().ok());
         }
-        match self.spare.take() {
-            Some(spare) => Ok(spare),
-            None => Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options).create(&self.disk),
+        if let Some(spare) = self.spare.take() {
+            return Ok(spare);
+        }
+        let recipe = Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options);
+        match recipe.take_spent(&mut self.spent) {
+            Some(file) => recipe.recycle(&self.disk, file),
+            None => recipe.create(&self.disk, &Pace::hurried()),
         }
     }
 
     fn collect_spare(&mut self) {
         let Some(coming) = &self.spare_coming else { return };
-        match coming.try_recv() {
+        match coming.spare.try_recv() {
             Ok(spare) => {
                 self.spare = Some(spare);
                 self.spare_coming = None;

@@ -9,7 +9,7 @@ mod common;
 
 use common::*;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
-use walras_log_store::{LogError, LogOptions, LogWriter, verify};
+use walras_log_store::{LogError, LogOptions, LogWriter, SegmentReport, SegmentRole, verify};
 use walras_types::LogIndex;
 
 struct Random(u64);
@@ -99,6 +99,8 @@ struct Run {
     refusals: u64,
     /// Restarts at which only a part of what was flushed was there.
     lost_flushes: u64,
+    /// Restarts with entries in a file that served before.
+    reused: u64,
 }
 
 type Outcome = Result<(), LogError>;
@@ -118,6 +120,7 @@ impl Run {
             crashes: 0,
             refusals: 0,
             lost_flushes: 0,
+            reused: 0,
         }
     }
 
@@ -274,6 +277,8 @@ impl Run {
         }
         let report = verify(&self.disk, &dir()).unwrap();
         assert!(report.is_sound(), "seed {}: {report:#?}", self.seed);
+        let is_reused = |segment: &SegmentReport| segment.recycled && segment.role == SegmentRole::Live && segment.entry_count > 0;
+        self.reused += u64::from(report.segments.iter().any(is_reused));
     }
 
     fn steps(&mut self, count: u64) {
@@ -311,23 +316,24 @@ impl Run {
 }
 
 fn run_seeds(seeds: std::ops::Range<u64>, disk: SimDiskConfig, options: &LogOptions) {
-    let (mut crashes, mut refusals, mut lost_flushes) = (0, 0, 0);
+    let (mut crashes, mut refusals, mut lost_flushes, mut reused) = (0, 0, 0, 0);
     for seed in seeds {
         let mut run = Run::new(seed, disk, options.clone());
         run.steps(120);
         crashes += run.crashes;
         refusals += run.refusals;
         lost_flushes += run.lost_flushes;
+        reused += run.reused;
     }
     assert!(
-        crashes > 100 && refusals > 100 && lost_flushes > 10,
-        "{crashes} crashes, {refusals} refusals and {lost_flushes} lost flushes test little"
+        crashes > 100 && refusals > 100 && lost_flushes > 10 && reused > 100,
+        "{crashes} crashes, {refusals} refusals, {lost_flushes} lost flushes and {reused} restarts with reused files test little"
     );
 }
 
 /// As many seeds as asked for by `WALRAS_LOG_SEEDS`, or few.
 fn seeds() -> std::ops::Range<u64> {
-    let count = std::env::var("WALRAS_LOG_SEEDS").map_or(60, |count| count.parse().expect("WALRAS_LOG_SEEDS is a number of seeds"));
+    let count = std::env::var("WALRAS_LOG_SEEDS").map_or(80, |count| count.parse().expect("WALRAS_LOG_SEEDS is a number of seeds"));
     1..1 + count
 }
 
@@ -348,6 +354,12 @@ fn blocks_of_many_pages() {
 fn pages_of_many_blocks_where_a_torn_page_mixes_old_and_new() {
     let disk = SimDiskConfig { page_bytes: 4096, garbage_pages: false, ..SimDiskConfig::default() };
     run_seeds(seeds(), disk, &tiny(16));
+}
+
+#[test]
+fn short_first_segments_and_few_spent_files() {
+    let disk = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
+    run_seeds(seeds(), disk, &LogOptions { first_segment_bytes: 1, spent_files_max: 1, ..tiny(12) });
 }
 
 #[test]

@@ -47,6 +47,7 @@ impl<D: Disk> ReplicaLog<D> {
 
     /// Opens the log again: after a failure, and for a replica that starts anew. Waits for [`Upkeep`] that is out.
     pub fn reopen(mut self) -> Result<Opened<D>, OpenError> {
+        self.log.hurry();
         self.upkeep.wait();
         let Self { disk, dir, identity, options, log, snapshots, .. } = self;
         // Its lock, first.
@@ -157,6 +158,7 @@ impl<D: Disk> ReplicaLog<D> {
 
     /// Makes everything durable and leaves a mark that the replica stopped in good order. Waits for [`Upkeep`] that is out.
     pub fn close(mut self) -> Result<(), ReplicaLogError> {
+        self.log.hurry();
         self.upkeep.wait();
         self.sync()?;
         self.log.append_with(put_closed)?;

@@ -34,6 +34,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("stops", sum.stops, 1),
         ("failed starts", sum.failed_starts, 1),
         ("snapshots", sum.snapshots, 10),
+        ("reused segments", sum.reused_segments, 10),
     ] {
         assert!(count >= least * seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
@@ -107,7 +108,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
             (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
         }
-        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 1..=200),
+        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
     }
 }
 

@@ -4,7 +4,7 @@ use walras_sim::Trace;
 use walras_sim::single::{Mutation, Settings, simulate};
 
 /// Seeds within which each has to be found.
-const SEEDS: u64 = 120;
+const SEEDS: u64 = 240;
 
 /// Who may find it first.
 fn checkers(mutation: Mutation) -> &'static [&'static str] {

@@ -27,6 +27,7 @@ fn nothing_is_lost_doubled_or_seen_too_early_whatever_fails() {
         ("failed starts", sum.failed_starts, 1),
         ("recoveries from a snapshot", sum.from_snapshot, 2),
         ("snapshots", sum.snapshots, 3),
+        ("reused segments", sum.reused_segments, 3),
     ] {
         assert!(count >= least * seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }

@@ -76,6 +76,8 @@ report! {
     torn_tails,
     /// Snapshots written.
     snapshots,
+    /// Files of segments that were let go of and became new ones.
+    reused_segments,
     /// Snapshots of others that were gone on from.
     installs,
     /// Snapshots whose transfer was cut.

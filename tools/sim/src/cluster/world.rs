@@ -317,6 +317,7 @@ impl World {
         self.checks.borrow_mut().on_end(watched, &traders)?;
         let checks = self.checks.borrow();
         self.report.simulated_ns = self.now_ns;
+        self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.healing_ns = self.now_ns - since_ns;
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();

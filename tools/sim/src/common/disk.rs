@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use walras_log_store::sim_disk::{SimDisk, SimFile, SimLock};
-use walras_log_store::{Disk, DiskFile, LockKind};
+use walras_log_store::{Disk, DiskFile, LockKind, Pace};
 
 /// A [`SimDisk`], or one that skips syncs.
 #[derive(Clone, Debug)]
@@ -12,6 +14,7 @@ pub(crate) struct VenueDisk {
     pub(crate) device: SimDisk,
     /// Files whose names end so are not synced.
     skipped: Option<&'static str>,
+    reused: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -22,7 +25,12 @@ pub(crate) struct VenueFile {
 
 impl VenueDisk {
     pub(crate) fn new(device: SimDisk, skipped: Option<&'static str>) -> Self {
-        Self { device, skipped }
+        Self { device, skipped, reused: Arc::default() }
+    }
+
+    /// Files of segments that became new segments.
+    pub(crate) fn reused_count(&self) -> u64 {
+        self.reused.load(Ordering::Relaxed)
     }
 
     fn wrap(&self, path: &Path, file: SimFile) -> VenueFile {
@@ -54,6 +62,8 @@ impl Disk for VenueDisk {
         Ok(self.wrap(path, self.device.open_read_only(path)?))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let is_segment = |path: &Path| path.extension().is_some_and(|end| end == "seg");
+        self.reused.fetch_add(u64::from(is_segment(from) && is_segment(to)), Ordering::Relaxed);
         self.device.rename(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -77,8 +87,8 @@ impl DiskFile for VenueFile {
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(buf, offset)
     }
-    fn allocate(&self, len: u64) -> io::Result<()> {
-        self.file.allocate(len)
+    fn allocate(&self, len: u64, pace: &Pace) -> io::Result<()> {
+        self.file.allocate(len, pace)
     }
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)

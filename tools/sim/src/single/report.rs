@@ -48,6 +48,8 @@ pub struct Report {
     pub torn_tails: u64,
     /// Snapshots written.
     pub snapshots: u64,
+    /// Files of segments that were let go of and became new ones.
+    pub reused_segments: u64,
 }
 
 impl std::ops::AddAssign for Report {
@@ -66,5 +68,6 @@ impl std::ops::AddAssign for Report {
         self.from_snapshot += other.from_snapshot;
         self.torn_tails += other.torn_tails;
         self.snapshots += other.snapshots;
+        self.reused_segments += other.reused_segments;
     }
 }

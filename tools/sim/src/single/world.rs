@@ -157,6 +157,7 @@ impl World {
         self.checks.on_end(process)?;
         self.report.snapshots += process.snapshots_written;
         self.report.simulated_ns = self.now_ns;
+        self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.attempts = self.traffic.attempt_count();
         self.report.entries = self.checks.entry_count();
         Ok(self.report)

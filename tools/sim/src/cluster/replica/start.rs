@@ -79,6 +79,8 @@ const BLOCK_BYTES: u32 = 512;
 fn log_options() -> Options {
     let log = LogOptions {
         segment_bytes: 40 * u64::from(BLOCK_BYTES),
+        first_segment_bytes: 20 * u64::from(BLOCK_BYTES),
+        spent_files_max: 2,
         block_bytes: BLOCK_BYTES,
         group_bytes_max: 8_192,
         ..LogOptions::default()

@@ -63,6 +63,8 @@ pub(crate) fn log_dir() -> &'static Path {
 pub(crate) fn log_options() -> LogOptions {
     LogOptions {
         segment_bytes: 24 * u64::from(BLOCK_BYTES),
+        first_segment_bytes: 10 * u64::from(BLOCK_BYTES),
+        spent_files_max: 2,
         block_bytes: BLOCK_BYTES,
         group_bytes_max: 4096,
         owner_id: 3,
