@@ -13,6 +13,7 @@ use walras_engine::Engine;
 use walras_sequencer::{decode_entry, encode_clearing};
 use walras_testkit::Choices;
 use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
     FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason,
@@ -21,7 +22,8 @@ use walras_types::{
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
     AccountStatus, AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, MassCancel, NewOrder, OfferOpened,
-    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer,
+    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer, decode_command,
+    decode_event, encode_command, encode_event,
 };
 
 const SEEDS: u64 = 60;
@@ -98,6 +100,9 @@ impl World<'_, '_> {
     }
 
     fn command(&mut self, command: Command) -> Vec<Event> {
+        let mut bytes = Vec::new();
+        encode_command(&command, &mut bytes);
+        assert!(bytes.len() <= MESSAGE_BYTES_MAX && decode_command(&bytes) == Ok(command), "{command:?}");
         let before = lasting(&self.engines[0]);
         let events = self.all(&command, |engine, at, time, events| engine.apply(at, time, &command, events));
         if let [Event::Rejected(_)] = events[..] {
@@ -110,6 +115,9 @@ impl World<'_, '_> {
     fn listen(&mut self, events: &[Event]) {
         let number = |account, sequence| OfferName { account, sequence }.number();
         for event in events {
+            let mut bytes = Vec::new();
+            encode_event(event, &mut bytes);
+            assert!(bytes.len() <= MESSAGE_BYTES_MAX && decode_event(&bytes) == Ok(*event), "{event:?}");
             match event {
                 Event::OfferOpened(e) => assert!(self.offers.insert(number(e.account, e.sequence), *e).is_none()),
                 Event::OfferTraded(e) => {
