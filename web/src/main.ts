@@ -4,7 +4,13 @@ import { takeKey } from "./api/key-store.ts";
 import type { Key } from "./api/signing.ts";
 import { Backoff } from "./api/backoff.ts";
 import { byId } from "./base/dom.ts";
-import { Venue } from "./state/venue.ts";
+import { Venue, slug } from "./state/venue.ts";
+import { blocksView } from "./views/batch/blocks.ts";
+import { curvesView } from "./views/batch/curves.ts";
+import { batchHeadView } from "./views/batch/head.ts";
+import { offerView } from "./views/batch/offer.ts";
+import { cancelOffers, offerFillsView, offersView } from "./views/batch/offers.ts";
+import { vectorView } from "./views/batch/vector.ts";
 import { candlesView } from "./views/candles.ts";
 import { depthView } from "./views/depth.ts";
 import { helpDialog, keyDialog } from "./views/dialogs.ts";
@@ -13,18 +19,19 @@ import { ladderView } from "./views/ladder.ts";
 import { noticesView } from "./views/notices.ts";
 import { cancelEverything, ordersView } from "./views/orders.ts";
 import { quoteView } from "./views/quote.ts";
-import { startShortcuts } from "./views/shortcuts.ts";
+import { type ShortcutActions, startShortcuts } from "./views/shortcuts.ts";
 import { tapeView } from "./views/tape.ts";
 import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
+import { BATCH_FRAGMENT, shownView, viewTabs } from "./views/view-tabs.ts";
 
 const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
 startTheme();
 noticesView(venue);
 
 const openKey = keyDialog(venue);
-const openHelp = helpDialog();
+const openHelp = helpDialog(venue);
 venueBarView(venue, openKey, openHelp);
 quoteView(venue);
 candlesView(venue);
@@ -35,30 +42,74 @@ tapeView(venue);
 ordersView(venue);
 fillsView(venue);
 holdingsView(venue);
-startShortcuts({
-  help: openHelp,
-  buy: () => ticket.setSide("buy"),
-  sell: () => ticket.setSide("sell"),
-  price: () => ticket.focus("price"),
-  size: () => ticket.focus("size"),
-  book: () => ladder.focus(),
-  orders: () => (byId("orders").querySelector<HTMLElement>("td button") ?? byId("orders")).focus(),
-  instrument: () => byId("instrument").focus(),
-  cancelAll: () => void cancelEverything(venue),
-  theme: nextTheme,
-  key: openKey,
-});
+batchHeadView(venue);
+vectorView(venue);
+curvesView(venue);
+blocksView(venue);
+const offer = offerView(venue, openKey);
+offersView(venue);
+offerFillsView(venue);
+viewTabs(venue);
+
+const everywhere = { help: openHelp, theme: nextTheme, key: openKey, view: () => {
+  if (venue.desk.list.value.length > 0) goTo(shownView.value === "book" ? BATCH_FRAGMENT : slug(venue.market.value?.symbol ?? ""));
+} };
+const keys: Record<typeof shownView.value, ShortcutActions> = {
+  book: {
+    ...everywhere,
+    buy: () => ticket.setSide("buy"),
+    sell: () => ticket.setSide("sell"),
+    price: () => ticket.focus("price"),
+    size: () => ticket.focus("size"),
+    book: () => ladder.focus(),
+    orders: () => focusIn("orders"),
+    instrument: () => byId("instrument").focus(),
+    cancelAll: () => void cancelEverything(venue),
+  },
+  batch: {
+    ...everywhere,
+    buy: () => offer.focus("buy"),
+    sell: () => offer.focus("sell"),
+    price: () => offer.focus("limit"),
+    size: () => offer.focus("amount"),
+    book: () => byId("components").querySelector<HTMLElement>("input:checked")?.focus(),
+    orders: () => focusIn("offers"),
+    instrument: () => byId("batch").focus(),
+    cancelAll: () => void cancelOffers(venue),
+  },
+};
+startShortcuts(() => keys[shownView.value]);
 
 useKeyOfAddress();
-// An address pasted into an open tab, or going back in it, only changes the fragment: a key, or an instrument.
+// An address pasted into an open tab, or going back in it, only changes the fragment: a key, a view, or an instrument.
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#demo=")) useKeyOfAddress();
-  else {
-    const named = venue.instrument(location.hash.slice(1));
-    if (named && named.symbol !== venue.market.value?.symbol) venue.choose(named.symbol);
-  }
+  else show(location.hash.slice(1));
 });
-await start(location.hash.slice(1) || null);
+const preferred = location.hash.slice(1) || null;
+await start(preferred);
+if (preferred !== null || venue.instruments.value.length === 0) show(preferred ?? BATCH_FRAGMENT);
+
+/** The first cancel button of a panel's table, else the panel. */
+function focusIn(panel: string): void {
+  (byId(panel).querySelector<HTMLElement>("td button:not([hidden])") ?? byId(panel)).focus();
+}
+
+function goTo(fragment: string): void {
+  location.hash = fragment;
+}
+
+/** Shows what a fragment names: the batches, or the order book of an instrument. Others, such as those of skip links, change nothing. */
+function show(fragment: string): void {
+  if (fragment === BATCH_FRAGMENT) {
+    if (venue.desk.list.value.length > 0) shownView.value = "batch";
+    return;
+  }
+  const named = venue.instrument(fragment);
+  if (!named) return;
+  if (named.symbol !== venue.market.value?.symbol) venue.choose(named.symbol);
+  shownView.value = "book";
+}
 
 function useKeyOfAddress(): void {
   let key: Key | null = null;

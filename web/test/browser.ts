@@ -36,7 +36,7 @@ export interface Watched {
 }
 
 export async function open(
-  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean },
+  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string },
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: options.width, height: options.height },
@@ -60,6 +60,7 @@ export async function open(
       window.refusedByPolicy.push(`${event.violatedDirective} ${event.sourceFile}:${event.lineNumber}:${event.columnNumber}`);
     });
   });
+  if (options.init) await page.addInitScript({ content: options.init });
   const response = await page.goto(address);
   assert.equal(response?.headers()["content-security-policy"], "default-src 'self'", "the page's content security policy");
   return {
@@ -74,4 +75,32 @@ export async function open(
       await page.screenshot({ path: join(SHOTS, `${name}.png`), caret: "initial", fullPage: true });
     },
   };
+}
+
+export async function step(name: string, act: () => Promise<void>): Promise<void> {
+  const started = performance.now();
+  await act();
+  console.log(`ok  ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+}
+
+export async function text(page: Page, selector: string): Promise<string> {
+  return (await page.locator(selector).first().textContent()) ?? "";
+}
+
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + WAIT_MS;
+  while (!(await holds())) {
+    assert.ok(performance.now() < end, `waited ${WAIT_MS / 1000} s in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+export async function retype(page: Page, words: string): Promise<void> {
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type(words);
+}
+
+/** Leaves the field, as Escape does in the page. */
+export async function blur(page: Page): Promise<void> {
+  await page.keyboard.press("Escape");
 }

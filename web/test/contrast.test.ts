@@ -38,6 +38,24 @@ test("sizes stay readable on the strongest bar of the ladder", () => {
   }
 });
 
+test("the names of the curves stay readable on their own fill", () => {
+  for (const [theme, colours] of Object.entries(themes)) {
+    for (const side of ["bid", "ask"]) {
+      const back = mix(colours.get("paper") ?? "", colours.get(side) ?? "", 0.1);
+      const ratio = contrast(colours.get(side) ?? "", back);
+      assert.ok(ratio >= 4.5, `${theme} ${side}: ${ratio.toFixed(2)}`);
+    }
+  }
+});
+
+test("one's own square among the collected transactions stands out by its edge", () => {
+  for (const [theme, colours] of Object.entries(themes)) {
+    assert.ok(contrast(colours.get("ink") ?? "", colours.get("sheet") ?? "") >= 4.5, theme);
+    const edges = [contrast(colours.get("own") ?? "", colours.get("ink") ?? ""), contrast(colours.get("own") ?? "", colours.get("sheet") ?? "")];
+    assert.ok(Math.max(...edges) >= 3, theme);
+  }
+});
+
 function channels(hex: string): number[] {
   assert.match(hex, /^#[0-9a-f]{6}$/);
   return [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));

@@ -3,7 +3,8 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { WAIT_MS, launch, open, type Watched } from "./browser.ts";
+import { blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { batchSteps } from "./e2e-batch.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { assertTabStopsVisible } from "./keyboard.ts";
 
@@ -24,17 +25,12 @@ try {
   await step("sees the market without a key", seesMarket);
   await step("trades by keyboard, sees the fill and the book move", trades);
   if (fake) await step("says when a resting order trades", () => tellsOfFills(fake));
-if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
+  if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
   await step("reads well in dark, and at 400 pixels", looks);
+  await batchSteps(browser, fake, fake?.edAddress ?? address);
 } finally {
   await browser.close();
   await fake?.close();
-}
-
-async function step(name: string, act: () => Promise<void>): Promise<void> {
-  const started = performance.now();
-  await act();
-  console.log(`ok  ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
 }
 
 async function seesMarket(): Promise<void> {
@@ -51,7 +47,7 @@ async function seesMarket(): Promise<void> {
   await page.keyboard.press("Enter");
   await page.getByText("A key looks like").waitFor();
   await page.keyboard.press("Escape");
-  await assertTabStopsVisible(page);
+  await assertTabStopsVisible(page, [/Skip/, /Instrument/, /steps of/, /Price in the order book/, /interval|10s/i, /Buy/, /Price/, /Size/]);
   await blur(page);
   await page.keyboard.press("t");
   await page.locator("html[data-theme=light]").waitFor();
@@ -316,26 +312,4 @@ async function enterAndAwait(page: Page, side: "b" | "s", price: string, much: s
     const now = await text(page, "#ticket-answer");
     return now !== before && answer.test(now);
   });
-}
-
-async function retype(page: Page, words: string): Promise<void> {
-  await page.keyboard.press("Control+A");
-  await page.keyboard.type(words);
-}
-
-/** Leaves the field, as Escape does in the page. */
-async function blur(page: Page): Promise<void> {
-  await page.keyboard.press("Escape");
-}
-
-async function text(page: Page, selector: string): Promise<string> {
-  return (await page.locator(selector).first().textContent()) ?? "";
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + WAIT_MS;
-  while (!(await holds())) {
-    assert.ok(performance.now() < end, `waited ${WAIT_MS / 1000} s in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

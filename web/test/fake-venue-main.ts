@@ -3,4 +3,4 @@
 import { startFakeVenue } from "./fake-venue.ts";
 
 const running = await startFakeVenue(Number(process.env["PORT"] ?? "7070"));
-console.log(`The page: ${running.demoAddress}\nWith \`npm run dev\`: the same fragment behind the address it prints. Ctrl-C stops.`);
+console.log(`The page: ${running.edAddress}\nWith \`npm run dev\`: the same fragment behind the address it prints. Ctrl-C stops.`);

@@ -6,7 +6,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer } from "ws";
-import { DEMO_KEY_ID, DEMO_SECRET, verify } from "./fake/auth.ts";
+import { DEMO_KEY_ID, DEMO_SECRET, ED_KEY_ID, ED_SECRET, verify } from "./fake/auth.ts";
 import { FakeReject } from "./fake/matching.ts";
 import { Session } from "./fake/session.ts";
 import { FakeVenue } from "./fake/venue.ts";
@@ -20,6 +20,8 @@ const TYPES: Record<string, string> = {
 export interface Running {
   address: string;
   demoAddress: string;
+  /** The same account by its Ed25519 key, which can make offers too. */
+  edAddress: string;
   venue: FakeVenue;
   close(): Promise<void>;
 }
@@ -34,15 +36,26 @@ export async function startFakeVenue(port = 0, stepsPerSecond = 20): Promise<Run
     venue.sessions.add(session);
     socket.on("close", () => venue.sessions.delete(session));
   });
-  const timers = [
+  const timers = stepsPerSecond === 0 ? [] : [
+    setInterval(() => {
+      venue.batch.botSteps(14);
+      venue.sessions.forEach((session) => session.publishBatch(false));
+    }, 50),
+    setInterval(() => {
+      venue.closeBatch();
+      setTimeout(() => venue.clearBatch(), 90);
+    }, venue.batch.intervalMs),
+  ];
+  timers.push(
     setInterval(() => venue.botSteps(Math.round(stepsPerSecond / 20)), 50),
     setInterval(() => venue.sessions.forEach((session) => session.publish()), 50),
     setInterval(() => venue.sessions.forEach((session) => session.publishStatus()), 1_000),
-  ];
+  );
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     address,
+    edAddress: `${address}/#demo=${ED_KEY_ID}.${ED_SECRET}`,
     demoAddress: `${address}/#demo=${DEMO_KEY_ID}.${DEMO_SECRET}`,
     venue,
     close: async () => {
@@ -57,7 +70,7 @@ export async function startFakeVenue(port = 0, stepsPerSecond = 20): Promise<Run
 async function answer(venue: FakeVenue, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = request.url ?? "/";
   try {
-    const body = path.startsWith("/v1/") ? JSON.stringify(api(venue, request, path)) : await readFile(fileOf(path));
+    const body = path.startsWith("/v1/") ? JSON.stringify(await api(venue, request, path)) : await readFile(fileOf(path));
     const type = path.startsWith("/v1/") ? "application/json" : (TYPES[extname(fileOf(path))] ?? "application/octet-stream");
     response.writeHead(200, { "Content-Type": type, "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff" });
     response.end(body);
@@ -68,11 +81,12 @@ async function answer(venue: FakeVenue, request: IncomingMessage, response: Serv
   }
 }
 
-function api(venue: FakeVenue, request: IncomingMessage, path: string): object {
+async function api(venue: FakeVenue, request: IncomingMessage, path: string): Promise<object> {
   const header = (name: string): string => String(request.headers[name] ?? "");
   const account = (): number => verify({
     key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
   }, request.method ?? "", path, "", venue.takesSignedFromNs);
+  if (path.startsWith("/v1/batches") && venue.hasBatches) return batches(venue, path, request.method === "POST" ? await bodyOf(request) : "");
   switch (path.split("?")[0]) {
     case "/v1/time":
       return { time_ns: `${Date.now()}000000` };
@@ -84,7 +98,10 @@ function api(venue: FakeVenue, request: IncomingMessage, path: string): object {
       return { instruments: venue.markets.map(({ instrument }) => instrument) };
     case "/v1/account": {
       const id = account();
-      return { account_id: id, status: "active", balances: venue.balances(id), positions: venue.positions(id) };
+      return {
+        account_id: id, status: "active", balances: venue.balances(id), positions: venue.positions(id),
+        transaction_key: venue.batch.transactionKey, next_sequence: String(venue.batch.nextSequence),
+      };
     }
     case "/v1/fills":
       account();
@@ -92,6 +109,34 @@ function api(venue: FakeVenue, request: IncomingMessage, path: string): object {
     default:
       throw new FakeReject(109, "NotFound", "There is nothing at this address.");
   }
+}
+
+function batches(venue: FakeVenue, path: string, body: string): object {
+  const { batch } = venue;
+  const [, , , name, what] = (path.split("?")[0] ?? "").split("/");
+  const query = new URLSearchParams(path.split("?")[1]);
+  if (name === undefined) return { batches: [batch.info()] };
+  if (name === "main" && what === "blocks") return { blocks: batch.blocks.slice(-Number(query.get("limit") ?? "100")).reverse() };
+  if (name === "main" && what === "demand") return batch.demand(query.get("sell") ?? "", query.get("buy") ?? "");
+  if (name === "main" && what === "transactions") return { results: (JSON.parse(body) as { transactions: string[] }).transactions.map((hex) => submitted(venue, hex)) };
+  throw new FakeReject(109, "NotFound", "There is nothing at this address.");
+}
+
+function submitted(venue: FakeVenue, hex: string): object {
+  try {
+    const result = venue.batch.submit(hex);
+    for (const session of venue.sessions) session.publishBatch(false);
+    return result;
+  } catch (error) {
+    if (!(error instanceof FakeReject)) throw error;
+    return { error: { code: error.code, name: error.reason, message: error.message } };
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString();
 }
 
 function fileOf(path: string): string {

@@ -56,5 +56,4 @@ test("an unusable key says what to do", () => {
   for (const text of ["", "hm_demo", "hm_demo.", "xx_demo.c2VjcmV0", "hm_demo.c2VjcmV0=", "hm_demo.abcde"]) {
     assert.throws(() => parseKey(text), KeyError, text);
   }
-  assert.throws(() => parseKey("ed_alice.c2VjcmV0"), /HMAC/);
 });

@@ -1,5 +1,5 @@
 //! Short proofs of what the last block left, for whoever keeps no state: see [`walras_merkle::verify_offer`] and
-//! [`walras_merkle::verify_account`].
+//! [`walras_merkle::verify_account`], and [`crate::light`] for what a client makes of them.
 
 use walras_clearing::{Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
@@ -46,7 +46,8 @@ impl Batch {
 }
 
 impl Accounts {
-    /// A proof of what an account was, or that there was none, under the last block's root of accounts.
+    /// A proof of what an account was, or that there was none, under the last block's root of accounts; after a block that was rejected for its
+    /// hashes, under no block's until the next. [`Self::statement`] looks.
     #[must_use]
     pub fn prove(&self, account: AccountId) -> AccountProof {
         self.tree.prove(account.0)

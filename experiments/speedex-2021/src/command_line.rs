@@ -1,18 +1,30 @@
 //! The commands of both papers' programs: run experiments and rewrite their folders; small, they write nothing.
+//!
+//! Figures that are drawn of one chain of blocks are measured together: each of their names runs all of them.
 
 use std::path::Path;
 
+use crate::blocks::{bare_book, chain, chain_record, filter, payments, threads_default, threads_of};
 use crate::convex::{self, Python};
 use crate::record::{Record, repository};
 use crate::{accuracy, cost, fewest, history, variants, warm};
 use anyhow::{Context, bail};
 use walras_figures::origin::{Origin, ensure_release};
 
-const USAGE: &str = "usage: FIGURE|all [--small] [--seeds N]";
+const USAGE: &str = "usage: FIGURE|all|blocks [--small] [--seeds N] [--threads 1,2,...] [--accounts N] [--offers N] [--rounds N]";
+
+/// Those of whole blocks, in the order in which `blocks` runs them.
+pub const BLOCKS: [&str; 5] = ["2023/fig-7", "2023/app-I", "2023/sec-7.1", "2023/fig-3", "fig-3"];
+
+#[derive(Debug, Default)]
 struct Arguments {
     figure: String,
     is_small: bool,
     seeds: Option<u64>,
+    threads: Option<Vec<usize>>,
+    accounts: Option<u32>,
+    offers: Option<usize>,
+    rounds: Option<usize>,
 }
 
 /// Does what the command line asks for; `all` are these figures, in this order.
@@ -23,44 +35,56 @@ pub fn run(all: &[&str]) -> anyhow::Result<()> {
     }
     let figures = match arguments.figure.as_str() {
         "all" => all.to_vec(),
-        figure => vec![known(all, figure)?],
+        "blocks" => BLOCKS.to_vec(),
+        figure => vec![known(all, measured_with(figure))?],
     };
-    for figure in figures {
+    for (number, figure) in (1..).zip(&figures) {
+        println!("{figure}: {number} of {}", figures.len());
         let origin = Origin::begin();
-        let record = match run_figure(figure, &arguments) {
+        let records = match run_figure(figure, &arguments) {
             // Histories may be absent; everything else may not fail.
             Err(error) if arguments.figure == "all" && figure.ends_with("sec-6.2") && history::folder().is_err() => {
                 println!("{figure}: skipped: {error:#}");
                 continue;
             }
-            record => record?,
+            records => records?,
         };
-        println!("\n{}\n\n{}", record.folder, record.table);
-        if !arguments.is_small {
-            record.write(&origin, &repository().join("experiments"))?;
-            println!("{}: written", record.folder);
+        for record in records {
+            println!("\n{}\n\n{}", record.folder, record.table);
+            if !arguments.is_small {
+                record.write(&origin, &repository().join("experiments"))?;
+                println!("{}: written", record.folder);
+            }
         }
     }
     Ok(())
 }
 
+/// The figure that another is measured with.
+fn measured_with(figure: &str) -> &str {
+    match figure {
+        "fig-4" | "fig-5" => "fig-3",
+        "2023/fig-4" | "2023/fig-5" | "2023/fig-6" => "2023/fig-3",
+        figure => figure,
+    }
+}
+
 fn known<'a>(all: &[&'a str], figure: &str) -> anyhow::Result<&'a str> {
-    all.iter()
-        .find(|known| **known == figure)
-        .copied()
-        .with_context(|| format!("there is no {figure}; {USAGE}; figures: {}", all.join(" ")))
+    let known = all.iter().chain(&BLOCKS).find(|known| **known == figure).copied();
+    known.with_context(|| format!("there is no {figure}; {USAGE}; figures: {}", all.join(" ")))
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {
-    let mut arguments = Arguments { figure: String::new(), is_small: false, seeds: None };
+    let mut arguments = Arguments::default();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--" => {}
             "--small" => arguments.is_small = true,
-            "--seeds" => {
-                let seeds = words.next().and_then(|number| number.parse().ok()).filter(|seeds| *seeds > 0);
-                arguments.seeds = Some(seeds.with_context(|| format!("--seeds takes a number above zero; {USAGE}"))?);
-            }
+            "--seeds" => arguments.seeds = Some(number(&word, words.next())?),
+            "--accounts" => arguments.accounts = Some(number(&word, words.next())?),
+            "--offers" => arguments.offers = Some(number(&word, words.next())?),
+            "--rounds" => arguments.rounds = Some(number(&word, words.next())?),
+            "--threads" => arguments.threads = Some(threads_of(&words.next().unwrap_or_default())?),
             figure if arguments.figure.is_empty() && !figure.starts_with('-') => figure.clone_into(&mut arguments.figure),
             other => bail!("`{other}` is not understood; {USAGE}"),
         }
@@ -71,7 +95,70 @@ fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Arguments> {
     Ok(arguments)
 }
 
-fn run_figure(figure: &str, arguments: &Arguments) -> anyhow::Result<Record> {
+fn number<N: std::str::FromStr + Default + PartialOrd>(option: &str, word: Option<String>) -> anyhow::Result<N> {
+    let number = word.and_then(|number| number.parse().ok()).filter(|number| *number > N::default());
+    number.with_context(|| format!("{option} takes a number above zero; {USAGE}"))
+}
+
+fn run_figure(figure: &str, arguments: &Arguments) -> anyhow::Result<Vec<Record>> {
+    match figure {
+        "fig-3" => chain_figures(chain::Paper::Speedex2021, arguments),
+        "2023/fig-3" => chain_figures(chain::Paper::Speedex2023, arguments),
+        "2023/fig-7" | "2023/sec-7.1" | "2023/app-I" => Ok(vec![block_figure(figure, arguments)?]),
+        figure => Ok(vec![price_figure(figure, arguments)?]),
+    }
+}
+
+fn chain_figures(paper: chain::Paper, arguments: &Arguments) -> anyhow::Result<Vec<Record>> {
+    let mut setup = if arguments.is_small { chain::Setup::small(paper) } else { chain::Setup::full(paper, arguments.threads()) };
+    setup.account_count = arguments.accounts.unwrap_or(setup.account_count);
+    setup.rounds = arguments.rounds.unwrap_or(setup.rounds);
+    if let Some(most) = arguments.offers {
+        setup.open_offers.retain(|stop| *stop < most);
+        setup.open_offers.push(most);
+    }
+    chain_record::records(&setup, &chain::run(&setup)?)
+}
+
+fn block_figure(figure: &str, arguments: &Arguments) -> anyhow::Result<Record> {
+    let (is_small, threads) = (arguments.is_small, arguments.threads());
+    match figure {
+        "2023/fig-7" => {
+            let full = payments::ContentionSetup::full(threads);
+            payments::contention(&if is_small { payments::ContentionSetup::small() } else { full })
+        }
+        "2023/app-I" => {
+            let mut setup = if is_small { filter::Setup::small() } else { filter::Setup::full(threads) };
+            setup.account_count = arguments.accounts.unwrap_or(setup.account_count);
+            setup.trials = arguments.rounds.unwrap_or(setup.trials);
+            filter::run(&setup)
+        }
+        "2023/sec-7.1" => {
+            let mut paid = if is_small { payments::ManySetup::small() } else { payments::ManySetup::full(threads.clone()) };
+            let mut books = if is_small { bare_book::Setup::small() } else { bare_book::Setup::full(threads) };
+            if let Some(rounds) = arguments.rounds {
+                (paid.rounds, books.rounds) = (rounds, rounds);
+            }
+            if let Some(most) = arguments.accounts {
+                for counts in [&mut paid.account_counts, &mut books.account_counts, &mut books.block_account_counts] {
+                    counts.retain(|count| *count < most);
+                    counts.push(most);
+                }
+            }
+            let many = payments::many(&paid)?;
+            bare_book::run(&books, &paid, &many)
+        }
+        other => bail!("there is no {other}; {USAGE}"),
+    }
+}
+
+impl Arguments {
+    fn threads(&self) -> Vec<usize> {
+        self.threads.clone().unwrap_or_else(threads_default)
+    }
+}
+
+fn price_figure(figure: &str, arguments: &Arguments) -> anyhow::Result<Record> {
     let Arguments { is_small, seeds, .. } = *arguments;
     // The papers average over five batches.
     let few = seeds.unwrap_or(5);

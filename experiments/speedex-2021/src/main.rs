@@ -1,4 +1,4 @@
-//! Runs the price experiments of both SPEEDEX papers.
+//! Runs the experiments of both SPEEDEX papers.
 
 use walras_experiments_speedex_2021::command_line;
 use walras_huge_pages::HugePages;
@@ -8,7 +8,7 @@ use walras_huge_pages::HugePages;
 static ALLOCATOR: HugePages = HugePages;
 
 fn main() -> anyhow::Result<()> {
-    // The longest comes last.
+    // Of prices, then of blocks; the longest of each come last.
     command_line::run(&[
         "cost",
         "cold-warm",
@@ -20,5 +20,10 @@ fn main() -> anyhow::Result<()> {
         "fig-2",
         "2023/fig-2",
         "fig-6",
+        "2023/fig-7",
+        "2023/app-I",
+        "2023/sec-7.1",
+        "2023/fig-3",
+        "fig-3",
     ])
 }

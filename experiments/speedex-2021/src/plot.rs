@@ -57,12 +57,39 @@ pub struct Series {
 pub enum Axis {
     /// Plain numbers.
     Linear,
+    /// Millions, with a digit behind the point.
+    Millions,
     /// Counts, logarithmic.
     Counts,
 }
 
+/// What the y axis shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Height {
+    /// Milliseconds, logarithmic.
+    Time,
+    /// So many a second, from zero.
+    Rate,
+    /// So many a second, logarithmic.
+    RateLogarithmic,
+}
+
 /// Curves over a logarithmic axis of milliseconds.
 pub fn lines(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Series]) -> anyhow::Result<String> {
+    chart(title, x_title, axis, (y_title, Height::Time), series)
+}
+
+/// Curves over an axis of how many a second, from zero.
+pub fn rates(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Series]) -> anyhow::Result<String> {
+    chart(title, x_title, axis, (y_title, Height::Rate), series)
+}
+
+/// Curves over a logarithmic axis of how many a second.
+pub fn rates_logarithmic(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Series]) -> anyhow::Result<String> {
+    chart(title, x_title, axis, (y_title, Height::RateLogarithmic), series)
+}
+
+fn chart(title: &str, x_title: &str, axis: Axis, (y_title, height): (&str, Height), series: &[Series]) -> anyhow::Result<String> {
     let points: Vec<(f64, f64)> = series.iter().flat_map(|series| series.points.iter().copied()).collect();
     ensure!(!points.is_empty(), "nothing to draw in `{title}`: did every run fail?");
     let range = |values: &dyn Fn(&(f64, f64)) -> f64| {
@@ -70,48 +97,71 @@ pub fn lines(title: &str, x_title: &str, axis: Axis, y_title: &str, series: &[Se
         all.clone().fold(f64::INFINITY, f64::min)..all.fold(0.0, f64::max)
     };
     let (x, y) = (range(&|point| point.0), range(&|point| point.1));
-    let y = y.start * 0.7..y.end * 1.5;
+    let counts = |value: &f64| grouped(value.round() as usize);
+    let time = |ms: &f64| time_label(*ms);
+    let room = |least: f64| (x.end - x.start).max(least) * 0.03;
+    let wide = match axis {
+        Axis::Linear => x.start - room(1.0)..x.end + room(1.0),
+        Axis::Millions => x.start - room(0.1)..x.end + room(0.1),
+        Axis::Counts => x.start * 0.8..x.end * 1.25,
+    };
+    let high = y.start * 0.7..y.end * 1.5;
     draw((960 + LEGEND_WIDTH, 560), |area| {
         let (area, right) = area.split_horizontally(960);
         legend(&right, series)?;
-        match axis {
-            Axis::Linear => {
-                let room = (x.end - x.start).max(1.0) * 0.03;
-                let labels = |value: &f64| format!("{value:.0}");
-                curves(&area, title, (x.start - room..x.end + room, x_title, &labels), (y.clone(), y_title), series)
-            }
-            Axis::Counts => {
-                let labels = |value: &f64| grouped(value.round() as usize);
-                curves(&area, title, ((x.start * 0.8..x.end * 1.25).log_scale(), x_title, &labels), (y.clone(), y_title), series)
-            }
+        match height {
+            Height::Time => along(&area, title, (axis, wide, x_title), (high.log_scale(), y_title, &time), series),
+            Height::Rate => along(&area, title, (axis, wide, x_title), (0.0..y.end * 1.1, y_title, &counts), series),
+            Height::RateLogarithmic => along(&area, title, (axis, wide, x_title), (high.log_scale(), y_title, &counts), series),
         }
     })
 }
 
-fn curves<X>(
+/// Curves over whichever x axis.
+fn along<Y>(
+    area: &Area<'_>,
+    title: &str,
+    (axis, x, x_title): (Axis, Range<f64>, &str),
+    y: Labelled<'_, Y>,
+    series: &[Series],
+) -> anyhow::Result<()>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    match axis {
+        Axis::Linear => curves(area, title, (x, x_title, &|value| format!("{value:.0}")), y, series),
+        Axis::Millions => curves(area, title, (x, x_title, &|value| format!("{value:.1}")), y, series),
+        Axis::Counts => curves(area, title, (x.log_scale(), x_title, &|value| grouped(value.round() as usize)), y, series),
+    }
+}
+
+fn curves<X, Y>(
     area: &Area<'_>,
     title: &str,
     (x, x_title, x_label): Labelled<'_, X>,
-    (y, y_title): (Range<f64>, &str),
+    (y, y_title, y_label): Labelled<'_, Y>,
     series: &[Series],
 ) -> anyhow::Result<()>
 where
     X: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
 {
     let mut chart = ChartBuilder::on(area)
         .caption(title, (FONT, 20))
         .margin(16)
         .x_label_area_size(48)
-        .y_label_area_size(72)
-        .build_cartesian_2d(x, y.log_scale())?;
+        .y_label_area_size(88)
+        .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
         .x_desc(x_title)
         .y_desc(y_title)
         .x_label_formatter(x_label)
-        .y_label_formatter(&|ms| time_label(*ms))
+        .y_label_formatter(y_label)
         .label_style((FONT, 14))
         .draw()?;
     for series in series.iter().filter(|series| !series.points.is_empty()) {

@@ -1,13 +1,16 @@
-//! The native part of the Python package `walras`: columns of Python values into a market, cleared, and columns back.
+//! The native part of the Python package `walras`: columns of Python values into a market, cleared, and columns back; and blocks checked
+//! without a venue's state.
 //!
 //! *Deliberately absent*: rules of its own. What a row means, and what is wrong with it, `walras_batch_solver::offers` says, as it does for the
-//! command line; frames, names of results and their documentation are in `walras/_clear.py`.
+//! command line; what is proven, `walras_batch::light`; frames, names of results and their documentation are in `walras/_clear.py` and
+//! `walras/light.py`.
 //!
 //! *Invariants*: other Python threads run while a market is built and cleared; Ctrl-C ends the search; every wrong cell is a
 //! `ValueError` that names its row and column.
 #![deny(unsafe_code)]
 
 mod cells;
+mod light;
 mod result;
 
 use std::collections::BTreeMap;
@@ -127,5 +130,8 @@ fn start_prices(named: &NamedMarket, start: &BTreeMap<String, f64>) -> Result<Ve
 /// The native part of `walras`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(clear_columns, module)?)
+    module.add_function(wrap_pyfunction!(clear_columns, module)?)?;
+    module.add_class::<light::Block>()?;
+    module.add_function(wrap_pyfunction!(light::open_block, module)?)?;
+    module.add_function(wrap_pyfunction!(light::open_chain, module)?)
 }

@@ -110,6 +110,10 @@ pub struct Model {
     pub mix: Mix,
     /// Of what payments are.
     pub paid_assets: PaidAssets,
+    /// Payments go to so many accounts, those with ids from 0, all as often; to any, as `accounts` says, if `None`.
+    pub payee_count: Option<u32>,
+    /// Valuations move after so many offers, however these are cut into blocks; after each block if `None`.
+    pub offers_per_valuation: Option<usize>,
     /// The distribution of offers.
     pub variant: Variant,
     /// Which assets offers go round.
@@ -139,6 +143,8 @@ impl Model {
             accounts: AccountChoice::Exponential { mean: f64::from(account_count) },
             mix: Mix { offers: 1.0, payments: 0.1, accounts: 0.001 },
             paid_assets: PaidAssets::All,
+            payee_count: None,
+            offers_per_valuation: None,
             variant: Variant::Default,
             shape: Shape::Cycles,
             cancel_share: 0.7,
@@ -182,6 +188,11 @@ impl Model {
         assert!((1..=BATCH_ASSETS_MAX).contains(&self.assets.len()), "a workload needs 1 to {BATCH_ASSETS_MAX} assets");
         assert!(mix.offers == 0.0 || self.assets.len() >= 2, "offers need two assets");
         assert!(mix.payments == 0.0 || self.account_count >= 2, "payments need two accounts");
+        assert!(
+            self.payee_count.is_none_or(|count| (1..=self.account_count).contains(&count)),
+            "payees are accounts, at least one"
+        );
+        assert!(self.offers_per_valuation != Some(0), "a valuation holds for an offer at least");
         assert!([mix.offers, mix.payments, mix.accounts].iter().all(|&part| part >= 0.0), "no part of the mix is below 0");
         assert!(mix.offers + mix.payments + mix.accounts > 0.0, "a mix needs something in it");
         assert!(1 <= *soonest && soonest <= latest, "an offer is cancelled in a later block than it was made in");

@@ -27,6 +27,8 @@ const DRAWS_MAX: usize = 16;
 pub struct Workload {
     model: Model,
     offers: MadeBatch,
+    /// Made at the present valuations, and not sent yet; see [`Model::offers_per_valuation`].
+    stock: Vec<Offer>,
     random: Random,
     /// The highest number that a transaction of each account had in a block, as far as it was kept.
     last: Vec<u32>,
@@ -50,6 +52,7 @@ impl Workload {
         let mut random = Random::new(seed);
         Self {
             offers: MadeBatch::new(offer_model, random.bits()),
+            stock: Vec::new(),
             random,
             last: vec![0; model.account_count as usize],
             ahead: vec![0; model.account_count as usize],
@@ -71,6 +74,15 @@ impl Workload {
     #[must_use]
     pub const fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Makes blocks of another size from now on.
+    ///
+    /// # Panics
+    /// When the model's accounts may not send so many transactions in a block.
+    pub fn set_transaction_count(&mut self, transaction_count: usize) {
+        self.model.transaction_count = transaction_count;
+        self.model.check();
     }
 
     /// The hidden valuations, by [`AssetIndex`].
@@ -189,10 +201,20 @@ impl Workload {
         // Rounding leaves a rest, which goes to the larger kind.
         let offer_count = if mix.offers > 0.0 { count - account_count - payment_count } else { 0 };
         let payment_count = count - account_count - offer_count;
-        self.offers.next_of(offer_count);
         let mut operations = Vec::with_capacity(count);
-        let model = &self.model;
-        operations.extend(self.offers.offers.iter().map(|offer| BatchOperation::CreateOffer(create_offer(model, offer))));
+        match self.model.offers_per_valuation {
+            None => {
+                self.offers.next_of(offer_count);
+                let model = &self.model;
+                operations.extend(self.offers.offers.iter().map(|offer| BatchOperation::CreateOffer(create_offer(model, offer))));
+            }
+            Some(set_len) => {
+                for _ in 0..offer_count {
+                    let offer = self.offer_of_set(set_len);
+                    operations.push(BatchOperation::CreateOffer(create_offer(&self.model, &offer)));
+                }
+            }
+        }
         for _ in 0..payment_count {
             operations.push(self.payment());
         }
@@ -202,13 +224,26 @@ impl Workload {
         operations
     }
 
+    /// The next offer of a set of so many that are made at the same valuations.
+    fn offer_of_set(&mut self, set_len: usize) -> Offer {
+        if self.stock.is_empty() {
+            self.offers.next_of(set_len);
+            self.stock.clone_from(&self.offers.offers);
+            shuffle(&mut self.random, &mut self.stock);
+        }
+        self.stock.pop().expect("a set has an offer at least")
+    }
+
     fn payment(&mut self) -> BatchOperation {
         let asset = match self.model.paid_assets {
             PaidAssets::All => self.random.below(self.model.assets.len()),
             PaidAssets::First => 0,
         };
         let units = self.random.uniform(PAID_VALUE.0, PAID_VALUE.1) * UNITS_PER_VALUE / self.offers.valuations[asset];
-        let to = AccountId(self.model.accounts.draw(&mut self.random, self.model.account_count));
+        let to = AccountId(match self.model.payee_count {
+            Some(count) => self.random.below(count as usize) as u32,
+            None => self.model.accounts.draw(&mut self.random, self.model.account_count),
+        });
         BatchOperation::Payment(Payment { to, asset: self.model.assets[asset], amount: amount_of(units) })
     }
 
@@ -360,5 +395,42 @@ fn amount_of(units: f64) -> Amount {
 fn shuffle<T>(random: &mut Random, items: &mut [T]) {
     for end in (1..items.len()).rev() {
         items.swap(end, random.below(end + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payees(block: &[BatchTransaction]) -> impl Iterator<Item = u32> {
+        block.iter().filter_map(|transaction| match transaction.operation {
+            BatchOperation::Payment(payment) => Some(payment.to.0),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn payments_go_to_the_payees_alone() {
+        let model = Model { payee_count: Some(2), ..Model::payments(2, 100, 1_000, PaidAssets::First) };
+        let mut workload = Workload::new(model, 1);
+        let paid: Vec<u32> = payees(workload.block(|_, _| false)).collect();
+        assert_eq!(paid.len(), 1_000);
+        assert!(paid.iter().all(|to| *to < 2) && paid.contains(&0) && paid.contains(&1));
+    }
+
+    #[test]
+    fn valuations_move_with_offers_and_not_with_blocks() {
+        let model = Model { offers_per_valuation: Some(900), late_share: 0.0, ..Model::bare_book(100, 300) };
+        let mut workload = Workload::new(model, 1);
+        let mut valuations = Vec::new();
+        for transaction_count in [300, 300, 200, 100, 900] {
+            workload.set_transaction_count(transaction_count);
+            assert_eq!(workload.block(|_, _| false).len(), transaction_count);
+            valuations.push(workload.valuations()[0]);
+            workload.closed(&[0; 32], []);
+        }
+        assert!(valuations[..3].iter().all(|value| *value == valuations[0]), "{valuations:?}");
+        assert_eq!(valuations[3], valuations[0]);
+        assert!(valuations[4] != valuations[0], "{valuations:?}");
     }
 }

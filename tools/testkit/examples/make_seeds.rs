@@ -299,8 +299,15 @@ fn batches() {
     }
 }
 
+fn blocks() {
+    for (target, name, bytes) in walras_testkit::fuzz::batch::seeds() {
+        put(target, &name, &bytes);
+    }
+}
+
 fn main() {
     batches();
+    blocks();
     wire();
     states();
     random_bytes();

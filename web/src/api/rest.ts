@@ -1,8 +1,9 @@
 // The few things the page asks for by plain HTTP: lists that do not change, and the account's history on arrival.
 
+import type { AccountInfo, Batch, TransactionResult } from "./batch-types.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
-import { type ApiErrorBody, type Asset, type Fill, type Instrument, type Position, Refusal, type Status } from "./types.ts";
+import { type ApiErrorBody, type Asset, type Fill, type Instrument, OutcomeUnknown, type Position, Refusal, type Status } from "./types.ts";
 
 /** Longest that a request waits until the venue takes its stamp. */
 const WAIT_MS_MAX = 2_000;
@@ -50,6 +51,7 @@ export function isStale(error: unknown): error is Refusal {
 }
 
 const STALE = "TimestampStale";
+const NOT_FOUND = "NotFound";
 
 export async function fetchAssets(): Promise<Asset[]> {
   return (await get<{ assets: Asset[] }>("/v1/assets")).assets;
@@ -65,6 +67,37 @@ export async function fetchPositions(key: Key): Promise<Position[]> {
 
 export async function fetchFills(key: Key): Promise<Fill[]> {
   return (await getSigned<{ fills: Fill[] }>("/v1/fills?limit=100", key)).fills;
+}
+
+/** None where the venue is older than batch markets. */
+export async function fetchBatches(): Promise<Batch[]> {
+  try {
+    return (await get<{ batches: Batch[] }>("/v1/batches")).batches;
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+export async function fetchAccount(key: Key): Promise<AccountInfo> {
+  return getSigned<AccountInfo>("/v1/account", key);
+}
+
+/** Hands in one signed transaction, in hex: its signature says whose it is. The block is the one that it is collected for. */
+export async function postTransaction(batch: string, signed: string): Promise<{ sequence: string; block: string }> {
+  const path = `/v1/batches/${encodeURIComponent(batch)}/transactions`;
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method: "POST", headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify({ transactions: [signed] }),
+    });
+  } catch {
+    throw new OutcomeUnknown("The connection broke before the venue answered. It may have taken the transaction: look at your offers.");
+  }
+  const { results: [result] } = await read<{ results: TransactionResult[] }>(path, response);
+  if (!result) throw new Error(`The venue's answer to ${path} has no result: reload the page to get the venue's own version of it.`);
+  if ("error" in result) throw new Refusal(result.error);
+  return result;
 }
 
 async function getSigned<T>(path: string, key: Key): Promise<T> {
@@ -86,7 +119,10 @@ async function get<T>(path: string, key?: Key): Promise<T> {
     headers["Walras-Nonce"] = signed.nonce;
     headers["Walras-Signature"] = signed.signature;
   }
-  const response = await fetch(path, { headers, cache: "no-store" });
+  return read(path, await fetch(path, { headers, cache: "no-store" }));
+}
+
+async function read<T>(path: string, response: Response): Promise<T> {
   const body = (await response.json().catch(() => null)) as (T & { error?: ApiErrorBody }) | null;
   if (response.ok && body !== null) return body;
   if (body?.error) throw new Refusal(body.error);

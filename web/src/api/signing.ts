@@ -1,10 +1,10 @@
-// How a request proves whose it is: an HMAC-SHA256 over a short text, by the browser's own SubtleCrypto.
-// test/signing-vector.json holds a worked example that the server's tests check too.
+// How a request proves whose it is: an HMAC-SHA256 or an Ed25519 signature over a short text, by the browser's own SubtleCrypto.
+// test/signing-vector.json holds worked examples that the server's tests check too. What batch markets want signed: transactions.ts.
 
 export interface Key {
-  /** Public part, begins with `hm_`. */
+  /** Public part, begins with `hm_` (HMAC-SHA256) or `ed_` (Ed25519). */
   readonly id: string;
-  /** Secret part, base64url without padding; its decoded bytes are the HMAC key. */
+  /** Secret part, base64url without padding: the HMAC key's bytes, or the 32 of the Ed25519 seed. */
   readonly secret: string;
 }
 
@@ -18,17 +18,25 @@ export interface Signed {
 /** A key that cannot be used, and what to do. */
 export class KeyError extends Error {}
 
+const SEED_BYTES = 32;
+/** What PKCS #8 (RFC 8410) writes before the 32 bytes of an Ed25519 seed: SubtleCrypto takes the seed in no other form but this and JWK. */
+const PKCS8_HEAD = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+export function isEd25519(key: Key): boolean {
+  return key.id.startsWith("ed_");
+}
+
 export function parseKey(text: string): Key {
-  const match = /^\s*(?:.*#demo=)?((hm|ed)_[A-Za-z0-9_-]*)\.([A-Za-z0-9_-]+)\s*$/.exec(text);
+  const match = /^\s*(?:.*#demo=)?((?:hm|ed)_[A-Za-z0-9_-]*)\.([A-Za-z0-9_-]+)\s*$/.exec(text);
   if (!match) {
-    throw new KeyError("A key looks like hm_name.secret: copy it whole, as the venue printed it, or its address with #demo=.");
+    throw new KeyError("A key looks like hm_name.secret or ed_name.secret: copy it whole, as the venue printed it, or its address with #demo=.");
   }
-  if (match[2] === "ed") {
-    throw new KeyError("This page signs with HMAC keys (hm_...): create one, Ed25519 keys (ed_...) are for programs.");
+  const key = { id: match[1] as string, secret: match[2] as string };
+  if (key.secret.length % 4 === 1) throw new KeyError("The secret is cut short: copy the key whole.");
+  if (isEd25519(key) && fromBase64Url(key.secret).length !== SEED_BYTES) {
+    throw new KeyError("The secret of an Ed25519 key is 43 characters: copy the key whole.");
   }
-  const secret = match[3] as string;
-  if (secret.length % 4 === 1) throw new KeyError("The secret is cut short: copy the key whole.");
-  return { id: match[1] as string, secret };
+  return key;
 }
 
 export function signedText(method: string, path: string, timestamp: string, nonce: string, bodyHashHex: string): string {
@@ -45,16 +53,33 @@ export async function sign(
 ): Promise<Signed> {
   const utf8 = new TextEncoder();
   const bodyHash = await crypto.subtle.digest("SHA-256", utf8.encode(body));
-  const secret = await crypto.subtle.importKey(
-    "raw",
-    fromBase64Url(key.secret),
-    { name: "HMAC", hash: "SHA-256" },
-    false,
-    ["sign"],
-  );
   const text = utf8.encode(signedText(method, path, timestamp, nonce, toHex(bodyHash)));
-  const signature = await crypto.subtle.sign("HMAC", secret, text);
-  return { key: key.id, timestamp, nonce, signature: toBase64Url(new Uint8Array(signature)) };
+  return { key: key.id, timestamp, nonce, signature: toBase64Url(await signBytes(key, text)) };
+}
+
+/** The key's signature over these bytes. Throws a `KeyError` where the browser cannot make one. */
+export async function signBytes(key: Key, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const secret = isEd25519(key) ? await importSeed(key, false) : await crypto.subtle.importKey(
+    "raw", fromBase64Url(key.secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"],
+  );
+  return new Uint8Array(await crypto.subtle.sign(secret.algorithm.name, secret, bytes));
+}
+
+/** The public half of an Ed25519 key, in hex. Throws a `KeyError` where the browser cannot compute it. */
+export async function publicKeyHex(key: Key): Promise<string> {
+  const { x } = await crypto.subtle.exportKey("jwk", await importSeed(key, true));
+  return toHex(fromBase64Url(x ?? "").buffer);
+}
+
+async function importSeed(key: Key, extractable: boolean): Promise<CryptoKey> {
+  try {
+    const seed = Uint8Array.from([...PKCS8_HEAD, ...fromBase64Url(key.secret)]);
+    return await crypto.subtle.importKey("pkcs8", seed, { name: "Ed25519" }, extractable, ["sign"]);
+  } catch {
+    throw new KeyError(
+      "This browser cannot sign with Ed25519: use Chrome 137, Edge 137, Firefox 129, Safari 17 or anything newer, over https or on this machine.",
+    );
+  }
 }
 
 export function freshNonce(): string {

@@ -1,16 +1,19 @@
 // The live connection: subscriptions that survive reconnects, requests with replies, a watchdog against silent links.
 
 import { isStale, nextStamp, prepareNextStamp, synchroniseClock } from "./rest.ts";
-import { type Key, freshNonce, sign } from "./signing.ts";
+import { type Key, KeyError, freshNonce, sign } from "./signing.ts";
 import { type ErrorMessage, type Interval, OutcomeUnknown, Refusal, type ReplyMessage, type ServerMessage } from "./types.ts";
 import { Backoff } from "./backoff.ts";
 
 export type ConnectionState = "connecting" | "live" | "waiting";
 
 export interface Subscription {
-  channel: "book" | "trades" | "candles" | "ticker" | "status";
+  channel: "book" | "trades" | "candles" | "ticker" | "status" | "batch" | "demand";
   instrument?: string;
   interval?: Interval;
+  batch?: string;
+  sell?: string;
+  buy?: string;
 }
 
 export interface SocketEvents {
@@ -18,6 +21,8 @@ export interface SocketEvents {
   onMessage(message: ServerMessage): void;
   /** The key was taken (`null`), or why not. */
   onAuthenticated(refusal: Refusal | null): void;
+  /** This browser cannot sign with the key. */
+  onKeyUnusable(error: KeyError): void;
   /** A message that the page cannot read: a bug on one side. */
   onUnreadable(error: Error): void;
 }
@@ -128,6 +133,7 @@ export class VenueSocket {
       if (this.#socket === socket) this.#send({ op: "auth", ...signed });
     } catch (error) {
       if (isStale(error)) this.#events.onAuthenticated(error);
+      else if (error instanceof KeyError) this.#events.onKeyUnusable(error);
       else this.#events.onUnreadable(error as Error);
     }
   }
@@ -185,6 +191,6 @@ export class VenueSocket {
   }
 }
 
-function keyOf(subscription: Subscription): string {
-  return `${subscription.channel} ${subscription.instrument ?? ""} ${subscription.interval ?? ""}`;
+function keyOf({ channel, instrument, interval, batch, sell, buy }: Subscription): string {
+  return [channel, instrument, interval, batch, sell, buy].map((part) => part ?? "").join(" ");
 }

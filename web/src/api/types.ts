@@ -1,5 +1,7 @@
 // The venue's JSON, as its openapi.yaml documents it. Quantities are decimal strings, times and 64-bit ids strings of digits.
 
+import type { BatchMessage, DemandMessage, Offer, OfferFill, OfferUpdate } from "./batch-types.ts";
+
 export type Side = "buy" | "sell";
 export type OrderKind = "limit" | "market" | "stop" | "stop_limit";
 export type TimeInForce = "gtc" | "day" | "gtt" | "ioc" | "fok";
@@ -170,6 +172,9 @@ export interface AccountMessage {
   orders?: OpenOrder[];
   order_updates?: OrderUpdate[];
   fills?: Fill[];
+  offers?: Offer[];
+  offer_updates?: OfferUpdate[];
+  offer_fills?: OfferFill[];
 }
 
 export interface ApiErrorBody {
@@ -227,6 +232,8 @@ export type ServerMessage =
   | TickerMessage
   | StatusMessage
   | AccountMessage
+  | BatchMessage
+  | DemandMessage
   | ReplyMessage
   | ErrorMessage
   | { type: "subscribed" | "unsubscribed" | "authenticated" | "pong" };
@@ -247,7 +254,7 @@ export class Refusal extends Error {
 
 /** The connection went away before the answer came: the request may or may not have been taken. */
 export class OutcomeUnknown extends Error {
-  constructor() {
-    super("The connection broke before the venue answered. It may have taken the request: check the open orders.");
+  constructor(message = "The connection broke before the venue answered. It may have taken the request: check the open orders.") {
+    super(message);
   }
 }

@@ -82,3 +82,27 @@ export function abs(units: bigint): bigint {
 export function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
+
+/** Cut (not rounded) after `digits` significant digits, but never within the whole part: "166.64615" to 6 is "166.646". */
+export function significant(text: string, digits: number): string {
+  const [whole = "0", fraction = ""] = text.split(".");
+  const wholeDigits = whole.replace(/^0+/, "").length;
+  const zeros = wholeDigits > 0 ? 0 : (/^0*/.exec(fraction)?.[0].length ?? 0);
+  return trimZeros(`${whole}.${fraction.slice(0, Math.max(0, digits - wholeDigits) + zeros)}`);
+}
+
+/** `numerator / denominator` of two positive decimal strings, cut after `digits` significant digits: "1.0832" over "0.0065" is "166.646". */
+export function quotient(numerator: string, denominator: string, digits: number): string {
+  const places = Math.max(decimalsOf(numerator), decimalsOf(denominator));
+  const [a, b] = [parseUnits(numerator, places), parseUnits(denominator, places)];
+  if (a <= 0n || b <= 0n) throw new DecimalError("Both must be above zero.");
+  const enough = digits + b.toString().length;
+  return significant(formatUnits((a * 10n ** BigInt(enough)) / b, enough), digits);
+}
+
+/** By how much `now` is above (or below) `before`, both positive decimals: in parts per million, to the thousandth. */
+export function changePpm(before: string, now: string): number {
+  const places = Math.max(decimalsOf(before), decimalsOf(now));
+  const [was, is] = [parseUnits(before, places), parseUnits(now, places)];
+  return was <= 0n ? 0 : Number(((is - was) * 1_000_000_000n) / was) / 1_000;
+}

@@ -25,6 +25,16 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** The same for SVG: tag, attributes, children. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K, attributes: Record<string, string | number> = {}, ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  append(element, children);
+  return element;
+}
+
 export function append(parent: Node, children: Child[]): void {
   for (const child of children) {
     if (child !== null && child !== undefined && child !== false) {

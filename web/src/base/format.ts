@@ -37,6 +37,20 @@ export function showChange(ppm: number): string {
   return `${sign}${formatUnits(abs(hundredths), 2)}${SPACE}%`;
 }
 
+/** A small change, as of half a second, in parts per million: 12.5 is "+0.0013 %". */
+export function showSmallChange(ppm: number): string {
+  const sign = ppm > 0 ? "+" : ppm < 0 ? MINUS : "±";
+  return `${sign}${(Math.abs(ppm) / 10_000).toFixed(Math.abs(ppm) < 10_000 ? 4 : 2)}${SPACE}%`;
+}
+
+/** How long ago: "0.4 s", "12 s", "3 min", "2 h". */
+export function showAge(ageMs: number): string {
+  const seconds = Math.max(0, ageMs) / 1_000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)}${SPACE}s`;
+  if (seconds < 99.5) return `${Math.round(seconds)}${SPACE}s`;
+  return seconds < 5_970 ? `${Math.round(seconds / 60)}${SPACE}min` : `${Math.round(seconds / 3_600)}${SPACE}h`;
+}
+
 const two = (n: number): string => n.toString().padStart(2, "0");
 
 /** Nanoseconds since the epoch as a UTC time of day, to the millisecond when `fine`. */

@@ -1,11 +1,12 @@
-// The page's one model: connection, venue, the chosen market, the account, and what has been said to the user.
+// The page's one model: connection, venue, the chosen market, the account, the desk for batches, and what has been said to the user.
 
-import { fetchAssets, fetchFills, fetchInstruments, fetchPositions } from "../api/rest.ts";
+import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions } from "../api/rest.ts";
 import type { Key } from "../api/signing.ts";
 import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
 import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status } from "../api/types.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { Account } from "./account.ts";
+import { BatchDesk } from "./batch-desk.ts";
 import { Market, Units } from "./market.ts";
 import { type Said, describeEnd } from "./outcome.ts";
 
@@ -21,6 +22,7 @@ export class Venue {
   /** New fills, as they come. */
   readonly filled = new Signal<Fill[]>([]);
   readonly socket: VenueSocket;
+  readonly desk: BatchDesk;
   #assets: Asset[] = [];
   #key: Key | null = null;
   readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
@@ -30,9 +32,15 @@ export class Venue {
       onState: (state, retryInMs) => this.#onState(state, retryInMs),
       onMessage: (message) => this.#onMessage(message),
       onAuthenticated: (refusal) => this.#onAuthenticated(refusal),
+      onKeyUnusable: (error) => {
+        this.account.clear("refused");
+        this.desk.onKeyUnusable(error);
+        this.say({ tone: "bad", title: "The key cannot be used here", text: error.message });
+      },
       onUnreadable: (error) =>
         this.say({ tone: "bad", title: "The venue and this page disagree", text: `${error.message} Reload the page to get the venue's own version of it.` }),
     });
+    this.desk = new BatchDesk(this.socket, (said) => this.say(said));
   }
 
   say(notice: Said): void {
@@ -41,14 +49,15 @@ export class Venue {
 
   /** Loads what does not change, then connects. Throws when the venue is not there. */
   async start(preferred: string | null): Promise<void> {
-    const [assets, instruments] = await Promise.all([fetchAssets(), fetchInstruments()]);
+    const [assets, instruments, batches] = await Promise.all([fetchAssets(), fetchInstruments(), fetchBatches()]);
     this.#assets = assets;
+    this.desk.start(batches, assets);
     this.instruments.value = instruments;
     this.socket.subscribe({ channel: "status" });
     this.socket.connect();
     const first = instruments.find((instrument) => slug(instrument.symbol) === preferred) ?? instruments[0];
     if (first) this.choose(first.symbol);
-    else this.say({ tone: "plain", title: "Nothing is traded here yet", text: "The operator has created no instrument." });
+    else if (batches.length === 0) this.say({ tone: "plain", title: "Nothing is traded here yet", text: "The operator has created no instrument." });
   }
 
   decimals(asset: string): number {
@@ -88,6 +97,7 @@ export class Venue {
     this.#key = key;
     this.account.keyId = key?.id ?? "";
     this.account.clear(key ? "signing_in" : "no_key");
+    this.desk.setKey(key);
     this.socket.setKey(key);
   }
 
@@ -100,6 +110,7 @@ export class Venue {
   #onAuthenticated(refusal: Refusal | null): void {
     if (refusal) {
       this.account.clear("refused");
+      this.desk.onRefused();
       this.say({ tone: "bad", title: `The key was refused (${refusal.code})`, text: [refusal.message, refusal.detail].join(" ").trim() });
       return;
     }
@@ -107,6 +118,7 @@ export class Venue {
     const key = this.#key;
     if (!key) return;
     this.#refreshPositions();
+    void this.desk.onSignedIn();
     fetchFills(key)
       .then((fills) => this.account.addFills(fills))
       .catch((error: Error) => this.say({ tone: "bad", title: "Your past fills did not load", text: error.message }));
@@ -129,6 +141,7 @@ export class Venue {
         return;
       case "account": {
         const fills = this.account.apply(message);
+        this.desk.apply(message);
         if (message.kind === "update" && fills.length > 0) this.filled.value = fills;
         for (const update of message.order_updates ?? []) {
           const said = describeEnd(update);
@@ -137,6 +150,10 @@ export class Venue {
         if (!message.positions && (fills.length > 0 || message.order_updates)) this.#refreshPositions();
         return;
       }
+      case "batch":
+      case "demand":
+        this.desk.apply(message);
+        return;
       case "book":
         if (!market || slug(market.symbol) !== slug(message.instrument)) return;
         if (market.book.apply(message) === "gap") {

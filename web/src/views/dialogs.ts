@@ -50,7 +50,10 @@ export function keyDialog(venue: Venue): () => void {
   };
 }
 
-export function helpDialog(): () => void {
+export function helpDialog(venue: Venue): () => void {
+  const batches = h("p", {}, h("b", {}, "In a batch"), " nobody is first. Offers to sell one asset for another are collected for a moment, then one price for each asset is found at which as much is bought of each as is sold, and all who accept those prices trade at once. An offer is signed by its account, in this browser.");
+  const batchKeys = h("div", {}, h("h3", {}, "Keyboard, in the batch view"),
+    h("div.keys", {}, ...SHORTCUTS.flatMap(({ keys, inBatch }) => (inBatch === undefined ? [] : [h("div", {}, h("kbd", {}, keys), inBatch)]))));
   const toggle = h("input", { type: "checkbox", id: "shortcuts-on", onchange: () => {
     shortcutsOn.value = toggle.checked;
   } });
@@ -59,14 +62,17 @@ export function helpDialog(): () => void {
     h("p", {}, "A market where anyone with a key may offer to buy or sell. An offer that meets another trades at once, at the price that stood first; one that meets none waits in the book until somebody takes it, or its owner cancels it."),
     h("p", {}, h("b.buy", {}, "Blue is demand"), ": bids, what buyers want, on the left. ", h("b.sell", {}, "Vermilion is supply"), ": asks, what sellers offer, on the right. Yellow is yours. The price is where the two meet."),
     h("p", {}, "Every change has a number in the venue's log; the number at the top counts them. Times are UTC."),
+    batches,
     h("h3", {}, "Keyboard"),
     h("div.keys", {}, ...SHORTCUTS.map(({ keys, does }) => h("div", {}, h("kbd", {}, keys), does))),
+    batchKeys,
     h("p", {}, h("label", {}, toggle, " Single-key shortcuts are on (", h("kbd", {}, "?"), " always works)")),
     h("form", { method: "dialog" }, h("div.row", {}, h("button.primary", { type: "submit" }, "Close"))),
   );
   document.body.append(dialog);
   return () => {
     toggle.checked = shortcutsOn.value;
+    batches.hidden = batchKeys.hidden = venue.desk.list.value.length === 0;
     if (!dialog.open) dialog.showModal();
   };
 }

@@ -3,8 +3,10 @@
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group } from "../base/format.ts";
+import { describeFill } from "../state/offer-outcome.ts";
 import type { Said } from "../state/outcome.ts";
 import type { Venue } from "../state/venue.ts";
+import { shownView } from "./view-tabs.ts";
 
 const GOOD_STAYS_MS = 6_000;
 const BAD_STAYS_MS = 20_000;
@@ -31,6 +33,14 @@ export function noticesView(venue: Venue): void {
     setText(live, text);
     // One's own incoming order is answered in the ticket already.
     if (fills.some((fill) => fill.role !== "taker")) show({ tone: "good", title: "Your order traded", text: `${text}.` });
+  });
+  venue.desk.filled.watch((fills) => {
+    const [first] = fills;
+    if (!first) return;
+    const text = `${describeFill(first)}${fills.length > 1 ? `, and ${fills.length - 1} more` : ""}.`;
+    setText(live, text);
+    // The batch view lists one's trades and answers in its ticket.
+    if (shownView.value !== "batch") show({ tone: "good", title: "Your offer traded", text });
   });
   venue.connection.watch(({ state }) => {
     if (state === "waiting") setText(live, "Connection to the venue lost. Trying again.");

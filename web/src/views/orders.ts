@@ -8,7 +8,7 @@ import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { describeError } from "../state/outcome.ts";
 import { slug, type Venue } from "../state/venue.ts";
-import { Rows, setCells, sideText, table } from "./rows.ts";
+import { Rows, keepFocus, setCells, sideText, table } from "./rows.ts";
 
 export function ordersView(venue: Venue): void {
   const { element, body } = table("Your open orders", [
@@ -121,17 +121,4 @@ export async function cancelEverything(venue: Venue): Promise<void> {
   } catch (error) {
     venue.say({ tone: "bad", ...describeError(error as Error) });
   }
-}
-
-/** When the row with the focus goes away, the focus goes to the row in its place, not to the top of the page. */
-function keepFocus(body: HTMLTableSectionElement, otherwise: HTMLElement, change: () => void): void {
-  const active = document.activeElement;
-  const row = active?.closest("tr");
-  const index = row && body.contains(row) ? [...body.rows].indexOf(row) : -1;
-  const column = row && active ? [...row.querySelectorAll("button, input")].indexOf(active) : -1;
-  change();
-  if (index < 0 || document.activeElement === active) return;
-  const next = body.rows[Math.min(index, body.rows.length - 1)];
-  const control = next?.querySelectorAll<HTMLElement>("button, input")[column] ?? next?.querySelector<HTMLElement>("button");
-  (control ?? otherwise.closest<HTMLElement>("section") ?? otherwise).focus();
 }

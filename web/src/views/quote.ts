@@ -7,6 +7,7 @@ import { group, showChange, showShort, showUnits } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
 import { sizeWithin } from "../state/book.ts";
 import type { Venue } from "../state/venue.ts";
+import { shownView } from "./view-tabs.ts";
 
 const PHASES: Record<Phase, string> = {
   closed: "Closed",
@@ -55,6 +56,7 @@ export function quoteView(venue: Venue): void {
   });
 
   const drawTitle = atMostEvery(TITLE_EVERY_MS, () => {
+    if (shownView.value !== "book") return;
     const market = venue.market.value;
     const price = market?.lastPrice();
     document.title = market && price ? `${group(price)} ${market.symbol} · Walras` : "Walras";
@@ -94,6 +96,7 @@ export function quoteView(venue: Venue): void {
     setText(lean, `within 0.5 % of the middle: ${leanWords(percent)}`);
     drawTitle();
   });
+  shownView.watch(drawTitle);
   venue.market.watch((market) => {
     if (!market) return;
     market.bookChanged.watch(draw);

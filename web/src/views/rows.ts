@@ -69,3 +69,16 @@ export function setCells(row: HTMLTableRowElement, texts: string[]): void {
 export function sideText(side: "buy" | "sell" | null): string {
   return side === "buy" ? "▲ Buy" : side === "sell" ? "▼ Sell" : "◆ Auction";
 }
+
+/** When the row with the focus goes away, the focus goes to the row in its place, not to the top of the page. */
+export function keepFocus(body: HTMLTableSectionElement, otherwise: HTMLElement, change: () => void): void {
+  const active = document.activeElement;
+  const row = active?.closest("tr");
+  const index = row && body.contains(row) ? [...body.rows].indexOf(row) : -1;
+  const column = row && active ? [...row.querySelectorAll("button, input")].indexOf(active) : -1;
+  change();
+  if (index < 0 || document.activeElement === active) return;
+  const next = body.rows[Math.min(index, body.rows.length - 1)];
+  const control = next?.querySelectorAll<HTMLElement>("button, input")[column] ?? next?.querySelector<HTMLElement>("button");
+  (control ?? otherwise.closest<HTMLElement>("section") ?? otherwise).focus();
+}

@@ -14,18 +14,28 @@ export interface ShortcutActions {
   cancelAll(): void;
   theme(): void;
   key(): void;
+  view(): void;
 }
 
-export const SHORTCUTS: { keys: string; does: string; action?: keyof ShortcutActions }[] = [
+export interface Shortcut {
+  keys: string;
+  does: string;
+  /** What it does in the batch view, where that is something else. */
+  inBatch?: string;
+  action?: keyof ShortcutActions;
+}
+
+export const SHORTCUTS: Shortcut[] = [
   { keys: "?", does: "This help", action: "help" },
-  { keys: "B", does: "Buy: to the ticket's size", action: "buy" },
-  { keys: "S", does: "Sell: to the ticket's size", action: "sell" },
-  { keys: "P", does: "Ticket's price (↑ ↓ one tick)", action: "price" },
-  { keys: "Z", does: "Ticket's size (↑ ↓ one lot)", action: "size" },
-  { keys: "L", does: "Ladder (↑ ↓ price, Enter takes it)", action: "book" },
-  { keys: "O", does: "Open orders", action: "orders" },
-  { keys: "X", does: "Cancel all open orders", action: "cancelAll" },
-  { keys: "I", does: "Choose the instrument", action: "instrument" },
+  { keys: "V", does: "Order book, batch", action: "view" },
+  { keys: "B", does: "Buy: to the ticket's size", inBatch: "Choose the asset to buy", action: "buy" },
+  { keys: "S", does: "Sell: to the ticket's size", inBatch: "Choose the asset to sell", action: "sell" },
+  { keys: "P", does: "Ticket's price (↑ ↓ one tick)", inBatch: "Offer's limit (↑ ↓ last digit)", action: "price" },
+  { keys: "Z", does: "Ticket's size (↑ ↓ one lot)", inBatch: "Offer's amount", action: "size" },
+  { keys: "L", does: "Ladder (↑ ↓ price, Enter takes it)", inBatch: "Prices (← → asset to sell)", action: "book" },
+  { keys: "O", does: "Open orders", inBatch: "Your offers", action: "orders" },
+  { keys: "X", does: "Cancel all open orders", inBatch: "Cancel all offers", action: "cancelAll" },
+  { keys: "I", does: "Choose the instrument", inBatch: "Choose the batch market", action: "instrument" },
   { keys: "K", does: "API key", action: "key" },
   { keys: "Esc", does: "Leave a field, close a dialog" },
   { keys: "T", does: "Colours: auto, light, dark", action: "theme" },
@@ -34,7 +44,7 @@ export const SHORTCUTS: { keys: string; does: string; action?: keyof ShortcutAct
 const STORED = "walras.shortcuts";
 export const shortcutsOn = new Signal(localStorage.getItem(STORED) !== "off");
 
-export function startShortcuts(actions: ShortcutActions): void {
+export function startShortcuts(actionsNow: () => ShortcutActions): void {
   shortcutsOn.watch((on) => localStorage.setItem(STORED, on ? "on" : "off"));
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -45,7 +55,7 @@ export function startShortcuts(actions: ShortcutActions): void {
     const shortcut = SHORTCUTS.find(({ keys }) => keys === event.key.toUpperCase());
     if (!shortcut?.action || (!shortcutsOn.value && shortcut.action !== "help")) return;
     event.preventDefault();
-    actions[shortcut.action]();
+    actionsNow()[shortcut.action]();
   });
 }
 

@@ -45,7 +45,7 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
     const { state } = venue.account;
     const text = { no_key: "Use a key", signing_in: "Signing in", signed_in: `Key ${venue.account.keyId}`, refused: "Key refused" }[state.value];
     setText(key, text);
-    key.title = "The API key this page trades with";
+    key.title = venue.account.keyId === "" ? "The API key this page trades with" : `The API key this page trades with: ${venue.account.keyId}`;
   };
   const drawTheme = (): void => {
     setText(theme, { system: "◐ Auto", light: "○ Light", dark: "● Dark" }[themeChoice.value]);

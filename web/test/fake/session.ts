@@ -22,6 +22,8 @@ export class Session {
   readonly #trades = new Map<FakeMarket, Trade[]>();
   readonly #candles = new Map<FakeMarket, Set<Interval>>();
   readonly #tickers = new Set<FakeMarket>();
+  #batch = false;
+  readonly #demands = new Map<string, [sell: string, buy: string]>();
   #status = false;
   #account: number | null = null;
   #privateNews: Record<string, unknown>[] = [];
@@ -63,8 +65,18 @@ export class Session {
       this.#send({
         type: "account", kind: "update", balances: this.#venue.balances(this.#account),
         order_updates: news.filter((item) => "status" in item), fills: news.filter((item) => "role" in item),
+        offer_updates: news.flatMap((item) => item["offer_updates"] ?? []), offer_fills: news.flatMap((item) => item["offer_fills"] ?? []),
       });
     }
+  }
+
+  /** What is collected, and with `cleared` the newest block. */
+  publishBatch(cleared: boolean): void {
+    const { batch } = this.#venue;
+    if (this.#batch) {
+      this.#send({ type: "batch", kind: "update", batch: "main", collected: batch.collected, closed_block: batch.closedBlock, blocks: cleared ? batch.blocks.slice(-1) : [] });
+    }
+    if (cleared) for (const [sell, buy] of this.#demands.values()) this.#send({ type: "demand", ...batch.demand(sell, buy) });
   }
 
   publishStatus(): void {
@@ -136,6 +148,7 @@ export class Session {
       this.#status = true;
       return this.publishStatus();
     }
+    if (message["channel"] === "batch" || message["channel"] === "demand") return this.#subscribeBatch(message);
     const market = this.#venue.market(message["instrument"]);
     const instrument = market.instrument.symbol;
     switch (message["channel"]) {
@@ -161,7 +174,24 @@ export class Session {
     }
   }
 
+  #subscribeBatch(message: Message): void {
+    const { batch } = this.#venue;
+    if (message["channel"] === "batch") {
+      this.#batch = true;
+      return this.#send({
+        type: "batch", kind: "snapshot", batch: "main", collected: batch.collected, closed_block: batch.closedBlock, blocks: batch.blocks.slice(-100),
+      });
+    }
+    const [sell, buy] = [message["sell"] ?? "", message["buy"] ?? ""];
+    const demand = batch.demand(sell, buy);
+    this.#demands.set(`${sell} ${buy}`, [sell, buy]);
+    this.#send({ type: "demand", ...demand });
+  }
+
   #unsubscribe(message: Message): void {
+    if (message["channel"] === "batch") this.#batch = false;
+    if (message["channel"] === "demand") this.#demands.delete(`${message["sell"]} ${message["buy"]}`);
+    if (message["channel"] === "batch" || message["channel"] === "demand") return this.#send({ type: "unsubscribed", channel: message["channel"] });
     const market = this.#venue.market(message["instrument"]);
     if (message["channel"] === "book") this.#books.delete(market);
     if (message["channel"] === "trades") this.#trades.delete(market);

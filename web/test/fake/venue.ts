@@ -2,6 +2,8 @@
 
 import type { Fill, Instrument, OpenOrder, OrderRequest } from "../../src/api/types.ts";
 import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
+import { DEMO_ACCOUNT, ED_PUBLIC_HEX } from "./auth.ts";
+import { BATCH_ASSETS, FakeBatch } from "./batch.ts";
 import { FakeMarket } from "./market.ts";
 import { type FakeOrder, FakeReject, type FakeTrade } from "./matching.ts";
 import type { Session } from "./session.ts";
@@ -14,6 +16,7 @@ const ASSETS = [
   { asset_id: 0, symbol: "USD", decimals: QUOTE_DECIMALS, supply: "1000000000.00" },
   { asset_id: 1, symbol: "BTC", decimals: 8, supply: "21000.00000000" },
   { asset_id: 2, symbol: "ETH", decimals: 8, supply: "120000.00000000" },
+  ...BATCH_ASSETS.filter(({ symbol }) => !["USD", "BTC", "ETH"].includes(symbol)).map(({ symbol, decimals }, index) => ({ asset_id: 3 + index, symbol, decimals, supply: "0" })),
 ];
 
 function instrument(id: number, base: string, lot: string, sizeDecimals: number): Instrument {
@@ -30,9 +33,12 @@ export class FakeVenue {
     new FakeMarket(instrument(1, "ETH", "0.001", 3), 11, 187_240, 12),
   ];
   readonly sessions = new Set<Session>();
+  readonly batch: FakeBatch;
+  /** A venue without batch markets, as older ones are. */
+  hasBatches = true;
   logIndex = 0n;
   trades = 0n;
-  readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n]]);
+  readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n]]);
   readonly #fills: Fill[] = [];
   readonly #started = nowNs();
   /** First stamp that is taken. */
@@ -40,6 +46,15 @@ export class FakeVenue {
   #timeNs = this.#started - BigInt(HISTORY_STEPS) * HISTORY_STEP_NS;
 
   constructor() {
+    this.batch = new FakeBatch({
+      assetId: (symbol) => ASSETS.find((asset) => asset.symbol === symbol)?.asset_id ?? -1,
+      available: (symbol) => (this.#available.get(symbol) ?? 0n) - this.#orderReserve(DEMO_ACCOUNT, symbol),
+      add: (symbol, units) => this.#available.set(symbol, (this.#available.get(symbol) ?? 0n) + units),
+      tell: (account, news) => {
+        for (const session of this.sessions) session.onPrivate(account, news);
+      },
+      nextLogIndex: () => (this.logIndex += 1n),
+    }, DEMO_ACCOUNT, ED_PUBLIC_HEX);
     for (const market of this.markets) {
       market.book.onTrade = (trade) => this.#onTrade(market, trade);
       market.book.onOrder = (order, status) => this.#onOrder(market, order, status);
@@ -100,7 +115,19 @@ export class FakeVenue {
   }
 
   accountSnapshot(account: number): object {
-    return { balances: this.balances(account), orders: this.markets.flatMap((market) => market.book.ordersOf(account).map((order) => wireOrder(market, order))), fills: [] };
+    return { balances: this.balances(account), orders: this.markets.flatMap((market) => market.book.ordersOf(account).map((order) => wireOrder(market, order))), fills: [], ...(this.hasBatches ? { offers: this.batch.offers() } : {}) };
+  }
+
+  /** The batch closes; `clearBatch` prices it. */
+  closeBatch(): void {
+    this.batch.close();
+    for (const session of this.sessions) session.publishBatch(false);
+  }
+
+  clearBatch(): void {
+    const closed = this.batch.closedBlock !== null;
+    this.batch.clear(nowNs());
+    if (closed) for (const session of this.sessions) session.publishBatch(true);
   }
 
   fills(): Fill[] {
@@ -183,6 +210,10 @@ export class FakeVenue {
   }
 
   #reserved(account: number, asset: string): bigint {
+    return this.#orderReserve(account, asset) + this.batch.reserved(asset);
+  }
+
+  #orderReserve(account: number, asset: string): bigint {
     let total = 0n;
     for (const market of this.markets) {
       for (const order of market.book.ordersOf(account)) {

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod corners;
+mod each_lie;
 mod lies;
+mod light;
+mod light_naive;
 mod properties;
 mod world;

@@ -1,6 +1,6 @@
 //! `walras cluster`: what an operator does with a cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,7 +10,10 @@ use super::client::Client;
 use super::cluster_keys::{self, ClusterKeysArgs};
 use super::table::{fields, table};
 use super::{CliError, Output, print};
+use crate::config::Config;
 use crate::local_cluster::{LocalCluster, LocalOptions};
+use crate::node::NodeError;
+use crate::runtime::{AcceptedLoss, accept_loss};
 
 /// `walras cluster`.
 #[derive(Debug, Subcommand)]
@@ -41,6 +44,13 @@ pub enum ClusterCommand {
     },
     /// Says which replicas may be stopped now, one at a time, without an outage, and whether their versions go together.
     UpgradeCheck,
+    /// With durability "memory", when a majority died at once: lets a stopped replica go on from what its disk has. Stop all replicas, call
+    /// this for each that died, then start all. What was acknowledged and is on no disk is lost.
+    AcceptLoss {
+        /// The replica's configuration.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
 }
 
 /// `walras cluster local`.
@@ -72,6 +82,7 @@ pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
         ClusterCommand::Add { replica, learner } => change(cli, "add", &json!({"replica": replica, "learner": learner}))?,
         ClusterCommand::Remove { replica } => change(cli, "remove", &json!({"replica": replica}))?,
         ClusterCommand::UpgradeCheck => upgrade_check(&super::client(cli)?)?,
+        ClusterCommand::AcceptLoss { config } => accept(config)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })
 }
@@ -99,6 +110,20 @@ fn describe(json: &Value) -> String {
         ("trouble", "trouble"),
     ];
     format!("{}\n{}", fields(&own), table(rows.as_array().map_or(&[], Vec::as_slice), &columns))
+}
+
+fn accept(path: &Path) -> Result<Output, CliError> {
+    let config = Config::load(Some(path))?;
+    let options = config.cluster_options()?;
+    let AcceptedLoss { replica, last_slot, had_crashed } = accept_loss(&config, options).map_err(NodeError::from)?;
+    let human = if had_crashed {
+        format!(
+            "replica {replica} goes on from slot {last_slot}, the last on its disk: do the same for all that died, then start all\n"
+        )
+    } else {
+        format!("replica {replica} has all that it promised: start it\n")
+    };
+    Ok(Output { human, json: json!({"replica": replica.get(), "last_slot": last_slot.to_string(), "had_crashed": had_crashed}) })
 }
 
 /// What each replica says, where it can be asked.

@@ -35,9 +35,13 @@ impl Cluster {
     }
 
     fn with_segments(later: u16, segment_bytes: i64) -> Self {
+        Self::with(later, segment_bytes, Vec::new())
+    }
+
+    fn with(later: u16, segment_bytes: i64, more: Vec<(&'static str, &'static str, toml::Value)>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let number = |n: i64| toml::Value::Integer(n);
-        let settings = vec![
+        let mut settings = vec![
             ("cluster", "test_weather", true.into()),
             ("cluster", "checkpoint_every_entries", number(2_000)),
             ("log", "segment_bytes", number(segment_bytes)),
@@ -46,6 +50,7 @@ impl Cluster {
             ("throttle", "source_requests_per_second", number(1_000_000)),
             ("throttle", "source_burst", number(1_000_000)),
         ];
+        settings.extend(more);
         let options = LocalOptions { replicas: 3, first_port: 0, later, settings };
         let program = Path::new(env!("CARGO_BIN_EXE_walras"));
         let mut local = LocalCluster::prepare(program, &dir.path().join("cluster"), &options).unwrap();

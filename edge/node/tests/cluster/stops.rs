@@ -126,3 +126,37 @@ fn a_replica_whose_disk_takes_no_more_stops_and_goes_on_when_it_does() {
     let end = stop_in_order(&mut cluster, &[1, 2, 3]);
     check(&cluster, &[1, 2, 3], &diaries, end);
 }
+
+/// Lets a replica go on from what its disk has; what it says.
+fn accept_loss(cluster: &Cluster, id: u64) -> serde_json::Value {
+    let config = cluster.local.replicas[id as usize - 1].dir.join("walras.toml");
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_walras"));
+    let output = { program }.args(["--json", "cluster", "accept-loss", "--config"]).arg(config).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn after_the_end_of_a_majority_a_venue_in_memory_begins_again_when_its_operator_says_so() {
+    let mut cluster = Cluster::with(0, 8 << 20, vec![("cluster", "durability", "memory".into())]);
+    let participants = participants(&cluster);
+    progress(&participants, 1_500);
+    for replica in &mut cluster.local.replicas {
+        replica.signal(Signal::KILL).unwrap();
+        assert_eq!(replica.wait().unwrap(), None, "it was killed");
+    }
+    for id in 1..=3 {
+        cluster.local.start(id).unwrap_err();
+        assert!(cluster.said(id).contains("docs/cluster.md"), "it says where to read on: {}", cluster.said(id));
+    }
+    for id in 1..=3 {
+        assert_eq!(accept_loss(&cluster, id)["had_crashed"], true);
+        assert_eq!(accept_loss(&cluster, id)["had_crashed"], false, "once is enough");
+        cluster.local.start(id).unwrap();
+    }
+    // Only processes died, so what was acknowledged is all there.
+    progress(&participants, 1_500);
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    let end = stop_in_order(&mut cluster, &[1, 2, 3]);
+    check(&cluster, &[1, 2, 3], &diaries, end);
+}

@@ -1,8 +1,10 @@
 //! The entry points of the fuzz targets: any bytes in, nothing out, a panic where something is wrong.
 //!
 //! What they check beside "no panic": what decodes encodes to the same bytes; what restores saves to the same bytes; two price
-//! indices, and a naive book, do the same; every invariant holds after every command; what a log holds is what was written.
+//! indices, and a naive book, do the same; every invariant holds after every command; what a log holds is what was written; a block that is
+//! rejected leaves no trace.
 
+pub mod batch;
 pub mod books;
 pub mod clearing;
 pub mod engine;
@@ -42,4 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("log_entry", replicas::log_entry),
     ("batch_transaction", wire::batch_transaction),
     ("block_proposal", wire::block_proposal),
+    ("batch_proofs", batch::proofs),
+    ("batch_restore", batch::restore),
+    ("block_validation", batch::validation),
 ];

@@ -35,7 +35,7 @@ use super::engine_thread::{BURST_MAX, Pace};
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
 pub(crate) use doorbell::Doorbell;
 use order_entry::{ConnectionKey, Desk};
-pub use start::{ClusterOptions, Peer, ReplicaVenue};
+pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
 pub use surroundings::Addresses;

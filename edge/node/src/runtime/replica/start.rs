@@ -11,11 +11,11 @@ use crossbeam_channel::{bounded, unbounded};
 use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
-use walras_consensus::{Members, ReplicaId};
+use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
-use walras_log_store::Disk;
+use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
-use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader};
+use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, Stop};
 use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
@@ -63,6 +63,39 @@ pub struct ClusterOptions {
     pub weather_allowed: bool,
 }
 
+/// A replica that goes on from what its disk has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedLoss {
+    /// Which.
+    pub replica: ReplicaId,
+    /// The last slot that it holds.
+    pub last_slot: Slot,
+    /// Whether it had not stopped in good order.
+    pub had_crashed: bool,
+}
+
+/// Lets a replica that did not stop in good order start again under durability "memory": closed in good order, its log promises what it holds and no
+/// more. What was acknowledged and is on no disk is lost with it, so this is for the end of a majority, with all replicas stopped.
+///
+/// # Errors
+/// A log that can not be opened, or one that is no replica's.
+pub fn accept_loss(config: &Config, cluster: Option<ClusterOptions>) -> Result<AcceptedLoss, RecoveryError> {
+    let refused = RecoveryError::Replica;
+    let cluster =
+        cluster.ok_or_else(|| refused("this configures a venue of one machine, which goes on by itself: start it".to_owned()))?;
+    let dir = PathBuf::from(&config.venue.data).join("replica");
+    if !dir.is_dir() {
+        return Err(refused(format!("{} holds no replica: check venue.data, and call this where the replica ran", dir.display())));
+    }
+    let consensus = cluster.consensus;
+    let identity = Identity { cluster_id: consensus.cluster_id, replica: consensus.id, genesis: cluster.genesis };
+    let options = Options { log: log_options(config), ..Options::default() };
+    let opened = ReplicaLog::open(RealDisk, &dir, identity, options).map_err(|e| refused(e.to_string()))?;
+    let last_slot = Slot(opened.log.slots().end.0.saturating_sub(1));
+    opened.log.close().map_err(|e| refused(e.to_string()))?;
+    Ok(AcceptedLoss { replica: consensus.id, last_slot, had_crashed: opened.report.stop == Stop::Crash })
+}
+
 /// A running replica.
 #[derive(Debug)]
 pub struct ReplicaVenue {
@@ -105,7 +138,8 @@ impl ReplicaVenue {
         if !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
                 "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
-                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add)"
+                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); if a majority \
+                 died at once, see docs/cluster.md, \"When a majority died\""
             )));
         }
         // Not before the folder is ours alone: whatever a replica before this one took, it took before this moment.

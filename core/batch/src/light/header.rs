@@ -1,0 +1,43 @@
+//! A header as its bytes say.
+
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
+use walras_types::limits::BATCH_ASSETS_MAX;
+use walras_types::{Amount, BatchMarketId, BatchPrice};
+
+use super::{HEADER_BYTES_MAX, LightError, LightPart, Reader};
+use crate::header::BlockHeader;
+
+impl BlockHeader {
+    /// The header that [`Self::bytes`] gave; none has two encodings.
+    ///
+    /// # Errors
+    /// [`LightError::Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, LightError> {
+        let mut r = Reader::new(bytes, HEADER_BYTES_MAX, LightPart::Header)?;
+        let (market, number) = (BatchMarketId(r.u16()?), r.u64()?);
+        let (parent, batch_hash, transaction_count) = (r.array()?, r.array()?, r.u32()?);
+        let asset_count = r.count(BATCH_ASSETS_MAX, 8)?;
+        let mut prices = Vec::with_capacity(asset_count);
+        for _ in 0..asset_count {
+            let price = price(&mut r)?;
+            prices.push((!price.is_zero()).then_some(price));
+        }
+        let trade_count = r.count(asset_count * asset_count, 36)?;
+        let mut trades: Vec<(PairTrade, OfferKey)> = Vec::with_capacity(trade_count);
+        for _ in 0..trade_count {
+            let pair = Pair { sell: AssetIndex(r.u16()?), buy: AssetIndex(r.u16()?) };
+            let sold = Amount::new(r.u64()?).filter(|sold| !sold.is_zero());
+            let is_priced = |asset: AssetIndex| prices.get(asset.index()).is_some_and(Option::is_some);
+            r.must(sold.is_some() && pair.sell != pair.buy && is_priced(pair.sell) && is_priced(pair.buy))?;
+            r.must(trades.last().is_none_or(|(last, _)| last.pair < pair))?;
+            let trade = PairTrade { pair, sold: sold.unwrap_or_default(), bought_by_buy_offers: Amount::ZERO };
+            trades.push((trade, OfferKey { limit: price(&mut r)?, tie: r.u64()?, id: OfferId(r.u64()?) }));
+        }
+        r.end()?;
+        Ok(Self { market, number, parent, batch_hash, transaction_count, prices, trades })
+    }
+}
+
+fn price(r: &mut Reader<'_>) -> Result<BatchPrice, LightError> {
+    BatchPrice::from_bits(r.u64()?).map_err(|_| LightError::Malformed(LightPart::Header))
+}

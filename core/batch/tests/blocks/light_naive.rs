@@ -1,0 +1,179 @@
+//! A light client written from `docs/light-client.md` alone, as somebody would in another language: what it accepts is what the crate accepts.
+
+use proptest::prelude::*;
+use walras_batch::light::LightBlock;
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
+use walras_types::{AccountId, BatchPrice};
+
+use crate::light::{Told, block, standing};
+use crate::world::{Draw, World};
+
+fn h(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let key: [u8; 32] = format!("{name:32}").into_bytes().try_into().unwrap();
+    blake3::keyed_hash(&key, bytes).as_bytes().to_vec()
+}
+
+/// Takes so many bytes from the front.
+fn take<'b>(bytes: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn number(bytes: &mut &[u8], count: usize) -> Option<usize> {
+    Some(take(bytes, count)?.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+}
+
+fn starts(bytes: &mut &[u8], kind: u8) -> Option<()> {
+    (take(bytes, 2)? == [1, kind]).then_some(())
+}
+
+/// Whether header and roots are those of a block.
+fn is_block(trusted: &[u8], header: &[u8], roots: &[u8]) -> bool {
+    let header = h("walras batch 1 block header", header);
+    roots.len() >= 66
+        && roots[..2] == [1, 4]
+        && trusted == h("walras merkle 1 state root", &[&roots[2..66], &header, &roots[66..]].concat())
+}
+
+/// What an account is, as content; an empty one where there is none. `None` when it is not proven.
+fn account(roots: &[u8], account: usize, mut statement: &[u8]) -> Option<Vec<u8>> {
+    let s = &mut statement;
+    starts(s, 5)?;
+    let length = number(s, 4)?;
+    let content = take(s, length)?;
+    starts(s, 2)?;
+    let count = number(s, 4)?;
+    let mut hashes: Vec<&[u8]> = s.chunks(32).collect();
+    let top = if content.is_empty() {
+        (account >= count && hashes.len() == usize::from(count > 0)).then(|| hashes.concat())?
+    } else {
+        let (mut hash, mut at, mut level) = (h("walras merkle 1 account leaf", content), account, count);
+        if at >= level {
+            return None;
+        }
+        while level > 1 {
+            let first = at / 16 * 16;
+            let siblings = (level - first).min(16) - 1;
+            let mut children: Vec<&[u8]> = (hashes.len() >= siblings).then(|| hashes.drain(..siblings).collect())?;
+            children.insert(at - first, &hash);
+            hash = h("walras merkle 1 account node", &children.concat());
+            (at, level) = (at / 16, level.div_ceil(16));
+        }
+        hashes.is_empty().then_some(hash)?
+    };
+    let root = h("walras merkle 1 account root", &[&(count as u32).to_le_bytes()[..], &top].concat());
+    (root == roots[2..34]).then(|| content.to_vec())
+}
+
+/// The root of the trie in which a key has this value, or is absent.
+fn trie(proof: &mut &[u8], key: &[u8], value: Option<&[u8]>) -> Option<Vec<u8>> {
+    starts(proof, 1)?;
+    (number(proof, 1)? == key.len()).then_some(())?;
+    let count = take(proof, 4)?;
+    let entry = |of: &mut &[u8]| {
+        let length = usize::from(*of.get(key.len())?);
+        take(of, key.len() + 1 + length).map(<[u8]>::to_vec)
+    };
+    let mut below = match (number(proof, 1)?, value) {
+        (0, Some(value)) => [key, &[value.len() as u8], value].concat(),
+        (1, None) => Vec::new(),
+        (2, None) => entry(proof).filter(|other| !other.starts_with(key))?,
+        _ => return None,
+    };
+    let mut nodes = Vec::new();
+    for _ in 0..number(proof, 1)? {
+        let head = take(proof, 6)?;
+        let (depth, way) = (head[0], head[1]);
+        let [children, inner] = [2, 4].map(|at| u16::from_le_bytes([head[at], head[at + 1]]));
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for digit in (0..16).filter(|digit| children >> digit & 1 == 1 && *digit != way) {
+            let hashed = if inner >> digit & 1 == 1 { take(proof, 32)?.to_vec() } else { entry(proof)? };
+            if digit < way { before.extend(hashed) } else { after.extend(hashed) }
+        }
+        let byte = *key.get(usize::from(depth) / 2)?;
+        let digit = if depth % 2 == 0 { byte >> 4 } else { byte & 15 };
+        (digit == way).then_some(())?;
+        nodes.push((depth, way, children, inner, before, after));
+    }
+    // The way ends where there is no child only if nothing is there.
+    if let Some((_, way, children, ..)) = nodes.last() {
+        (below.is_empty() == (children >> way & 1 == 0)).then_some(())?;
+    }
+    for (depth, _, children, inner, before, after) in nodes.into_iter().rev() {
+        let masks = [children.to_le_bytes(), inner.to_le_bytes()].concat();
+        below = h("walras merkle 1 trie node", &[&[key.len() as u8, depth][..], &masks, &before, &below, &after].concat());
+    }
+    Some(h("walras merkle 1 trie root", &[&[key.len() as u8], count, &below].concat()))
+}
+
+/// Amount and limit of an offer, as content; an empty one where none stands. `None` when it is not proven.
+fn offer(roots: &[u8], pair: u32, key: [u64; 3], mut statement: &[u8]) -> Option<Vec<u8>> {
+    let s = &mut statement;
+    starts(s, 6)?;
+    let content = match number(s, 1)? {
+        0 => None,
+        1 => Some(take(s, 16)?),
+        _ => return None,
+    };
+    starts(s, 3)?;
+    let length = number(s, 4)?;
+    let mut of_pair = take(s, length)?;
+    let of_offers = if s.is_empty() { None } else { Some(trie(s, &key.map(u64::to_be_bytes).concat(), content)?) };
+    (s.is_empty() && (of_offers.is_some() || content.is_none())).then_some(())?;
+    let root = trie(&mut of_pair, &pair.to_be_bytes(), of_offers.as_deref())?;
+    (of_pair.is_empty() && root == roots[68..100]).then(|| content.unwrap_or_default().to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_client_written_from_the_page_accepts_the_same(seed: u64) {
+        let draw = &mut Draw(seed);
+        let mut world = World::new(1 + draw.below(40) as u32 + 5, 300);
+        let _ = block(&mut world, draw);
+        let Told { hash, header, roots, kept } = block(&mut world, draw);
+        let opened = LightBlock::open(&hash, &header, &roots).unwrap();
+        let mut change = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            let at = draw.below(bytes.len() as u64) as usize;
+            match draw.below(4) {
+                0 => {}
+                1 => bytes[at] ^= 1 << draw.below(8),
+                2 => bytes.truncate(at),
+                _ => bytes.insert(at, draw.below(256) as u8),
+            }
+            bytes
+        };
+        for _ in 0..20 {
+            let (header, roots) = (change(&header), change(&roots));
+            prop_assert_eq!(LightBlock::open(&hash, &header, &roots).is_ok(), is_block(&hash, &header, &roots));
+        }
+        for number in 0..world.ledger.account_count() + 2 {
+            let right = world.accounts.statement(&world.ledger, AccountId(number), &kept).unwrap();
+            let content = account(&roots, number as usize, &right).unwrap();
+            let is_there = number < world.ledger.account_count();
+            prop_assert_eq!(content, if is_there { world.accounts.content(&world.ledger, AccountId(number)) } else { Vec::new() });
+            for about in [number, number + 1] {
+                let statement = change(&right);
+                let (naive, own) = (account(&roots, about as usize, &statement), opened.account(AccountId(about), &statement));
+                prop_assert_eq!(naive.map(|content| !content.is_empty()), own.ok().map(|found| found.is_some()), "{:?}", statement);
+            }
+        }
+        let stands: Vec<(Pair, OfferKey)> = standing(&world).into_iter().map(|(pair, offer)| (pair, offer.key())).collect();
+        let pair = |sell, buy| Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) };
+        let beside = stands.iter().map(|(pair, key)| (*pair, OfferKey { tie: key.tie ^ 1 << 60, ..*key }));
+        let far = (0..3).map(|sell| (pair(sell, (sell + 1) % 3), OfferKey { limit: BatchPrice::MIN, tie: 0, id: OfferId(0) }));
+        for (pair, key) in stands.iter().copied().chain(beside).chain(far) {
+            let right = world.batch.offer_statement(pair, &key).unwrap();
+            let (number, numbers) = (world.batch.pair_number(pair), [key.limit.bits(), key.tie, key.id.0]);
+            prop_assert_eq!(offer(&roots, number, numbers, &right).map(|content| !content.is_empty()), Some(stands.contains(&(pair, key))));
+            for _ in 0..3 {
+                let statement = change(&right);
+                let (naive, own) = (offer(&roots, number, numbers, &statement), opened.offer(pair, &key, &statement));
+                prop_assert_eq!(naive.map(|content| !content.is_empty()), own.ok().map(|found| found.is_some()), "{:?}", statement);
+            }
+        }
+    }
+}

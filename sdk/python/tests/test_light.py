@@ -1,0 +1,143 @@
+"""`walras.light` says what the vectors say, which a test in Rust takes from a venue's state; and what the document shows works."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import struct
+from collections import Counter
+
+import pytest
+
+from walras import light
+
+REPOSITORY = pathlib.Path(__file__).parent.parent.parent.parent
+VECTORS = REPOSITORY / "core" / "batch" / "tests" / "golden" / "light-client.txt"
+DOCUMENT = REPOSITORY / "docs" / "light-client.md"
+
+
+def of_bits(text: str) -> float:
+    price: float = struct.unpack("<d", struct.pack("<Q", int(text)))[0]
+    return price
+
+
+def bits(price: float) -> str:
+    return str(struct.unpack("<Q", struct.pack("<d", price))[0])
+
+
+def of_hex(text: str) -> bytes:
+    return b"" if text == "-" else bytes.fromhex(text)
+
+
+def header_text(block: light.LightBlock) -> str:
+    prices = ",".join("-" if price is None else bits(price) for price in block.prices)
+    trades = []
+    for trade in block.trades:
+        key = trade.marginal
+        name = key.account << 38 | key.sequence
+        trades.append(f"{trade.sell}:{trade.buy}:{trade.sold}:{bits(key.limit)}:{key.tie}:{name}")
+    place = f"{block.market} {block.transaction_count} {block.parent.hex()} {block.batch_hash.hex()}"
+    return f"{place} {prices} {','.join(trades) or '-'}"
+
+
+def account_text(account: light.Account | None) -> str:
+    if account is None:
+        return "absent"
+    balances = [f"{asset}:{balance.available}:{balance.reserved}" for asset, balance in account.balances.items()]
+    return f"{account.key.hex() if account.key else '-'} {account.last} {','.join(balances) or '-'}"
+
+
+def offer_text(offer: light.Offer | None) -> str:
+    return "absent" if offer is None else f"{offer.amount} {bits(offer.stated_limit)}"
+
+
+def said(words: list[str], blocks: dict[str, tuple[bytes, bytes, bytes]]) -> tuple[str, list[str]]:
+    """What a client says in a case, and what it should."""
+
+    def block(number: str) -> light.LightBlock:
+        return light.open_block(*blocks[number])
+
+    if words[0] in ("block", "bad-block"):
+        start = 2 if words[0] == "block" else 1
+        trusted, header, roots = map(of_hex, words[start : start + 3])
+        opened = light.open_block(trusted, header, roots)
+        assert opened.hash == trusted and str(opened.number) == words[1]
+        blocks[words[1]] = (trusted, header, roots)
+        return header_text(opened), words[5:]
+    if words[0] == "account":
+        return account_text(block(words[1]).account(int(words[2]), of_hex(words[3]))), words[4:]
+    if words[0] == "offer":
+        name = int(words[6])
+        key = light.OfferKey(int(words[2]), int(words[3]), of_bits(words[4]), int(words[5]), name >> 38, name & ((1 << 38) - 1))
+        return offer_text(block(words[1]).offer(key, of_hex(words[7]))), words[8:]
+    assert words[0] == "chain"
+    newest, oldest = (blocks[number][0] for number in words[1:3])
+    links = [blocks[number][1:] for number in words[3].split(",") if number != "-"]
+    chain = light.open_chain(newest, oldest, links)
+    assert [str(block.number) for block in chain] == words[3].split(",")
+    return "ok", words[4:]
+
+
+def test_vectors() -> None:
+    blocks: dict[str, tuple[bytes, bytes, bytes]] = {}
+    kinds: Counter[str] = Counter()
+    for line in VECTORS.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        words = line.split(" ")
+        if "error" in words:
+            with pytest.raises(light.LightError) as raised:
+                said(words, blocks)
+            assert str(raised.value.code) == words[-1], line
+            assert str(raised.value)
+            kinds[f"{words[0]} {words[-1]}"] += 1
+        else:
+            answer, expected = said(words, blocks)
+            assert answer == " ".join(expected), line
+            kinds[words[0]] += 1
+    assert len(blocks) == 3 and len(kinds) >= 16, kinds
+
+
+def test_every_changed_byte_is_refused() -> None:
+    lines = [line.split(" ") for line in VECTORS.read_text().splitlines()]
+    _, _, trusted, header, roots = next(words for words in lines if words[:2] == ["block", "3"])[:5]
+    block = light.open_block(*map(of_hex, (trusted, header, roots)))
+    words = next(words for words in lines if words[:3] == ["account", "3", "1"])
+    statement = bytearray(of_hex(words[3]))
+    for at in range(len(statement)):
+        statement[at] ^= 1
+        with pytest.raises(light.LightError):
+            block.account(1, bytes(statement))
+        statement[at] ^= 1
+    found = block.account(1, bytes(statement))
+    assert found is not None and found.balance(4_000) == light.Balance()
+
+
+def test_arguments() -> None:
+    with pytest.raises(light.LightError, match="32 bytes"):
+        light.open_block(b"short", b"", b"")
+    with pytest.raises(light.LightError, match="32 bytes"):
+        light.open_chain(b"short", b"", [])
+    words = next(line for line in VECTORS.read_text().splitlines() if line.startswith("block 3")).split(" ")
+    block = light.open_block(*map(of_hex, words[2:5]))
+    for key in [
+        light.OfferKey(0, 1, 1.0, 0, 0, 1 << 38),
+        light.OfferKey(0, 1, 1.0, 0, -1, 0),
+        light.OfferKey(0, 1, -1.0, 0, 0, 0),
+        light.OfferKey(0, 1, float("nan"), 0, 0, 0),
+        light.OfferKey(0, 1 << 16, 1.0, 0, 0, 0),
+        light.OfferKey(0, 1, 1.0, 1 << 64, 0, 0),
+    ]:
+        with pytest.raises(light.LightError) as raised:
+            block.offer(key, b"")
+        assert raised.value.code == 0, key
+    with pytest.raises(light.LightError):
+        block.account(1 << 32, b"")
+
+
+def test_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    examples = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, "light-client.md", "exec"), {})

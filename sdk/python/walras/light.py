@@ -1,0 +1,174 @@
+"""Check what a venue says of a batch market, without trusting it and without its state.
+
+All that you trust is the 32 bytes of a block's hash, from whom you like: several replicas, an auditor, a newspaper. Anybody may hand over the rest,
+and nothing that is not so gets through:
+
+    block = open_block(trusted, header, roots)      # what the block says: prices, trades, its place
+    account = block.account(12, statement)          # an account, or None when there is none
+    account.balances[3].available                   # units of the ledger's asset 3
+    block.offer(key, statement)                     # an offer that stands, or None
+    open_chain(newest, oldest, [(header, roots), ...])
+
+The bytes, and where they come from, are described in ``docs/light-client.md`` of the repository. They are read by the same code as in the venue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable, Iterable, Optional, TypeVar
+
+from walras import _native
+
+__all__ = ["Account", "Balance", "LightBlock", "LightError", "Offer", "OfferKey", "Trade", "open_block", "open_chain"]
+
+_SEQUENCE_BITS = 38
+_T = TypeVar("_T")
+
+
+class LightError(ValueError):
+    """Nothing is proven. ``code`` says why, and stays the same over versions:
+
+    1 bytes of an unknown version; 2 bytes that are nothing of the kind; 3 header and roots of another block; 4 a statement that this block does
+    not prove; 5 something proven that no state can hold; 6 a pair that the market has not; 7 a block that is not the one right before; 8 a chain
+    that ends at another block; 0 an argument that no call takes, such as a hash that has not 32 bytes.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What an account had of one asset, in the asset's smallest units."""
+
+    available: int = 0
+    reserved: int = 0
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an account was when a block ended."""
+
+    key: Optional[bytes]
+    """Its Ed25519 key, 32 bytes, if it has one."""
+    last: int
+    """The highest number that it used for a transaction."""
+    balances: dict[int, Balance] = field(hash=False)
+    """By the ledger's asset; those that are not there are zero, see :meth:`balance`."""
+
+    def balance(self, asset: int) -> Balance:
+        """What it had of an asset of the ledger."""
+        return self.balances.get(asset, Balance())
+
+
+@dataclass(frozen=True)
+class OfferKey:
+    """Which offer: the pair as indexes among the market's assets, and the place that the venue reported."""
+
+    sell: int
+    buy: int
+    limit: float
+    """The effective limit: units bought for each unit sold, at least."""
+    tie: int
+    account: int
+    sequence: int
+    """The number of the transaction that created it."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An offer that stood when a block ended."""
+
+    amount: int
+    """Units for sale."""
+    stated_limit: float
+    """The limit that its account stated."""
+
+
+@dataclass(frozen=True)
+class Trade:
+    """What a pair traded in a block, and the last offer that did."""
+
+    sell: int
+    buy: int
+    sold: int
+    """Units of the asset sold."""
+    marginal: OfferKey
+
+
+@dataclass(frozen=True)
+class LightBlock:
+    """A block whose header and roots hash to what you trust."""
+
+    hash: bytes
+    market: int
+    number: int
+    parent: bytes
+    """The hash of the block before; zeros for the first."""
+    batch_hash: bytes
+    transaction_count: int
+    prices: tuple[Optional[float], ...]
+    """The valuation of a unit of each of the market's assets; only ratios mean something."""
+    trades: tuple[Trade, ...]
+    _native: _native.Block = field(repr=False, compare=False)
+
+    def account(self, account: int, statement: bytes) -> Optional[Account]:
+        """What an account was when the block ended; None when there was no such account.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        found = _called(lambda: self._native.account(account, statement))
+        if found is None:
+            return None
+        key, last, balances = found
+        return Account(key, last, {asset: Balance(available, reserved) for asset, available, reserved in balances})
+
+    def offer(self, key: OfferKey, statement: bytes) -> Optional[Offer]:
+        """The offer that stood under a key when the block ended; None when none did.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        if not 0 <= key.sequence < 1 << _SEQUENCE_BITS:
+            raise LightError(0, f"sequence {key.sequence}: a transaction's number is below 2**38")
+        name = (key.limit, key.tie, key.account << _SEQUENCE_BITS | key.sequence)
+        found = _called(lambda: self._native.offer((key.sell, key.buy), name, statement))
+        return None if found is None else Offer(*found)
+
+
+def open_block(trusted: bytes, header: bytes, roots: bytes) -> LightBlock:
+    """The block of a hash that you trust, from the bytes of its header and of its roots.
+
+    Raises :class:`LightError` when they are those of another block, or of none.
+    """
+    return _block(_called(lambda: _native.open_block(trusted, header, roots)))
+
+
+def open_chain(newest: bytes, oldest: bytes, blocks: Iterable[tuple[bytes, bytes]]) -> list[LightBlock]:
+    """The blocks from the newest, whose hash you trust, back to the oldest: header and roots of each.
+
+    Trust goes back only: anybody can put a block on top of another. Raises :class:`LightError` when one is not the block right before.
+    """
+    links = list(blocks)
+    return [_block(block) for block in _called(lambda: _native.open_chain(newest, oldest, links))]
+
+
+def _called(call: Callable[[], _T]) -> _T:
+    try:
+        return call()
+    except ValueError as error:
+        if len(error.args) != 2:
+            raise
+        raise LightError(*error.args) from None
+    except OverflowError as error:
+        raise LightError(0, f"a number that is out of range: {error}") from None
+
+
+def _block(native: _native.Block) -> LightBlock:
+    market, number, parent, batch_hash, transaction_count = native.header()
+    trades = tuple(
+        Trade(sell, buy, sold, OfferKey(sell, buy, limit, tie, name >> _SEQUENCE_BITS, name & ((1 << _SEQUENCE_BITS) - 1)))
+        for sell, buy, sold, limit, tie, name in native.trades()
+    )
+    prices = tuple(native.prices())
+    return LightBlock(native.hash(), market, number, parent, batch_hash, transaction_count, prices, trades, native)

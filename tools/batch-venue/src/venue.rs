@@ -1,0 +1,176 @@
+//! The state, and the two ways of applying a block to it.
+
+use std::num::NonZero;
+use std::time::Instant;
+
+use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Certificate, Closed, Intake, ProposedClearing};
+use walras_batch_solver::{Settings, clear};
+use walras_batch_workload::Model;
+use walras_clearing::{LowerBounds, OfferKey, Pair, Rules, Verified};
+use walras_ledger::Ledger;
+use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu};
+
+/// A state that blocks are applied to.
+#[derive(Clone, Debug)]
+pub struct Venue {
+    /// Who has what.
+    pub ledger: Ledger,
+    /// Whose transactions had which numbers.
+    pub accounts: Accounts,
+    /// What stands.
+    pub batch: Batch,
+    /// How many threads apply a block. May change between blocks: nothing else depends on it.
+    pub threads: NonZero<usize>,
+}
+
+/// A block, and what proposing it took.
+#[derive(Debug)]
+pub struct Proposed {
+    /// What a validator is told.
+    pub block: ProposedClearing,
+    /// The hash of its batch, what was kept, what was left out and why.
+    pub closed: Closed,
+    /// How long it took.
+    pub times: Times,
+    /// Size of its header.
+    pub header_bytes: usize,
+}
+
+impl Proposed {
+    /// The places of transactions that were left out.
+    pub fn dropped(&self) -> impl Iterator<Item = usize> + '_ {
+        self.closed.dropped.iter().map(|(place, _)| *place as usize)
+    }
+}
+
+/// The parts of proposing a block, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// Filter, reserve, hash the batch, new offers stand and cancelled ones do not.
+    pub close_ms: f64,
+    /// Prices, amounts, certificate.
+    pub solve_ms: f64,
+    /// Check, trade, pay, hash the state.
+    pub clear_ms: f64,
+}
+
+impl Times {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.close_ms + self.solve_ms + self.clear_ms
+    }
+}
+
+/// Those of the papers' experiments: a commission of 2^-15 and mu = 2^-10; offers that must trade and can not are reported.
+#[must_use]
+pub fn rules() -> Rules {
+    let (commission, mu) = (Commission::new(15).expect("a commission"), Mu::new(10).expect("a share"));
+    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+}
+
+impl Venue {
+    /// Every account of the model with so much of every asset.
+    ///
+    /// # Errors
+    /// When ledger or market refuse what the model asks for.
+    pub fn new(model: &Model, endowment: Amount, threads: NonZero<usize>) -> anyhow::Result<Self> {
+        let mut ledger = Ledger::new();
+        for _ in 0..model.account_count {
+            ledger.create_account()?;
+        }
+        for _ in &model.assets {
+            let asset = ledger.create_asset()?;
+            for account in 0..model.account_count {
+                ledger.deposit(AccountId(account), asset, endowment)?;
+            }
+        }
+        let batch = Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules() })?;
+        Ok(Self { ledger, accounts: Accounts::new(), batch, threads })
+    }
+
+    /// How many offers stand.
+    #[must_use]
+    pub fn open_offer_count(&self) -> usize {
+        self.batch.market().books().iter().map(|book| book.sells().as_slice().len()).sum()
+    }
+
+    /// Proposes a block of these transactions and executes it. Prices are searched from `start`, such as those of the block before.
+    ///
+    /// # Errors
+    /// When there is no clearing, or it is not accepted: a defect.
+    pub fn propose(&mut self, transactions: &[BatchTransaction], start: Option<&[Option<BatchPrice>]>) -> anyhow::Result<Proposed> {
+        let Self { ledger, accounts, batch, threads } = self;
+        let mut times = Times::default();
+        let closed = timed(&mut times.close_ms, || batch.close(ledger, accounts, transactions, Intake::Filter, *threads))?;
+        let place = BlockPlace { number: batch.number(), parent: *batch.parent(), batch_hash: closed.batch_hash };
+        let mut block = timed(&mut times.solve_ms, || {
+            let Rules { commission, mu, .. } = rules();
+            let found = clear(batch.market(), &Settings { start, ..Settings::new(commission, mu) })?;
+            let marginal = marginal(&found.verified);
+            let certificate = Some(Certificate::find(batch.market(), &found.proposal, &rules()));
+            anyhow::Ok(ProposedClearing { place: Some(place), proposal: found.proposal, marginal, certificate, expected: None })
+        })?;
+        let cleared = timed(&mut times.clear_ms, || batch.clear(ledger, accounts, &block, *threads))?;
+        block.expected = Some(cleared.roots);
+        Ok(Proposed { block, closed, times, header_bytes: cleared.header.bytes().len() })
+    }
+
+    /// Executes a block that another proposed, all of its fields and roots checked; in how many milliseconds.
+    ///
+    /// # Errors
+    /// When it is not accepted.
+    pub fn validate(&mut self, transactions: &[BatchTransaction], block: &ProposedClearing) -> anyhow::Result<f64> {
+        let Self { ledger, accounts, batch, threads } = self;
+        let mut validate_ms = 0.0;
+        timed(&mut validate_ms, || {
+            batch.close(ledger, accounts, transactions, Intake::Filter, *threads)?;
+            batch.clear(ledger, accounts, block, *threads)?;
+            anyhow::Ok(())
+        })?;
+        Ok(validate_ms)
+    }
+}
+
+pub(crate) fn timed<T>(ms: &mut f64, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let result = work();
+    *ms += begun.elapsed().as_secs_f64() * 1e3;
+    result
+}
+
+fn marginal(verified: &Verified<'_>) -> Vec<(Pair, OfferKey)> {
+    let key = |clearing| verified.fills(clearing).marginal_sell();
+    verified.pairs().iter().filter_map(|clearing| Some((clearing.pair, key(clearing)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_batch_workload::{Workload, stands_in};
+
+    use super::*;
+
+    #[test]
+    fn threads_change_nothing_and_a_lie_is_found() {
+        let mut workload = Workload::new(Model::standard(5, 200, 2_000), 1);
+        let two = NonZero::new(2).unwrap();
+        let mut proposer = Venue::new(workload.model(), workload.endowment(), two).unwrap();
+        let mut validator = Venue { threads: NonZero::<usize>::MIN, ..proposer.clone() };
+        let mut start = None;
+        for _ in 0..3 {
+            let transactions = workload.block(stands_in(proposer.batch.market())).to_vec();
+            let proposed = proposer.propose(&transactions, start.as_deref()).unwrap();
+            let mut lie = proposed.block.clone();
+            lie.expected.as_mut().unwrap().state[0] ^= 1;
+            assert!(validator.clone().validate(&transactions, &lie).is_err());
+            validator.validate(&transactions, &proposed.block).unwrap();
+            assert_eq!((proposed.dropped().count(), proposed.closed.kept_count), (0, 2_000));
+            assert!(proposed.times.total() > 0.0 && proposed.header_bytes > 0);
+            workload.closed(&proposed.closed.batch_hash, proposed.dropped());
+            start = Some(proposed.block.proposal.prices);
+        }
+        assert!(proposer.open_offer_count() > 0);
+        assert_eq!(proposer.open_offer_count(), validator.open_offer_count());
+        proposer.batch.check_invariants(&proposer.ledger);
+    }
+}

@@ -1,0 +1,121 @@
+// The JSON of batch markets. Quantities are decimal strings of whole units, times and 64-bit numbers strings of digits. A price is how many
+// whole units of the first asset (the numeraire) a whole unit is worth.
+
+import type { ApiErrorBody } from "./types.ts";
+
+export interface BatchBlock {
+  block: string;
+  time_ns: string;
+  log_index: string;
+  transactions: number;
+  dropped: number;
+  offers_traded: number;
+  pairs_traded: number;
+  /** How far the prices are from the best there could be, in parts per 10^9; unknown if null. */
+  gap_ppb: number | null;
+  state_root: string;
+  /** Of each asset; an asset that no cycle of offers reaches has none. */
+  prices: Record<string, string | null> | null;
+  /** Whole units of each asset that were sold. */
+  volumes: Record<string, string>;
+  /** All of it, in the numeraire. */
+  turnover: string;
+}
+
+export interface Batch {
+  market_id: number;
+  name: string;
+  assets: string[];
+  numeraire: string;
+  interval_ms: number;
+  /** What a fill buys is less by this: 2^-exponent. */
+  commission_exponent: number;
+  mu_exponent: number;
+  intake: "filter" | "reserve";
+  phase: "closed" | "open";
+  /** What signatures are for, 32 bytes in hex. */
+  domain: string;
+  collected: number;
+  /** The block whose prices are being sought. */
+  closed_block: string | null;
+  standing_offers: string;
+  last_block: BatchBlock | null;
+}
+
+export interface BatchMessage {
+  type: "batch";
+  kind: "snapshot" | "update";
+  batch: string;
+  collected: number;
+  closed_block: string | null;
+  /** Newest last. */
+  blocks: BatchBlock[];
+}
+
+export interface DemandPoint {
+  /** Of a unit of what is sold, in units of what is bought. */
+  price: string;
+  /** Units that are offered at this price or better. */
+  supply: string;
+  /** Units that offers of the other way want at this price. */
+  demand: string;
+}
+
+export interface Demand {
+  batch?: string;
+  sell: string;
+  buy: string;
+  price: string | null;
+  points: DemandPoint[];
+}
+
+export interface DemandMessage extends Demand {
+  type: "demand";
+}
+
+/** An offer of one's own that stands. */
+export interface Offer {
+  batch: string;
+  sequence: string;
+  sell: string;
+  buy: string;
+  /** What is left of it. */
+  amount: string;
+  /** As its owner wrote it; "0" for any price. */
+  stated_price: string;
+  stated_bits: string;
+  /** The effective limit, and with the tie-break and the sequence its place. */
+  limit_bits: string;
+  tie: string;
+  block: string;
+}
+
+export interface OfferUpdate extends Partial<Offer> {
+  batch: string;
+  sequence: string;
+  status: "open" | "traded" | "cancelled" | "dropped";
+  /** Why the batch left it out. */
+  reason?: ApiErrorBody;
+  sold?: string;
+  bought?: string;
+}
+
+export interface OfferFill {
+  batch: string;
+  sequence: string;
+  block: string;
+  sell: string;
+  buy: string;
+  sold: string;
+  bought: string;
+  time_ns: string;
+}
+
+export interface AccountInfo {
+  account_id: number;
+  /** The key that the account's transactions are signed with, in hex. */
+  transaction_key?: string | null;
+  next_sequence?: string;
+}
+
+export type TransactionResult = { account_id: number; sequence: string; block: string } | { error: ApiErrorBody };

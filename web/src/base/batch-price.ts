@@ -1,0 +1,73 @@
+// The price format of batch markets, without a float: the bits of a positive binary64 as a whole number, `m * 2^e` with 53 bits of m,
+// from 2^-126 to 2^126; 0 is the limit that any price honours. The Rust side is core/types/src/batch_price.rs, and
+// test/transaction-vector.json, made there, holds what both must agree on.
+
+import { type Rounding, DecimalError } from "./decimal.ts";
+
+const FRACTION_BITS = 52n;
+const EXPONENT_BIAS = 1023n + FRACTION_BITS;
+const FRACTION_END = 1n << FRACTION_BITS;
+
+export const ANY_PRICE = 0n;
+export const BITS_MIN = (1023n - 126n) << FRACTION_BITS;
+export const BITS_MAX = (1023n + 126n) << FRACTION_BITS;
+
+/** The price `numerator / denominator` (both above zero), rounded as said; `null` when that is out of range. */
+export function bitsOfRatio(numerator: bigint, denominator: bigint, rounding: Rounding): bigint | null {
+  // Scaled until the quotient has 53 or 54 bits: one too many is cut off below, and what is cut off counts in the rounding.
+  const by = FRACTION_BITS + 1n + lengthInBits(denominator) - lengthInBits(numerator);
+  const scaled = by >= 0n ? numerator << by : numerator;
+  const divisor = by >= 0n ? denominator : denominator << -by;
+  let quotient = scaled / divisor;
+  let exponent = -by;
+  let hasMore = quotient * divisor !== scaled;
+  if (quotient >= FRACTION_END << 1n) {
+    hasMore ||= (quotient & 1n) === 1n;
+    quotient >>= 1n;
+    exponent += 1n;
+  }
+  if (hasMore && rounding === "up") quotient += 1n;
+  if (quotient === FRACTION_END << 1n) {
+    quotient >>= 1n;
+    exponent += 1n;
+  }
+  const biased = exponent + EXPONENT_BIAS;
+  if (biased < 1n) return null;
+  const bits = (biased << FRACTION_BITS) | (quotient & (FRACTION_END - 1n));
+  return bits < BITS_MIN || bits > BITS_MAX ? null : bits;
+}
+
+/** `[m, e]` of the price `m * 2^e`. */
+export function partsOf(bits: bigint): [m: bigint, e: bigint] {
+  if (bits === ANY_PRICE) return [0n, 0n];
+  return [(bits & (FRACTION_END - 1n)) | FRACTION_END, (bits >> FRACTION_BITS) - EXPONENT_BIAS];
+}
+
+/** The least whole number of smallest units that `sold` of them must buy to honour the limit. */
+export function boughtAtLeast(bits: bigint, sold: bigint): bigint {
+  const [m, e] = partsOf(bits);
+  const product = m * sold;
+  if (e >= 0n) return product << e;
+  return product === 0n ? 0n : ((product - 1n) >> -e) + 1n;
+}
+
+/**
+ * What somebody typed, "whole units bought for a whole unit sold", as a limit in smallest units. Rounded up: the venue's limit is never below
+ * what was typed, so never worse for who sells. Throws with advice.
+ */
+export function limitOfDecimal(text: string, sellDecimals: number, buyDecimals: number): bigint {
+  const match = /^(\d*)(?:\.(\d*))?$/.exec(text.trim());
+  const [, whole = "", fraction = ""] = match ?? [];
+  if (!match || whole + fraction === "") {
+    throw new DecimalError("Write a plain number, such as 1.0832: digits and at most one point.");
+  }
+  const digits = BigInt(whole + fraction);
+  if (digits === 0n) throw new DecimalError("A limit is above zero. To take whatever price clears, choose “Any price”.");
+  const bits = bitsOfRatio(digits * 10n ** BigInt(buyDecimals), 10n ** BigInt(fraction.length + sellDecimals), "up");
+  if (bits === null) throw new DecimalError("No market clears at such a price: write one nearer to those above.");
+  return bits;
+}
+
+function lengthInBits(value: bigint): bigint {
+  return BigInt(value.toString(2).length);
+}

@@ -1,0 +1,99 @@
+// From what was typed to an offer that the venue can collect, or to what is wrong with each field. Pure.
+
+import { ANY_PRICE, boughtAtLeast, limitOfDecimal } from "../base/batch-price.ts";
+import { DecimalError, decimalsOf, formatUnits, parseUnits, quotient, significant } from "../base/decimal.ts";
+import { ungroup } from "../base/format.ts";
+
+const AMOUNT_MAX = (1n << 63n) - 1n;
+const RATE_DIGITS = 6;
+const SUGGESTED_DIGITS = 5;
+
+export interface OfferFields {
+  amount: string;
+  limit: string;
+  price: "limit" | "any";
+}
+
+export interface OfferUnits {
+  sellDecimals: number;
+  buyDecimals: number;
+}
+
+export interface CheckedOffer {
+  faults: { amount?: string; limit?: string };
+  amount: bigint | null;
+  limitBits: bigint | null;
+  /**
+   * Smallest units that the whole amount buys at the limit: never less. One more than what was typed comes to, where that is a whole number
+   * of units and the limit is no binary fraction: its bits are rounded up.
+   */
+  least: bigint | null;
+}
+
+export function checkOffer(fields: OfferFields, units: OfferUnits): CheckedOffer {
+  const faults: CheckedOffer["faults"] = {};
+  const amount = quantity(fields.amount, faults, "amount", (text) => {
+    const parsed = parseUnits(text, units.sellDecimals);
+    if (parsed <= 0n) throw new DecimalError("It must be above zero.");
+    if (parsed > AMOUNT_MAX) throw new DecimalError("That is more than an amount can be: offer less.");
+    return parsed;
+  });
+  const limitBits = fields.price === "any" ? ANY_PRICE
+    : quantity(fields.limit, faults, "limit", (text) => limitOfDecimal(text, units.sellDecimals, units.buyDecimals));
+  let least = amount !== null && limitBits !== null ? boughtAtLeast(limitBits, amount) : null;
+  if (least !== null && least > AMOUNT_MAX) {
+    faults.limit = "The limit times the amount is more than there can be: lower one of them.";
+    least = null;
+  }
+  return { faults, amount, limitBits, least };
+}
+
+/**
+ * What `amount` smallest units buy at prices `sellPrice` and `buyPrice` (of whole units, in the numeraire) after the commission, rounded
+ * down as the venue does. Prices are shown to eight digits, so this is what to expect, not a promise.
+ */
+export function expectedAt(amount: bigint, sellPrice: string, buyPrice: string, commissionExponent: number, units: OfferUnits): bigint {
+  const places = Math.max(decimalsOf(sellPrice), decimalsOf(buyPrice));
+  const [worth, cost] = [parseUnits(sellPrice, places), parseUnits(buyPrice, places)];
+  if (cost <= 0n) return 0n;
+  const kept = 1n << BigInt(commissionExponent);
+  return (amount * worth * (kept - 1n) * 10n ** BigInt(units.buyDecimals)) / (cost * kept * 10n ** BigInt(units.sellDecimals));
+}
+
+/**
+ * A limit to begin with: what an offer gets at these prices, less the commission once more, cut to five digits. So it trades where the prices
+ * stay, though the limit's bits and what it must bring are rounded up.
+ */
+export function suggestedLimit(sellPrice: string, buyPrice: string, commissionExponent: number): string {
+  const kept = 1n << BigInt(commissionExponent);
+  const places = decimalsOf(sellPrice) + 20;
+  const net = (parseUnits(sellPrice, places) * (kept - 2n)) / kept;
+  return quotient(formatUnits(net, places), buyPrice, SUGGESTED_DIGITS);
+}
+
+/** The next step up or down in the rate's last shown digit. */
+export function steppedRate(text: string, by: bigint): string {
+  try {
+    const plain = ungroup(text);
+    const places = decimalsOf(significant(plain, RATE_DIGITS));
+    const whole = plain.split(".")[0]?.replace(/^0+/, "") ?? "";
+    const kept = Math.max(places, RATE_DIGITS - 1 - Math.max(0, whole.length - 1));
+    const next = parseUnits(significant(plain, RATE_DIGITS), kept) + by;
+    return next <= 0n ? text : formatUnits(next, kept);
+  } catch {
+    return text;
+  }
+}
+
+function quantity(text: string, faults: CheckedOffer["faults"], field: "amount" | "limit", read: (text: string) => bigint): bigint | null {
+  if (text.trim() === "") {
+    faults[field] = "Fill this in.";
+    return null;
+  }
+  try {
+    return read(ungroup(text));
+  } catch (error) {
+    faults[field] = (error as Error).message;
+    return null;
+  }
+}

@@ -1,0 +1,54 @@
+// The latest blocks: each one batch, cleared at one set of prices.
+
+import type { BatchBlock } from "../../api/batch-types.ts";
+import { venueTimeNs } from "../../api/rest.ts";
+import { byId, h, setText } from "../../base/dom.ts";
+import { group, showAge, showTime } from "../../base/format.ts";
+import { atMostEvery } from "../../base/signal.ts";
+import type { Venue } from "../../state/venue.ts";
+import { Rows, setCells, table } from "../rows.ts";
+import { shownView } from "../view-tabs.ts";
+
+const ROWS_SHOWN = 60;
+const DRAW_EVERY_MS = 200;
+const AGE_EVERY_MS = 1_000;
+
+export function blocksView(venue: Venue): void {
+  const { desk } = venue;
+  const { element, body } = table("Latest blocks, newest first", [
+    { name: "Block" }, { name: "Transactions", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true }, { name: "Gap, ppb", numeric: true },
+    { name: "Age", numeric: true },
+  ]);
+  element.id = "blocks-table";
+  const empty = h("p.empty", {}, "None yet. The first batch closes when somebody has sent a transaction.");
+  byId("blocks-body").append(element, empty);
+  const rows = new Rows<BatchBlock>(body, (block) => h("tr", {
+    title: `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, state root ${block.state_root}`,
+  }, h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num.muted")), (row, block) => setCells(row, [
+    group(block.block), group(String(block.transactions)), group(String(block.offers_traded)), String(block.pairs_traded),
+    block.gap_ppb === null ? "–" : group(String(block.gap_ppb)), ageOf(venue, block),
+  ]));
+  const draw = atMostEvery(DRAW_EVERY_MS, () => {
+    if (shownView.value !== "batch") return;
+    const blocks = desk.market.value?.blocks.value ?? [];
+    rows.show(blocks.slice(0, ROWS_SHOWN), ({ block }) => block);
+    element.hidden = blocks.length === 0;
+    empty.hidden = blocks.length > 0;
+    setText(byId("blocks-title"), blocks.length === 0 ? "Blocks" : "Latest blocks");
+  });
+  setInterval(draw, AGE_EVERY_MS);
+  shownView.watch(draw);
+  desk.market.watch((market) => {
+    market?.blocks.watch(draw);
+    draw();
+  });
+}
+
+/** By the venue's log, whose clock need not be this computer's. */
+function ageOf(venue: Venue, block: BatchBlock): string {
+  const status = venue.status.value?.time_ns;
+  const now = venueTimeNs();
+  // A replayed day has a time of its own: then the log's clock is the only one to measure by.
+  const logNow = status !== undefined && now - BigInt(status) > 60_000_000_000n ? BigInt(status) : now;
+  return showAge(Number((logNow - BigInt(block.time_ns)) / 1_000_000n));
+}

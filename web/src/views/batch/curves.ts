@@ -1,0 +1,198 @@
+// Demand and supply of the chosen pair around the price at which the last block cleared. The two need not cross exactly there: in a batch of
+// many assets what one pair lacks may come by way of others, and the words above the curves say how much did.
+
+import uPlot from "uplot";
+import type { Demand, DemandPoint } from "../../api/batch-types.ts";
+import { quotient } from "../../base/decimal.ts";
+import { byId, h } from "../../base/dom.ts";
+import { group } from "../../base/format.ts";
+import { oncePerFrame } from "../../base/signal.ts";
+import type { Pair } from "../../state/batch-market.ts";
+import type { Venue } from "../../state/venue.ts";
+import { type Palette, palette } from "../theme.ts";
+import { assetSelect, fillAssets } from "./asset-select.ts";
+import { typedLimit } from "./typed-limit.ts";
+
+const PRICE_DIGITS = 6;
+/** Of the largest amount shown: less than this at the price is what a cleared block leaves. */
+const LEFT_SHARE_MOST = 0.05;
+
+export function curvesView(venue: Venue): void {
+  const { desk } = venue;
+  const host = byId("curves-plot");
+  const words = byId("curves-words");
+  host.setAttribute("role", "img");
+  const sell = assetSelect("curves-sell", "Asset that is sold", (asset) => desk.market.value?.choose({ sell: asset }));
+  const buy = assetSelect("curves-buy", "Asset that it is sold for", (asset) => desk.market.value?.choose({ buy: asset }));
+  const swap = h("button.icon", { type: "button", id: "curves-swap", "aria-label": "Turn the pair around", onclick: () => {
+    const market = desk.market.value;
+    if (market) market.choose({ sell: market.pair.value.buy });
+  } }, "⇄");
+  byId("curves-tools").append(h("div.pair", {}, h("label.compact", {}, "of", sell), swap, h("label.compact", {}, "in", buy)));
+  let plot: uPlot | null = null;
+
+  const draw = oncePerFrame(() => {
+    const market = desk.market.value;
+    if (!market) return;
+    const { assets } = market.info.value;
+    const pair = market.pair.value;
+    fillAssets(sell, assets, pair.sell);
+    fillAssets(buy, assets, pair.buy);
+    if (!plot && host.clientWidth > 0) rebuild();
+    const demand = market.demand.value;
+    plot?.setData(curvesOf(demand));
+    host.dataset["pair"] = demand ? `${pair.sell} ${pair.buy}` : "";
+    words.replaceChildren(...wordsOf(demand, pair));
+    host.setAttribute("aria-label", words.textContent ?? "");
+  });
+  const rebuild = (): void => {
+    plot?.destroy();
+    plot = new uPlot(options(host, palette.value, () => desk.market.value?.demand.value ?? null), curvesOf(desk.market.value?.demand.value ?? null), host);
+  };
+  let size = "";
+  new ResizeObserver(() => {
+    const now = `${host.clientWidth} ${host.clientHeight}`;
+    if (now === size || host.clientWidth === 0) return;
+    size = now;
+    if (plot) plot.setSize({ width: host.clientWidth, height: host.clientHeight });
+    else rebuild();
+  }).observe(host);
+  palette.watch(() => {
+    if (plot) rebuild();
+  });
+  typedLimit.watch(draw);
+  desk.market.watch((market) => {
+    if (!market) return;
+    market.demand.watch(draw);
+    market.pair.watch(draw);
+    draw();
+  });
+}
+
+function curvesOf(demand: Demand | null): uPlot.AlignedData {
+  const points = demand?.points ?? [];
+  return [points.map(({ price }) => Number(price)), points.map((point) => Number(point.demand)), points.map((point) => Number(point.supply))];
+}
+
+/** For pixels: demand and supply at a price, on the lines between the points. */
+function at(points: DemandPoint[], price: number): { demand: number; supply: number } | null {
+  const after = points.findIndex((point) => Number(point.price) >= price);
+  const [left, right] = [points[Math.max(0, after - 1)], points[after]];
+  if (!left || !right) return null;
+  const span = Number(right.price) - Number(left.price);
+  const part = span === 0 ? 0 : (price - Number(left.price)) / span;
+  const between = (a: string, b: string): number => Number(a) + part * (Number(b) - Number(a));
+  return { demand: between(left.demand, right.demand), supply: between(left.supply, right.supply) };
+}
+
+function wordsOf(demand: Demand | null, pair: Pair): Node[] {
+  if (!demand) return [document.createTextNode(`Offers to sell ${pair.sell} for ${pair.buy}, and the other way. They are on their way.`)];
+  if (demand.price === null) return [document.createTextNode(`No price yet: no cycle of offers has joined ${pair.sell} and ${pair.buy}.`)];
+  const here = at(demand.points, Number(demand.price));
+  const price = h("b", {}, `At ${group(quotient(demand.price, "1", PRICE_DIGITS))}`);
+  if (!here) return [price];
+  const amount = (value: number): string => group(value >= 100 ? Math.round(value).toString() : String(Number(value.toPrecision(3))));
+  const said = (name: string, value: number, words: string): Node => h(`span.${name}`, {}, `${amount(value)} ${words}`);
+  const plain = (words: string): Node => document.createTextNode(words);
+  const ends = { demand: Number(demand.points[0]?.demand), supply: Number(demand.points.at(-1)?.supply) };
+  if (ends.demand === 0 && ends.supply === 0) return [price, plain(` nobody near it offers ${pair.sell} for ${pair.buy}, and nobody wants any.`)];
+  // Once a block has cleared, what stands is what its prices left: little of it would trade within the pair.
+  if (Math.min(here.demand, here.supply) < LEFT_SHARE_MOST * Math.max(ends.demand, ends.supply)) {
+    return [
+      price, plain(" the last block cleared. Of what it left standing, "), said("buy", ends.demand, `${pair.sell} are wanted`), plain(" for less and "),
+      said("sell", ends.supply, "offered"), plain(" for more."),
+    ];
+  }
+  const rest = Math.abs(here.demand - here.supply);
+  const balance = rest <= 0.01 * Math.max(here.demand, here.supply) ? " They balance."
+    : ` ${here.supply > here.demand ? "The rest is sold" : "The rest comes"} by way of other assets.`;
+  return [price, plain(" "), said("buy", here.demand, `${pair.sell} wanted`), plain(", "), said("sell", here.supply, "offered"), plain(`.${balance}`)];
+}
+
+function options(host: HTMLElement, colours: Palette, demandNow: () => Demand | null): uPlot.Options {
+  const axis = { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false } };
+  const label = (tick: number): string => group(String(Number(tick.toPrecision(7))));
+  const short = (tick: number): string => (tick >= 1e6 ? `${label(tick / 1e6)} M` : label(tick));
+  const linear = uPlot.paths.linear as uPlot.Series.LinearPathBuilderFactory;
+  return {
+    width: host.clientWidth,
+    height: host.clientHeight,
+    legend: { show: false },
+    padding: [26, 6, 0, 0],
+    scales: { x: { time: false, range: (_, min, max) => [min, max] }, y: { range: (_, _min, max) => [0, (Number.isFinite(max) && max > 0 ? max : 1) * 1.06] } },
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    axes: [
+      { ...axis, size: 22, gap: 4, space: 70, grid: { show: false }, values: (_, ticks) => ticks.map(label) },
+      { ...axis, size: 56, gap: 4, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(short) },
+    ],
+    series: [
+      {},
+      { stroke: colours.bid, width: 2.5, fill: faded(colours.bid), paths: linear(), points: { show: false } },
+      { stroke: colours.ask, width: 2.5, fill: faded(colours.ask), paths: linear(), points: { show: false } },
+    ],
+    hooks: { draw: [(plot) => drawMarks(plot, demandNow(), palette.value)] },
+  };
+}
+
+/** The price, the point on it where the curves meet, the names of the curves, and the limit that is being typed. */
+function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
+  if (!demand || demand.points.length < 2) return;
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  const top = bbox.top;
+  const bottom = bbox.top + bbox.height;
+  const xOf = (price: number): number => Math.round(plot.valToPos(price, "x", true));
+  ctx.save();
+  ctx.font = `700 ${11 * scale}px ${colours.face}`;
+  ctx.textBaseline = "middle";
+  const flag = (x: number, text: string, back: string, front: string, low: boolean): void => {
+    const width = ctx.measureText(text).width + 12 * scale;
+    const left = Math.max(bbox.left, Math.min(bbox.left + bbox.width - width, x - width / 2));
+    const y = top - (low ? 0 : 24 * scale);
+    ctx.fillStyle = back;
+    ctx.fillRect(left, y, width, 18 * scale);
+    ctx.fillStyle = front;
+    ctx.textAlign = "left";
+    ctx.fillText(text, left + 6 * scale, y + 9.5 * scale);
+  };
+  const rule = (x: number, colour: string, dash: number[]): void => {
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 1.5 * scale;
+    ctx.setLineDash(dash.map((each) => each * scale));
+    ctx.beginPath();
+    ctx.moveTo(x, top - 6 * scale);
+    ctx.lineTo(x, bottom);
+    ctx.stroke();
+    ctx.setLineDash([]);
+  };
+  ctx.textAlign = "left";
+  ctx.fillStyle = colours.bid;
+  ctx.fillText("wanted", bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
+  ctx.textAlign = "right";
+  ctx.fillStyle = colours.ask;
+  ctx.fillText("offered", bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale);
+  const limit = typedLimit.value;
+  const { min = 0, max = 0 } = plot.scales["x"] ?? {};
+  if (limit !== null && limit >= (min ?? 0) && limit <= (max ?? 0)) {
+    rule(xOf(limit), colours.ink, [2, 3]);
+    flag(xOf(limit), "your limit", colours.own, colours.onOwn, true);
+  }
+  if (demand.price !== null) {
+    const price = Number(demand.price);
+    const here = at(demand.points, price);
+    rule(xOf(price), colours.ink, []);
+    flag(xOf(price), group(quotient(demand.price, "1", PRICE_DIGITS)), colours.ink, colours.paper, false);
+    if (here) {
+      ctx.fillStyle = colours.ink;
+      ctx.beginPath();
+      ctx.arc(xOf(price), plot.valToPos(Math.min(here.demand, here.supply), "y", true), 5 * scale, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+  }
+  ctx.restore();
+}
+
+/** The colour at a tenth of its strength: text of the same colour stays readable on it. */
+function faded(colour: string): string {
+  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
+}

@@ -1,0 +1,230 @@
+// The ticket for an offer: says what it will do before it is signed, signs it here, and says what the venue answered and what came of it.
+
+import { formatUnits, parseUnits, trimZeros } from "../../base/decimal.ts";
+import { byId, h, setText } from "../../base/dom.ts";
+import { group, showChange, showUnits } from "../../base/format.ts";
+import { oncePerFrame } from "../../base/signal.ts";
+import type { Signer } from "../../state/batch-desk.ts";
+import type { BatchMarket, Pair } from "../../state/batch-market.ts";
+import { type CheckedOffer, type OfferUnits, checkOffer, expectedAt, suggestedLimit, steppedRate } from "../../state/offer.ts";
+import { describeFill } from "../../state/offer-outcome.ts";
+import { describeError } from "../../state/outcome.ts";
+import { offerKey } from "../../state/own-offers.ts";
+import type { Venue } from "../../state/venue.ts";
+import { fillAssets } from "./asset-select.ts";
+import { OfferForm } from "./offer-form.ts";
+import { typedLimit } from "./typed-limit.ts";
+
+export interface OfferControls {
+  focus(field: "amount" | "limit" | "sell" | "buy"): void;
+}
+
+export function offerView(venue: Venue, openKey: () => void): OfferControls {
+  const { desk } = venue;
+  const form = new OfferForm((asset) => desk.market.value?.choose({ sell: asset }), (asset) => desk.market.value?.choose({ buy: asset }));
+  const hint = h("div.hint", { id: "offer-hint" });
+  byId("offer-body").append(hint, form.element);
+  let attempted = false;
+  let sending = false;
+  /** The limit follows the price until somebody types one. */
+  let isSuggested = true;
+  /** Key of the offer that the answer is about. */
+  let answered: string | null = null;
+
+  const unitsOf = ({ sell, buy }: Pair): OfferUnits => ({ sellDecimals: desk.decimals(sell), buyDecimals: desk.decimals(buy) });
+  const check = (market: BatchMarket): CheckedOffer => checkOffer(form.fields(), unitsOf(market.pair.value));
+
+  const draw = oncePerFrame(() => {
+    const market = desk.market.value;
+    if (!market) return;
+    const { assets, phase } = market.info.value;
+    const pair = market.pair.value;
+    fillAssets(form.sell, assets, pair.sell);
+    fillAssets(form.buy, assets, pair.buy);
+    setText(form.limit.row.querySelector(".unit") ?? form.limitUnit, pair.buy);
+    suggest(market);
+    form.limit.row.hidden = form.price === "any";
+    const checked = check(market);
+    for (const name of ["amount", "limit"] as const) {
+      const fault = checked.faults[name] ?? "";
+      const typed = form[name].input.value.trim() !== "";
+      form.showFault(name, attempted || (typed && fault !== "") ? fault : "");
+    }
+    setText(form.limitUnit, form.price === "any" ? `for whatever ${pair.buy} the block's prices give` : `${pair.buy} for each ${pair.sell}, after commission`);
+    const shownLimit = Number(form.limit.input.value.replace(/\s/g, ""));
+    const limit = form.price === "limit" && !isSuggested && checked.limitBits !== null && shownLimit > 0 ? shownLimit : null;
+    if (typedLimit.value !== limit) typedLimit.value = limit;
+    drawSum(market, checked);
+    const { signer: { value: signer } } = desk;
+    hint.hidden = signer.state === "ready";
+    drawHint(hint, signer, openKey, () => void desk.onSignedIn());
+    form.submit.setAttribute("aria-busy", String(sending));
+    form.submit.disabled = signer.state !== "ready" || venue.connection.value.state !== "live" || phase === "closed";
+    setText(form.submit, sending ? "Signing" : phase === "closed" ? "The market is closed" : submitWords(pair, checked, unitsOf(pair)));
+  });
+
+  const suggest = (market: BatchMarket): void => {
+    if (!isSuggested || document.activeElement === form.limit.input) return;
+    const { sell, buy } = market.pair.value;
+    const [worth, cost] = [market.price(sell), market.price(buy)];
+    form.limit.input.value = worth === null || cost === null ? "" : suggestedLimit(worth, cost, market.info.value.commission_exponent);
+  };
+
+  const drawSum = (market: BatchMarket, { amount, least }: CheckedOffer): void => {
+    const pair = market.pair.value;
+    const units = unitsOf(pair);
+    const available = venue.account.balances.value.get(pair.sell)?.available;
+    const [worth, cost] = [market.price(pair.sell), market.price(pair.buy)];
+    const expected = amount === null || worth === null || cost === null ? null
+      : expectedAt(amount, worth, cost, market.info.value.commission_exponent, units);
+    const lines: [string, string][] = [
+      ["Brings at least", least === null || form.price === "any" ? "–" : `${showUnits(least, units.buyDecimals)} ${pair.buy}`],
+      ["At the last prices", expected === null ? "–" : `${showUnits(expected, units.buyDecimals)} ${pair.buy}`],
+      ["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${pair.sell}`],
+    ];
+    setText(form.prospect, prospect(expected, least, pair));
+    form.sum.replaceChildren(...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  };
+
+  const send = async (market: BatchMarket): Promise<void> => {
+    const { amount, limitBits, faults } = check(market);
+    attempted = amount === null || limitBits === null || Object.keys(faults).length > 0;
+    if (amount === null || limitBits === null || attempted) {
+      draw();
+      const field = faults.amount === undefined ? "limit" : "amount";
+      form[field].input.focus();
+      return form.say("bad", "Not sent", `${field === "amount" ? "Sell" : "At least"}: ${faults[field] ?? "fill this in."}`);
+    }
+    sending = true;
+    draw();
+    const pair = market.pair.value;
+    try {
+      const stated = form.price === "any" ? "0" : form.limit.input.value.replace(/\s/g, "");
+      const sent = await desk.offer(pair, amount, limitBits, stated);
+      answered = offerKey(sent);
+      form.say("good", `Collected for block ${group(sent.block)}`, `Transaction ${group(sent.sequence)}. It clears together with all others of that block.`);
+      form.amount.input.value = "";
+      attempted = false;
+    } catch (error) {
+      const { title, text } = describeError(error as Error);
+      form.say("bad", title, text);
+    } finally {
+      sending = false;
+      draw();
+    }
+  };
+
+  form.element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const market = desk.market.value;
+    if (market && !sending && !form.submit.disabled) void send(market);
+  });
+  form.element.addEventListener("input", (event) => {
+    if (event.target === form.limit.input) isSuggested = form.limit.input.value.trim() === "";
+    draw();
+  });
+  form.element.addEventListener("change", () => draw());
+  form.limit.input.addEventListener("blur", () => draw());
+  form.limit.input.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    event.preventDefault();
+    form.limit.input.value = steppedRate(form.limit.input.value, (event.key === "ArrowUp" ? 1n : -1n) * (event.shiftKey ? 10n : 1n));
+    isSuggested = false;
+    draw();
+  });
+  for (const percent of [25n, 50n, 75n, 100n]) {
+    form.shares.append(h("button", { type: "button", "aria-label": `${percent} percent of what is available`, onclick: () => {
+      const sell = desk.market.value?.pair.value.sell ?? "";
+      const available = venue.account.balances.value.get(sell)?.available ?? "0";
+      const decimals = desk.decimals(sell);
+      form.amount.input.value = trimZeros(formatUnits((parseUnits(available, decimals) * percent) / 100n, decimals));
+      draw();
+    } }, `${percent} %`));
+  }
+
+  desk.filled.watch((fills) => {
+    const [first] = fills;
+    if (!first) return;
+    const own = fills.find((each) => offerKey(each) === answered);
+    if (own) form.say("good", "Traded", `${describeFill(own)}.`);
+  });
+  desk.offers.changed.watch((offers) => {
+    const stands = offers.list(desk.market.value?.name ?? "").find(({ key, state }) => key === answered && state === "standing");
+    if (stands && /Collected/.test(form.answer.textContent ?? "")) {
+      form.say("good", "It stands", `${group(trimZeros(stands.amount))} ${stands.sell} are offered in every block from ${group(stands.block)} on.`);
+    }
+  });
+  desk.signer.watch(draw);
+  venue.account.balances.watch(draw);
+  venue.connection.watch(draw);
+  desk.market.watch((market) => {
+    if (!market) return;
+    market.pair.watch(() => {
+      isSuggested = true;
+      form.amount.input.value = "";
+      form.limit.input.value = "";
+      attempted = false;
+      draw();
+    });
+    market.blocks.watch(draw);
+    market.info.watch(draw);
+    draw();
+  });
+  draw();
+
+  return {
+    focus(field) {
+      if (field === "sell" || field === "buy") return form[field].focus();
+      if (field === "limit" && form.price === "any") form.price = "limit";
+      draw();
+      form.limit.row.hidden = form.price === "any";
+      form[field].input.focus();
+      form[field].input.select();
+    },
+  };
+}
+
+function prospect(expected: bigint | null, least: bigint | null, { sell, buy }: Pair): string {
+  if (expected === null || least === null) return "";
+  if (expected >= least) return "At the last prices it would trade.";
+  if (expected === 0n) return "At the last prices it would wait.";
+  return `It waits until ${sell} is worth ${showChange(Number(((least - expected) * 1_000_000n) / expected)).replace(/^[+±]/, "")} more in ${buy}.`;
+}
+
+function submitWords({ sell, buy }: Pair, { amount }: CheckedOffer, { sellDecimals }: OfferUnits): string {
+  const much = amount === null ? "" : `${group(trimZeros(formatUnits(amount, sellDecimals)))} `;
+  return `Sell ${much}${sell} for ${buy}`;
+}
+
+function drawHint(hint: HTMLElement, signer: Signer, openKey: () => void, again: () => void): void {
+  const kind = `${signer.state} ${"why" in signer ? signer.why : ""}`;
+  if (hint.dataset["kind"] === kind) return;
+  hint.dataset["kind"] = kind;
+  const useKey = (words: string): HTMLElement => h("button", { type: "button", onclick: openKey }, words);
+  hint.replaceChildren(...hintOf(signer, useKey, again));
+}
+
+function hintOf(signer: Signer, useKey: (words: string) => HTMLElement, again: () => void): Node[] {
+  const words = (...children: (Node | string)[]): Node => h("p.empty", {}, ...children);
+  switch (signer.state) {
+    case "no_key":
+      return [words("To offer, this page needs an Ed25519 key of an account (ed_...); looking needs none. The demo prints an address that carries one.", useKey("Use a key"))];
+    case "hmac":
+      return [words(h("b", {}, "This key can look, not offer. "),
+        "An account signs its offers itself, and an HMAC key (hm_...) is no signature that others can check. Ask the operator for an Ed25519 key of the account (",
+        h("code", {}, "walras admin key --algorithm ed25519"), ") and use that one.", useKey("Use another key"))];
+    case "signing_in":
+      return [words("Asking the venue whose key this is.")];
+    case "unable":
+      return [words(h("b", {}, "This browser cannot sign offers. "), signer.why, useKey("Use another key"))];
+    case "failed":
+      return [words(h("b", {}, "The account did not load. "), signer.why, h("button", { type: "button", onclick: again }, "Try again"))];
+    case "no_account_key":
+      return [words(h("b", {}, "The account has no transaction key yet. "), `Ask the operator to give account ${signer.accountId} this one (POST /v1/admin/account-keys), then try again:`,
+        h("code.key", {}, signer.publicKey), h("button", { type: "button", onclick: again }, "Try again"))];
+    case "other_account_key":
+      return [words(h("b", {}, "The account signs with another key. "), "This one is good for looking and for orders. To offer, use the key that the account was made with.", useKey("Use another key"))];
+    case "ready":
+      return [];
+  }
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Batch, BatchBlock, BatchMessage, Offer } from "../src/api/batch-types.ts";
+import type { AccountMessage } from "../src/api/types.ts";
+import { BatchMarket, stageOf } from "../src/state/batch-market.ts";
+import { checkOffer, expectedAt, suggestedLimit, steppedRate } from "../src/state/offer.ts";
+import { describeDrop } from "../src/state/offer-outcome.ts";
+import { OwnOffers, type Sent } from "../src/state/own-offers.ts";
+
+const UNITS = { sellDecimals: 2, buyDecimals: 2 };
+const offer = (sequence: string, amount = "10.00"): Offer => ({
+  batch: "main", sequence, sell: "EUR", buy: "USD", amount, stated_price: "1.08", stated_bits: "1", limit_bits: "2", tie: "3", block: "16",
+});
+const sent = (sequence: string, block = "16"): Sent => ({
+  batch: "main", sequence, block, asks: { makes: { sell: "EUR", buy: "USD", amount: "10.00", stated_price: "1.08" } },
+});
+const update = (more: Partial<AccountMessage>): AccountMessage => ({ type: "account", kind: "update", ...more });
+const states = (offers: OwnOffers): string[] => offers.list("main").map(({ sequence, state, amount }) => `${sequence} ${state} ${amount}`);
+
+test("an offer is collected, stands, trades in part, and is gone", () => {
+  const offers = new OwnOffers();
+  offers.collected(sent("7"));
+  assert.deepEqual(states(offers), ["7 collected 10.00"]);
+  assert.equal(offers.collectedFor("main", "16"), 1);
+  offers.apply(update({ offer_updates: [{ ...offer("7"), status: "open" }] }));
+  assert.deepEqual(states(offers), ["7 standing 10.00"]);
+  assert.equal(offers.collectedFor("main", "16"), 0);
+  const fill = { batch: "main", sequence: "7", block: "16", sell: "EUR", buy: "USD", sold: "4.00", bought: "4.33", time_ns: "1" };
+  const first = offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00" }], offer_fills: [fill] }));
+  assert.deepEqual([states(offers), first.fills], [["7 standing 6.00"], [fill]]);
+  assert.deepEqual(offers.apply(update({ offer_fills: [fill] })).fills, [], "told twice, it is one fill");
+  offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "0.00" }] }));
+  assert.deepEqual(states(offers), []);
+});
+
+test("a cancel shows while it is collected, and ends with its offer or by being dropped", () => {
+  const offers = new OwnOffers();
+  offers.apply({ type: "account", kind: "snapshot", offers: [offer("7"), offer("8")] });
+  offers.collected({ batch: "main", sequence: "9", block: "17", asks: { cancels: "main 7" } });
+  offers.collected({ batch: "main", sequence: "10", block: "17", asks: { cancels: "main 8" } });
+  assert.deepEqual(states(offers), ["8 cancelling 10.00", "7 cancelling 10.00"]);
+  const { ended } = offers.apply(update({ offer_updates: [
+    { ...offer("7"), status: "cancelled" }, { batch: "main", sequence: "10", status: "dropped", reason: { code: 10, name: "UnknownOffer", message: "no such offer: it may have traded" } },
+  ] }));
+  assert.deepEqual(states(offers), ["8 standing 10.00"]);
+  const said = ended.map(describeDrop);
+  assert.deepEqual(said, [{ tone: "bad", title: "The batch left your transaction 10 out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
+});
+
+test("news that never came does not leave an offer collected for ever", () => {
+  const offers = new OwnOffers();
+  offers.collected(sent("7", "16"));
+  offers.settled("main", "16");
+  assert.deepEqual(states(offers), ["7 collected 10.00"], "its own block's news may still be under way");
+  offers.settled("main", "17");
+  assert.deepEqual(states(offers), []);
+});
+
+test("another market's offers are not listed", () => {
+  const offers = new OwnOffers();
+  offers.apply({ type: "account", kind: "snapshot", offers: [{ ...offer("7"), batch: "other" }] });
+  assert.deepEqual(states(offers), []);
+});
+
+test("an offer is checked field by field", () => {
+  const typed = (amount: string, limit: string, price: "limit" | "any" = "limit") => checkOffer({ amount, limit, price }, UNITS);
+  assert.deepEqual(typed("1 000", "1.0832").faults, {});
+  assert.equal(typed("1000", "1.25").least, 125_000n);
+  assert.equal(typed("1000", "1.0832").least, 108_321n, "1.0832 is no binary fraction: its bits are above it, and so is what it must bring");
+  assert.equal(typed("0.01", "1.0832").least, 2n, "a cent must bring two: one would be less than the limit");
+  assert.equal(typed("1000", "", "any").limitBits, 0n);
+  assert.match(typed("", "").faults.amount ?? "", /Fill/);
+  assert.match(typed("0", "1").faults.amount ?? "", /above zero/);
+  assert.match(typed("1.001", "1").faults.amount ?? "", /2 digits/);
+  assert.match(typed("92233720368547758.08", "1").faults.amount ?? "", /more than an amount/);
+  assert.match(typed("92233720368547758", "2").faults.limit ?? "", /lower one/);
+  assert.match(typed("1", "1,08").faults.limit ?? "", /plain number/);
+  assert.match(typed("1", "0").faults.limit ?? "", /Any price/);
+});
+
+test("what the last prices would bring is after the commission, rounded down", () => {
+  assert.equal(expectedAt(100_000n, "1.0832", "1", 15, UNITS), 108_316n);
+  assert.equal(expectedAt(100n, "1", "0.006712", 15, { sellDecimals: 2, buyDecimals: 0 }), 148n);
+  const rate = suggestedLimit("1.0832", "1", 15);
+  assert.equal(rate, "1.0831");
+  const { least } = checkOffer({ amount: "1000", limit: rate, price: "limit" }, UNITS);
+  assert.ok(least !== null && least <= 108_316n, "the suggested limit trades at these prices");
+});
+
+test("arrow keys step the limit in the last digit that is shown", () => {
+  assert.equal(steppedRate("1.08316", 1n), "1.08317");
+  assert.equal(steppedRate("1.08", -10n), "1.07990");
+  assert.equal(steppedRate("30711.2", 1n), "30711.3");
+  assert.equal(steppedRate("0.00670931", 1n), "0.00670932");
+  assert.equal(steppedRate("nonsense", 1n), "nonsense");
+});
+
+const block = (number: string, eur: string | null): BatchBlock => ({
+  block: number, time_ns: "1", log_index: "1", transactions: 1, dropped: 0, offers_traded: 1, pairs_traded: 1, gap_ppb: null, state_root: "",
+  prices: { USD: "1", EUR: eur, JPY: "0.005" }, volumes: {}, turnover: "0",
+});
+const info: Batch = {
+  market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, intake: "filter", phase: "open",
+  domain: "", collected: 0, closed_block: null, standing_offers: "0", last_block: null,
+};
+const told = (more: Partial<BatchMessage>): BatchMessage => ({ type: "batch", kind: "update", batch: "main", collected: 0, closed_block: null, blocks: [], ...more });
+
+test("a market keeps its blocks newest first, and its last known prices", () => {
+  const market = new BatchMarket(info, 0);
+  assert.deepEqual(market.pair.value, { sell: "EUR", buy: "USD" });
+  assert.equal(market.nextBlock, null);
+  market.apply(told({ kind: "snapshot", blocks: [block("1", "1.08"), block("2", "1.09")] }), 0);
+  market.apply(told({ blocks: [block("3", null)] }), 0);
+  market.apply(told({ blocks: [block("3", null)] }), 0);
+  assert.deepEqual(market.blocks.value.map((each) => each.block), ["3", "2", "1"]);
+  assert.deepEqual([market.price("EUR"), market.movePpm("EUR"), market.movePpm("JPY")], ["1.09", null, 0]);
+  assert.deepEqual(market.history("EUR", 9), [1.08, 1.09]);
+  assert.equal(market.rate({ sell: "EUR", buy: "JPY" }), "218");
+  market.apply(told({ closed_block: "4" }), 0);
+  assert.equal(market.nextBlock, "5");
+});
+
+test("the pair turns around when one picks what the other side has", () => {
+  const market = new BatchMarket(info, 0);
+  market.choose({ sell: "USD" });
+  assert.deepEqual(market.pair.value, { sell: "USD", buy: "EUR" });
+  market.choose({ buy: "JPY" });
+  market.choose({ buy: "USD" });
+  assert.deepEqual(market.pair.value, { sell: "JPY", buy: "USD" });
+});
+
+test("the stages of a batch follow its closes", () => {
+  const market = new BatchMarket(info, 1_000);
+  assert.deepEqual(stageOf(market, 1_125), { name: "collects", leftMs: 375, part: 0.25 });
+  assert.deepEqual(stageOf(market, 1_500), { name: "waits" });
+  market.apply(told({ collected: 2 }), 1_600);
+  assert.deepEqual(stageOf(market, 1_600), { name: "due" });
+  market.apply(told({ closed_block: "1" }), 1_700);
+  assert.equal(stageOf(market, 1_800).name, "collects");
+  assert.deepEqual(stageOf(market, 2_300), { name: "prices", block: "1" });
+  market.apply(told({ blocks: [block("1", "1")] }), 2_400);
+  assert.deepEqual(stageOf(market, 2_300), { name: "waits" }, "the clearing of a closed batch begins no new one");
+  market.info.value = { ...info, phase: "closed" };
+  assert.deepEqual(stageOf(market, 2_400), { name: "closed" });
+});
