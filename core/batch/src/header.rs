@@ -1,7 +1,7 @@
 //! What a block says, and its hash.
 
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
-use walras_types::{Amount, BatchMarketId, BatchPrice};
+use walras_clearing::{OfferKey, Pair, PairTrade};
+use walras_types::{BatchMarketId, BatchPrice};
 
 use crate::batch::{Batch, ClosedBatch};
 use crate::proposed::ProposedClearing;
@@ -74,40 +74,9 @@ impl BlockHeader {
         bytes
     }
 
-    /// The header of such bytes; `None` when they are none's.
-    #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        let rest = &mut &bytes[..];
-        let market = BatchMarketId(u16::from_le_bytes(take(rest)?));
-        let number = u64::from_le_bytes(take(rest)?);
-        let (parent, batch_hash) = (take(rest)?, take(rest)?);
-        let transaction_count = u32::from_le_bytes(take(rest)?);
-        // A count that is too high ends with the bytes, before it costs any memory.
-        let mut prices = Vec::new();
-        for _ in 0..u32::from_le_bytes(take(rest)?) {
-            let price = BatchPrice::from_bits(u64::from_le_bytes(take(rest)?)).ok()?;
-            prices.push((!price.is_zero()).then_some(price));
-        }
-        let mut trades = Vec::new();
-        for _ in 0..u32::from_le_bytes(take(rest)?) {
-            let [sell, buy] = [take(rest)?, take(rest)?].map(|index| AssetIndex(u16::from_le_bytes(index)));
-            let [sold, limit, tie, id] = [take(rest)?, take(rest)?, take(rest)?, take(rest)?].map(u64::from_le_bytes);
-            let sold = Amount::new(sold)?;
-            let trade = PairTrade { pair: Pair { sell, buy }, sold, bought_by_buy_offers: Amount::ZERO };
-            trades.push((trade, OfferKey { limit: BatchPrice::from_bits(limit).ok()?, tie, id: OfferId(id) }));
-        }
-        rest.is_empty().then_some(Self { market, number, parent, batch_hash, transaction_count, prices, trades })
-    }
-
     /// The hash of those bytes.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         *blake3::keyed_hash(DOMAIN, &self.bytes()).as_bytes()
     }
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = rest.split_first_chunk()?;
-    *rest = tail;
-    Some(*head)
 }

@@ -159,7 +159,7 @@ impl LastBlock {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
         let len = r.u32()? as usize;
-        let header = BlockHeader::of_bytes(r.slice(len, "a block's header")?);
+        let header = BlockHeader::decode(r.slice(len, "a block's header")?).ok();
         let header = header.filter(|header| header.number < u64::MAX);
         let header = header.ok_or(RestoreError::Contradiction("a block's header"))?;
         let (accounts, offers, state) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
