@@ -82,9 +82,9 @@ impl World<'_, '_> {
         let hash = self.engines[0].state_hash();
         assert!(self.engines.iter().all(|engine| engine.state_hash() == hash), "{}: states differ after {what:?}", self.at);
         self.engines[0].check_invariants();
-        for threads in [2_usize, 8] {
+        for (number, threads) in [(1, 2), (2, 8)] {
             if self.c.one_in(4) {
-                let engine = &mut self.engines[threads / 4];
+                let engine = &mut self.engines[number];
                 let mut bytes = Vec::new();
                 engine.snapshot(&mut bytes);
                 *engine = Engine::restore_with_hash_seed(&bytes, self.c.any()).unwrap();
@@ -434,8 +434,27 @@ impl World<'_, '_> {
         let view = self.engines[0].batch_market(MARKET).unwrap();
         assert_eq!((view.closed, view.next_block), (None, wire.number + 1));
         self.count(&format!("cleared, trades {}", !proposed.proposal.trades.is_empty()));
+        self.assert_provable(roots.accounts);
         let again = self.clearing(&wire);
         assert!(matches!(again[..], [Event::BlockRejected(e)] if e.code == 100), "{}: {again:?}", self.at);
+    }
+}
+
+impl World<'_, '_> {
+    /// Whoever cleared the block proves each account and offer under its roots, or that there is none.
+    fn assert_provable(&self, accounts_root: [u8; 32]) {
+        let engine = &self.engines[0];
+        for account in (0..=engine.account_count()).map(AccountId) {
+            let found = engine.account_statement(account);
+            let (last, statement) = found.unwrap_or_else(|| panic!("{}: account {account} of {}", self.at, engine.account_count()));
+            assert_eq!(last.roots.accounts, accounts_root);
+            let said = self.engines[1].account_statement(account).is_none_or(|(_, other)| other == statement);
+            assert!(said, "{}: two replicas prove account {account} otherwise", self.at);
+        }
+        for (pair, key) in self.judge.offers.keys() {
+            let (last, _) = engine.offer_statement(MARKET, *pair, key).unwrap();
+            assert_eq!(last.header.market, MARKET);
+        }
     }
 }
 
