@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use walras_batch::BlockPlace;
 use walras_clearing::{BatchMarket, OfferKey, Pair, Rules};
-use walras_merkle::{AccountProof, OfferProof};
 use walras_order_book::PriceIndex;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, TransactionSeq};
+use walras_types::limits::TRANSACTION_SEQ_END;
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
 use crate::batches::{BatchMarketState, LastBlock, rules};
@@ -92,10 +92,10 @@ impl<I: PriceIndex> Engine<I> {
     /// The number after all that an account has used or that are collected.
     #[must_use]
     pub fn next_transaction(&self, account: AccountId) -> TransactionSeq {
-        let first = walras_types::OfferName { account, sequence: TransactionSeq(0) }.number();
-        let end = walras_types::OfferName { account, sequence: TransactionSeq(walras_types::limits::TRANSACTION_SEQ_END - 1) };
-        let names = self.batches.markets.iter().filter_map(|state| state.names.range(first..=end.number()).next_back());
-        let collected = names.map(|name| walras_types::OfferName::of_number(*name).sequence).max();
+        let name = |sequence| OfferName { account, sequence: TransactionSeq(sequence) }.number();
+        let all = name(0)..=name(TRANSACTION_SEQ_END - 1);
+        let names = self.batches.markets.iter().filter_map(|state| state.names.range(all.clone()).next_back());
+        let collected = names.map(|name| OfferName::of_number(*name).sequence).max();
         TransactionSeq(self.last_transaction(account).max(collected.unwrap_or_default()).0 + 1)
     }
 
@@ -105,21 +105,21 @@ impl<I: PriceIndex> Engine<I> {
         self.batches.accounts.issuer(asset)
     }
 
-    /// A proof of what an account was, or that there was none, under the root of accounts of the venue's last block, and what it was, if it
-    /// has not changed since: `None` when it has, for then the state is ahead of that root, and before the first block.
+    /// What an account was when the venue's last block ended, or that there was none, with the proof of it, as bytes
+    /// ([`walras_batch::light`] reads them), and that block, whichever market's: its roots are what the proof is under. `None` before the first block,
+    /// and when the account is another since.
     #[must_use]
-    pub fn prove_account(&self, account: AccountId) -> Option<(AccountProof, Vec<u8>)> {
-        let has_block = self.batches.markets.iter().any(|state| state.last.is_some());
-        let is_current = self.ledger.tracks_changes() && !self.ledger.has_changed(account);
-        (has_block && is_current)
-            .then(|| (self.batches.accounts.prove(account), self.batches.accounts.content(&self.ledger, account)))
+    pub fn account_statement(&self, account: AccountId) -> Option<(&LastBlock, Vec<u8>)> {
+        let last = self.batches.markets.iter().filter_map(|state| state.last.as_ref()).max_by_key(|last| last.log_index)?;
+        Some((last, self.batches.accounts.statement(&self.ledger, account, &last.roots)?))
     }
 
-    /// A proof that an offer stands, or that none of this key does, under the root of offers of the market's last block. `None` while a batch is
-    /// closed, for then the market is ahead of that root, and until a block was cleared since the start.
+    /// The offer that stands under a key since the market's last block, or that none does, with the proof of it, as bytes, and that block. `None`
+    /// while a batch is closed, for then the market is ahead of that root, and until a block was cleared since the start.
     #[must_use]
-    pub fn prove_offer(&self, market: BatchMarketId, pair: Pair, key: &OfferKey) -> Option<OfferProof> {
-        self.batches.market(market).ok()?.batch.as_ref()?.prove_offer(pair, key)
+    pub fn offer_statement(&self, market: BatchMarketId, pair: Pair, key: &OfferKey) -> Option<(&LastBlock, Vec<u8>)> {
+        let state = self.batches.market(market).ok()?;
+        Some((state.last.as_ref()?, state.batch.as_ref()?.offer_statement(pair, key)?))
     }
 
     /// The pair of two assets in a batch market.

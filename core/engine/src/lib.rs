@@ -5,16 +5,22 @@
 //!
 //! [`Engine::apply_numbered`] is the same for a command that came through a session: it takes effect once, however often it comes.
 //!
-//! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's); batch
-//! markets (not built yet).
+//! [`Engine::apply_clearing`] is the same for a proposed clearing of a batch market: what is collected by commands and closed by one more is
+//! checked, traded and hashed there, or refused, with no effect (`batches.rs`, and `walras_batch` below it).
+//!
+//! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's); whether the
+//! signature of a transaction holds (checked before, and by whoever audits the log), when a batch is closed and what its prices are (whoever
+//! leads).
 //!
 //! *Invariants*, after every command ([`Engine::check_invariants`]):
 //! - What an account has reserved of an asset is the sum over its open orders of a pure function of limit and open size
-//!   (`market.rs`). So funds never run out while matching, and nothing stays reserved for an order that is gone.
+//!   (`market.rs`), what its offers sell and what a closed batch waits to move. So funds never run out while matching or clearing, and
+//!   nothing stays reserved for what is gone.
 //! - An account's open lots and order count in an instrument are those of its orders in the book.
 //! - The ledger's: balances and fees add up to the supply.
 //! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
-//!   command's time expire first, whether or not it is rejected.
+//!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::Event::BlockRejected`] then.
+//! - The number of threads ([`Engine::set_threads`]), and when hashes are made, change nothing.
 //! - A session's commands are applied in the order of their places, each once; of the last [`SESSION_WINDOW`] the state holds the
 //!   answers. A command that was not applied, since it was before or is not next, is to the state as [`walras_wire::Command::Tick`].
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees

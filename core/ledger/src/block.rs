@@ -313,12 +313,6 @@ impl Ledger {
         }
     }
 
-    /// Whether an account's balances may have changed since [`Self::take_changed`].
-    #[must_use]
-    pub fn has_changed(&self, account: AccountId) -> bool {
-        self.dirty.get(account.0 as usize / 64).is_some_and(|word| word >> (account.0 % 64) & 1 == 1)
-    }
-
     /// Whether changes are tracked.
     #[must_use]
     pub fn tracks_changes(&self) -> bool {

@@ -8,7 +8,9 @@
 //! - No message is longer than [`walras_types::limits::MESSAGE_BYTES_MAX`], but for a batch's block:
 //!   [`batch::BLOCK_PROPOSAL_BYTES_MAX`].
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; order entry's frames are in [`order_entry`], a batch
+//! - No [`Command`] and no [`Event`] takes more than two cache lines of memory.
+//!
+//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; those of batch markets are in files of their own; order entry's frames are in [`order_entry`], a batch
 //! market's transactions and blocks in [`batch`].
 #![deny(clippy::float_arithmetic)]
 
@@ -32,3 +34,6 @@ pub use event_codec::{decode_event, encode_event};
 
 /// Version of the byte codecs. A log or a peer with another is refused.
 pub const WIRE_VERSION: u16 = 4;
+
+// Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
+const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

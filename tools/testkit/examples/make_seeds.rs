@@ -10,7 +10,8 @@ use walras_log_store::SnapshotStore;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
 use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
-use walras_sequencer::encode_entry;
+use walras_sequencer::{Content, Entry, encode_clearing, encode_entry};
+use walras_testkit::batch_commands;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Listener, Random};
 use walras_types::{
@@ -55,11 +56,33 @@ fn play(seed: u64, range: Range, count: usize, mut see: impl FnMut(&walras_wire:
     (engine, listener)
 }
 
+/// An engine after some commands of batch markets and clearings of them.
+fn play_batches(seed: u64, count: usize, mut see: impl FnMut(&Content, &[Event])) -> Engine {
+    let c = &mut Choices::of_seed(seed);
+    let mut engine = Engine::new();
+    let mut queue = commands::opening(c, Range::Near);
+    queue.extend(batch_commands::opening(c));
+    let opening = queue.len();
+    for number in 0..opening + count {
+        let clearing = if number >= opening && c.below(6) == 0 { batch_commands::clearing(c, &engine) } else { None };
+        let content = match (queue.get(number), clearing) {
+            (Some(command), _) => Content::Command(*command),
+            (None, Some(block)) => Content::from(block),
+            (None, None) => Content::Command(batch_commands::command(c, &engine)),
+        };
+        let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
+        let entry = Entry { log_index, time: TimeNs(number as u64), ordinal: None, content };
+        entry.apply(&mut engine, &mut events);
+        see(&entry.content, &events);
+    }
+    engine
+}
+
 fn wire() {
     let (mut kinds, mut event_kinds) = (Vec::new(), Vec::new());
     for seed in 0..40 {
         let range = if seed % 4 == 0 { Range::Wild } else { Range::Near };
-        let _ = play(seed, range, 150, |command, events| {
+        let mut see = |command: &walras_wire::Command, events: &[Event]| {
             let mut bytes = Vec::new();
             encode_command(command, &mut bytes);
             // One of each tag and length: every optional field is once there and once not.
@@ -75,7 +98,9 @@ fn wire() {
                     put("wire_event", &format!("{:02}-{}", bytes[0], bytes.len()), &bytes);
                 }
             }
-        });
+        };
+        let _ = play(seed, range, 150, &mut see);
+        let _ = play_batches(seed, 200, |content, events| see(content.command().unwrap_or(&walras_wire::Command::Tick), events));
     }
 }
 
@@ -91,6 +116,12 @@ fn states() {
         bytes.clear();
         listener.books.snapshot(&mut bytes);
         put("market_data_restore", &format!("books-after-{count}"), &bytes);
+    }
+    for (seed, count) in [(1, 30), (2, 80)] {
+        let engine = play_batches(seed, count, |_, _| ());
+        let mut bytes = Vec::new();
+        engine.snapshot(&mut bytes);
+        put("engine_restore", &format!("with-batches-{count}"), &bytes[..bytes.len() - HASH_BYTES]);
     }
 }
 
@@ -250,6 +281,15 @@ fn replicas() {
         encode_entry(TimeNs(9), ordinal, &command, &mut bytes);
         put("log_entry", name, &bytes);
     }
+    let mut clearing = None;
+    let _ = play_batches(6, 200, |content, events| {
+        if let (Content::Clearing(block), [.., Event::BlockCleared(_)]) = (content, events) {
+            clearing = Some(block.clone());
+        }
+    });
+    let mut bytes = Vec::new();
+    encode_clearing(TimeNs(9), &clearing.unwrap(), &mut bytes).unwrap();
+    put("log_entry", "clearing", &bytes);
 }
 
 fn batches() {

@@ -13,6 +13,7 @@ use walras_engine::Engine;
 use walras_sequencer::{decode_entry, encode_clearing};
 use walras_testkit::Choices;
 use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
     FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason,
@@ -21,7 +22,8 @@ use walras_types::{
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
     AccountStatus, AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, MassCancel, NewOrder, OfferOpened,
-    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer,
+    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer, decode_command,
+    decode_event, encode_command, encode_event,
 };
 
 const SEEDS: u64 = 60;
@@ -80,9 +82,9 @@ impl World<'_, '_> {
         let hash = self.engines[0].state_hash();
         assert!(self.engines.iter().all(|engine| engine.state_hash() == hash), "{}: states differ after {what:?}", self.at);
         self.engines[0].check_invariants();
-        for threads in [2_usize, 8] {
+        for (number, threads) in [(1, 2), (2, 8)] {
             if self.c.one_in(4) {
-                let engine = &mut self.engines[threads / 4];
+                let engine = &mut self.engines[number];
                 let mut bytes = Vec::new();
                 engine.snapshot(&mut bytes);
                 *engine = Engine::restore_with_hash_seed(&bytes, self.c.any()).unwrap();
@@ -98,6 +100,9 @@ impl World<'_, '_> {
     }
 
     fn command(&mut self, command: Command) -> Vec<Event> {
+        let mut bytes = Vec::new();
+        encode_command(&command, &mut bytes);
+        assert!(bytes.len() <= MESSAGE_BYTES_MAX && decode_command(&bytes) == Ok(command), "{command:?}");
         let before = lasting(&self.engines[0]);
         let events = self.all(&command, |engine, at, time, events| engine.apply(at, time, &command, events));
         if let [Event::Rejected(_)] = events[..] {
@@ -110,6 +115,9 @@ impl World<'_, '_> {
     fn listen(&mut self, events: &[Event]) {
         let number = |account, sequence| OfferName { account, sequence }.number();
         for event in events {
+            let mut bytes = Vec::new();
+            encode_event(event, &mut bytes);
+            assert!(bytes.len() <= MESSAGE_BYTES_MAX && decode_event(&bytes) == Ok(*event), "{event:?}");
             match event {
                 Event::OfferOpened(e) => assert!(self.offers.insert(number(e.account, e.sequence), *e).is_none()),
                 Event::OfferTraded(e) => {
@@ -426,8 +434,27 @@ impl World<'_, '_> {
         let view = self.engines[0].batch_market(MARKET).unwrap();
         assert_eq!((view.closed, view.next_block), (None, wire.number + 1));
         self.count(&format!("cleared, trades {}", !proposed.proposal.trades.is_empty()));
+        self.assert_provable(roots.accounts);
         let again = self.clearing(&wire);
         assert!(matches!(again[..], [Event::BlockRejected(e)] if e.code == 100), "{}: {again:?}", self.at);
+    }
+}
+
+impl World<'_, '_> {
+    /// Whoever cleared the block proves each account and offer under its roots, or that there is none.
+    fn assert_provable(&self, accounts_root: [u8; 32]) {
+        let engine = &self.engines[0];
+        for account in (0..=engine.account_count()).map(AccountId) {
+            let found = engine.account_statement(account);
+            let (last, statement) = found.unwrap_or_else(|| panic!("{}: account {account} of {}", self.at, engine.account_count()));
+            assert_eq!(last.roots.accounts, accounts_root);
+            let said = self.engines[1].account_statement(account).is_none_or(|(_, other)| other == statement);
+            assert!(said, "{}: two replicas prove account {account} otherwise", self.at);
+        }
+        for (pair, key) in self.judge.offers.keys() {
+            let (last, _) = engine.offer_statement(MARKET, *pair, key).unwrap();
+            assert_eq!(last.header.market, MARKET);
+        }
     }
 }
 

@@ -16,7 +16,10 @@ const CORE_ALLOWED: &[(&str, &[&str])] = &[
     ("walras-merkle", &["blake3"]),
     ("walras-ledger", &["walras-types", "walras-wire"]),
     ("walras-batch", &["walras-types", "walras-wire", "walras-ledger", "walras-clearing", "walras-merkle", "blake3", "thiserror"]),
-    ("walras-engine", &["walras-types", "walras-wire", "walras-ledger", "walras-order-book", "blake3"]),
+    (
+        "walras-engine",
+        &["walras-types", "walras-wire", "walras-ledger", "walras-order-book", "walras-clearing", "walras-batch", "blake3"],
+    ),
 ];
 
 /// Crates that stop at `edge/`.
