@@ -133,7 +133,8 @@ pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCom
         OfferCommand::Cancel { sequence, batch } => {
             let desk = Desk::open(client, key, batch)?;
             let offers = client.signed("GET", "/v1/offers", None)?;
-            let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"] == sequence.to_string());
+            let digits = sequence.to_string();
+            let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
             let found = found
                 .ok_or_else(|| wrong(format!("no offer of yours with the number {sequence} stands: see `walras offer list`")))?;
             let number = |field: &str| found[field].as_str().and_then(|text| text.parse::<u64>().ok());

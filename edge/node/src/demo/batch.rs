@@ -159,7 +159,7 @@ struct Seen {
     next: u64,
     /// By place in the market.
     available: Vec<u64>,
-    /// Oldest first, with the places of both assets.
+    /// Oldest first, as they would be cancelled.
     offers: Vec<CancelOffer>,
 }
 
@@ -259,9 +259,8 @@ impl BatchBots {
 
     /// Fair values take a step.
     fn wander(&mut self) {
-        for place in 1..ASSETS.len() {
-            let home = ASSETS[place].2.ln();
-            self.fair[place] += 0.0004 * self.gauss() + 0.001 * (home - self.fair[place]);
+        for (place, (_, _, home)) in ASSETS.iter().enumerate().skip(1) {
+            self.fair[place] += 0.0004 * self.gauss() + 0.001 * (home.ln() - self.fair[place]);
         }
     }
 

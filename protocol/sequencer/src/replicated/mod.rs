@@ -84,7 +84,7 @@ pub struct ReplicatedSequencer<O> {
     /// When the driver looked last.
     driven_ns: u64,
     /// Clearings that wait for room in a pack.
-    clearings: Vec<Box<BlockProposal>>,
+    clearings: Vec<BlockProposal>,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -197,7 +197,7 @@ impl<O> ReplicatedSequencer<O> {
         if self.collecting.is_some()
             && let Some(block) = self.driver.on_solved(now_ns, solved, &self.engine)
         {
-            self.clearings.push(block);
+            self.clearings.push(*block);
             self.collect_clearings(now);
         }
     }
