@@ -159,7 +159,12 @@ impl Access {
 
     /// Counts a request of an address, signed or not.
     pub fn admit_source(&self, source: IpAddr) -> Result<(), Refusal> {
-        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), 1)?)
+        self.admit_source_times(source, 1)
+    }
+
+    /// Counts so many requests of an address at once.
+    pub fn admit_source_times(&self, source: IpAddr, times: u32) -> Result<(), Refusal> {
+        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), times)?)
     }
 
     /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.

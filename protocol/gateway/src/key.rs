@@ -354,6 +354,16 @@ impl ClientKey {
         self.key_id
     }
 
+    /// The 32 secret bytes of an Ed25519 key, which may sign its account's transactions too: what is signed of those begins otherwise than what
+    /// is signed of a request.
+    #[must_use]
+    pub fn ed25519_seed(&self) -> Option<Zeroizing<[u8; 32]>> {
+        match &self.secret {
+            Secret::Ed25519(key) => Some(Zeroizing::new(*key.as_bytes())),
+            Secret::HmacSha256(_) => None,
+        }
+    }
+
     /// What the venue keeps of it.
     pub fn record(&self, account: Option<AccountId>, permissions: Permissions) -> Result<KeyRecord, KeyError> {
         let credential = match &self.secret {

@@ -1,6 +1,6 @@
 //! Where a listener stands in the log, and what it says when events do not follow from each other.
 
-use walras_types::{InstrumentId, LogIndex, OrderId, SizeLots};
+use walras_types::{BatchMarketId, InstrumentId, LogIndex, OrderId, SizeLots};
 
 /// An event that contradicts those before it: events were lost, repeated or reordered on the way here, or the engine broke its word.
 /// What could be applied was. Rebuild from a snapshot and the log, and report it.
@@ -21,6 +21,14 @@ pub enum Inconsistency {
         log_index: LogIndex,
         /// The instrument.
         instrument: InstrumentId,
+    },
+    /// A batch market that was not announced, or announced twice, or out of order.
+    #[error("entry {log_index} names batch market {market} out of turn: events are missing, so rebuild market data from the log")]
+    UnknownBatchMarket {
+        /// The entry.
+        log_index: LogIndex,
+        /// The market.
+        market: BatchMarketId,
     },
     /// An order that does not stand.
     #[error(

@@ -32,6 +32,8 @@
 //! *Start reading* at [`MarketData::on_event`], then [`ChangedLevels`]; of a reader, at [`PublicBooks`], then [`FeedBook`].
 #![deny(clippy::float_arithmetic)]
 
+mod batch_snapshot;
+mod batches;
 mod book;
 mod books;
 mod candles;
@@ -41,11 +43,13 @@ mod id_map;
 mod levels;
 pub mod limits;
 mod market;
+mod offers;
 mod private;
 mod snapshot;
 mod tape;
 mod ticker;
 
+pub use batches::{BatchBlock, BatchFeed, BlockProof};
 pub use book::{PublicBook, PublicOrder};
 pub use books::PublicBooks;
 pub use candles::{Candle, Candles, Interval};
@@ -53,6 +57,7 @@ pub use entry::Inconsistency;
 pub use feed::{Applied, BookFeed, BookMessage, BookMessageKind, FeedBook, FeedError};
 pub use levels::{BookChanges, BookLevel, ChangedLevels, LevelChange};
 pub use market::{InstrumentFeed, MarketData};
+pub use offers::{OfferChange, OfferFill, Offers, StandingOffer};
 pub use private::{AccountDelta, AccountView, Concerned, Fill, FillRole, OrderStatus, OrderView, concerned};
 pub use snapshot::RestoreError;
 pub use tape::{PublicTrade, Tape};

@@ -4,6 +4,9 @@
 //! to [`CHANGED_LEVELS_MAX`] changed levels between two takes (2 MB). All grow with use: an instrument in which nobody entered an order
 //! costs under a kilobyte. A reader's book has at most [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders (under 130 bytes each) with
 //! at most as many levels (under 50 bytes each).
+//!
+//! Per batch market: [`BLOCKS_MAX`] blocks (under 2 KB each with the 100 assets that a market has at most) and [`HEADER_BYTES_MAX`] of their
+//! headers. Per standing offer 100 bytes, and per account that traded offers [`OFFER_FILLS_MAX`] fills (2 KB).
 
 /// Trades that a tape remembers.
 pub const TRADES_MAX: usize = 10_000;
@@ -13,3 +16,12 @@ pub const CANDLES_MAX: usize = 1_000;
 
 /// Distinct price levels that may change between two takes of a book's changes; beyond it the taker must send a snapshot.
 pub const CHANGED_LEVELS_MAX: usize = 1 << 16;
+
+/// Blocks of a batch market that are remembered.
+pub const BLOCKS_MAX: usize = 1_000;
+
+/// Bytes of headers of a batch market's blocks that are remembered; always those of the last one.
+pub const HEADER_BYTES_MAX: usize = 1 << 24;
+
+/// Fills of offers remembered per account.
+pub const OFFER_FILLS_MAX: usize = 32;

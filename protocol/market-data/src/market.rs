@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs};
+use walras_batch::{BlockHeader, Roots};
+use walras_types::{AccountId, BatchMarketId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs};
 use walras_wire::{Event, TradeParty, Traded};
 
+use crate::batches::{BatchBlock, BatchFeed};
 use crate::candles::Candles;
 use crate::entry::{CurrentEntry, Inconsistency};
 use crate::levels::ChangedLevels;
+use crate::offers::{OfferChange, OfferFill, Offers, StandingOffer};
 use crate::tape::{PublicTrade, Tape};
 use crate::ticker::Ticker;
 
@@ -81,6 +84,9 @@ pub struct MarketData {
     /// The orders that the latest trade or reduction shrank: an iceberg's next slice follows what used up the one before, and does not
     /// say whose it is.
     latest_shrunk: [Option<(OrderId, AccountId)>; 2],
+    /// By id.
+    pub(crate) batches: Vec<BatchFeed>,
+    pub(crate) offers: Offers,
 }
 
 impl MarketData {
@@ -129,6 +135,31 @@ impl MarketData {
     #[must_use]
     pub fn trade_count(&self) -> u64 {
         self.trade_count
+    }
+
+    /// All batch markets, by id.
+    #[must_use]
+    pub fn batches(&self) -> &[BatchFeed] {
+        &self.batches
+    }
+
+    /// One batch market.
+    #[must_use]
+    pub fn batch(&self, market: BatchMarketId) -> Option<&BatchFeed> {
+        self.batches.get(usize::from(market.0))
+    }
+
+    /// Every account's own offers.
+    #[must_use]
+    pub fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    /// What the block says that was cleared by the entry whose events were taken last: its events do not hold prices and hashes.
+    pub fn on_block(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32]) {
+        if let Some(feed) = self.batches.get_mut(usize::from(header.market.0)) {
+            feed.complete(header, roots, touched);
+        }
     }
 
     /// Whose an iceberg is that shows its next slice.
@@ -182,24 +213,96 @@ impl MarketData {
             | Event::RiskLimitsChanged(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
-            | Event::TransactionCollected(_)
-            | Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
             | Event::AccountKeySet(_)
             | Event::IssuerSet(_)
-            | Event::BatchClosed(_)
             | Event::TransactionDropped(_)
-            | Event::OfferOpened(_)
-            | Event::OfferCancelled(_)
-            | Event::OfferTraded(_)
             | Event::Paid(_)
             | Event::Issued(_)
-            | Event::Burnt(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => Ok(()),
+            | Event::Burnt(_) => Ok(()),
+            Event::BatchMarketCreated(spec) => {
+                if usize::from(spec.market.0) != self.batches.len() {
+                    return Err(Inconsistency::UnknownBatchMarket { log_index: self.log_index(), market: spec.market });
+                }
+                self.batches.push(BatchFeed::new(spec.market));
+                self.batch_mut(spec.market).map(|_| ())
+            }
+            Event::BatchAssetAdded(e) => {
+                self.batch_mut(e.market)?.assets.push(e.asset);
+                Ok(())
+            }
+            Event::TransactionCollected(e) => self.batch_mut(e.market).map(|_| ()),
+            Event::BatchPhaseChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            Event::BatchIntervalChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            Event::BatchClosed(e) => {
+                self.batch_mut(e.market)?.closed(e.block, e.kept, e.dropped);
+                Ok(())
+            }
+            Event::OfferOpened(e) => self.change_offer(e.market, event),
+            Event::OfferCancelled(e) => self.change_offer(e.market, event),
+            Event::OfferTraded(e) => {
+                self.batch_mut(e.market)?.sold(e.sell, e.sold);
+                self.change_offer(e.market, event)
+            }
+            Event::BlockCleared(e) => {
+                self.batch_mut(e.market)?.cleared(BatchBlock {
+                    block: e.block,
+                    time,
+                    log_index,
+                    transactions: e.transactions,
+                    dropped: 0,
+                    offers_traded: e.offers_traded,
+                    pairs_traded: e.pairs,
+                    gap_ppb: e.gap_ppb,
+                    state_root: e.state_root,
+                    prices: Vec::new(),
+                    sold: Vec::new(),
+                });
+                Ok(())
+            }
+            Event::BlockRejected(e) => self.batch_mut(e.market).map(|_| ()),
         }
+    }
+
+    /// What an event says of an account's offer or transaction.
+    pub(crate) fn offer_change(&self, event: &Event) -> Option<(AccountId, OfferChange)> {
+        let block = |market| self.batch(market).map_or(0, |feed| feed.next_block);
+        Some(match event {
+            Event::OfferOpened(e) => {
+                let (market, sequence, sell, buy, amount) = (e.market, e.sequence, e.sell, e.buy, e.amount);
+                let (stated, limit, tie, block) = (e.stated, e.limit, e.tie, block(e.market));
+                (e.account, OfferChange::Opened(StandingOffer { market, sequence, sell, buy, amount, stated, limit, tie, block }))
+            }
+            Event::OfferTraded(e) => {
+                let (market, sequence, sell, buy) = (e.market, e.sequence, e.sell, e.buy);
+                let (sold, bought, time, block) = (e.sold, e.bought, self.time, block(e.market));
+                let fill = OfferFill { market, sequence, block, sell, buy, sold, bought, time };
+                (e.account, OfferChange::Traded { fill, left: e.left })
+            }
+            Event::OfferCancelled(e) => {
+                (e.account, OfferChange::Cancelled { market: e.market, sequence: e.sequence, sell: e.sell, amount: e.amount })
+            }
+            Event::TransactionDropped(e) => {
+                (e.account, OfferChange::Dropped { market: e.market, sequence: e.sequence, reason: e.reason })
+            }
+            _ => return None,
+        })
+    }
+
+    fn change_offer(&mut self, market: BatchMarketId, event: &Event) -> Result<(), Inconsistency> {
+        let change = self.offer_change(event);
+        let more = change.map_or(0, |(account, change)| self.offers.apply(account, &change));
+        let feed = self.batch_mut(market)?;
+        feed.standing = feed.standing.saturating_add_signed(more);
+        Ok(())
+    }
+
+    /// A batch market, to change it.
+    fn batch_mut(&mut self, market: BatchMarketId) -> Result<&mut BatchFeed, Inconsistency> {
+        let log_index = self.log_index();
+        let feed = self.batches.get_mut(usize::from(market.0));
+        let feed = feed.ok_or(Inconsistency::UnknownBatchMarket { log_index, market })?;
+        feed.revision = log_index;
+        Ok(feed)
     }
 
     /// What a price shows changed: the engine says so of each entry, after its events.

@@ -9,6 +9,7 @@ use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, OrderId, Pri
 use walras_wire::{AccountStatus, CancelReason, Event, Rejected, Resting, TradeParty, Traded};
 
 use crate::market::MarketData;
+use crate::offers::OfferChange;
 
 /// The accounts that an event concerns: none, one or two.
 pub type Concerned = [Option<AccountId>; 2];
@@ -155,6 +156,8 @@ pub enum AccountDelta {
         /// Where.
         instrument: InstrumentId,
     },
+    /// What became of one of its offers in a batch market, or of a transaction. Balances may have changed with it.
+    Offer(OfferChange),
 }
 
 impl MarketData {
@@ -228,10 +231,8 @@ impl MarketData {
             Event::AccountStatusChanged(e) => out.push((e.account, AccountDelta::StatusChanged(e.status))),
             Event::Deposited(e) | Event::Withdrawn(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::FeesCollected(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
-            Event::OfferOpened(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.sell })),
-            Event::OfferCancelled(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.sell })),
-            Event::OfferTraded(e) => {
-                out.extend([e.sell, e.buy].map(|asset| (e.account, AccountDelta::FundsMoved { asset })));
+            Event::OfferOpened(_) | Event::OfferCancelled(_) | Event::OfferTraded(_) | Event::TransactionDropped(_) => {
+                out.extend(self.offer_change(event).map(|(account, change)| (account, AccountDelta::Offer(change))));
             }
             Event::Paid(e) => out.extend([e.from, e.to].map(|account| (account, AccountDelta::FundsMoved { asset: e.asset }))),
             Event::Issued(e) | Event::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
@@ -239,7 +240,7 @@ impl MarketData {
             // A session's own connection tells of it; the account's feed has nothing to show.
             Event::SessionOpened(_) | Event::SessionClosed(_) => {}
             Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
-            Event::TransactionCollected(_) | Event::TransactionDropped(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) => {}
+            Event::TransactionCollected(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) => {}
             Event::BatchMarketCreated(_)
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
@@ -388,7 +389,8 @@ impl AccountView {
             AccountDelta::Rejected(_)
             | AccountDelta::FundsMoved { .. }
             | AccountDelta::StatusChanged(_)
-            | AccountDelta::LimitsChanged { .. } => None,
+            | AccountDelta::LimitsChanged { .. }
+            | AccountDelta::Offer(_) => None,
         }
     }
 

@@ -17,8 +17,9 @@ use crate::market::{InstrumentFeed, MarketData};
 use crate::tape::PublicTrade;
 use crate::ticker::DayStats;
 
-/// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too.
-const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 2 };
+/// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too,
+/// version 2 no batch markets.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 3 };
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {
@@ -98,6 +99,7 @@ impl MarketData {
             }
             feed.ticker.last_uncross.put(w);
         }
+        crate::batch_snapshot::put(w, &self.batches, &self.offers);
     }
 
     /// The state that `bytes` are.
@@ -115,6 +117,7 @@ impl MarketData {
             data.by_symbol.insert(feed.spec().symbol, feed.spec().instrument);
             data.instruments.push(feed);
         }
+        (data.batches, data.offers) = crate::batch_snapshot::get(r)?;
         r.clone().finish()?;
         Ok(data)
     }
@@ -174,7 +177,7 @@ fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
     Ok(feed)
 }
 
-fn put_count(w: &mut Writer<'_>, count: usize) {
+pub(crate) fn put_count(w: &mut Writer<'_>, count: usize) {
     w.u32(u32::try_from(count).expect("every collection here is bounded below 2^32"));
 }
 

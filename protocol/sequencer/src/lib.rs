@@ -7,7 +7,9 @@
 //! There are two of them. [`Sequencer`] stands on the log of one machine. [`ReplicatedSequencer`] stands on a cluster's consensus, which it drives:
 //! every replica has one, the leader's orders and stamps, and commands that belong to a session are applied exactly once however often they are sent.
 //!
-//! *Deliberately absent*: clocks, threads, sockets and disks. `now` is an argument; the log is whoever takes [`Batch`]es and calls
+//! Batch markets are driven from here too ([`BatchDriver`]): who takes commands closes their batches in time and has them solved.
+//!
+//! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and disks. `now` is an argument; the log is whoever takes [`Batch`]es and calls
 //! [`Sequencer::on_durable`] or [`Sequencer::on_log_failed`]; a replica's surroundings are a [`Host`]. What a session remembers is the engine's.
 //!
 //! *Invariants*
@@ -23,11 +25,13 @@
 #![deny(clippy::float_arithmetic)]
 
 mod audit;
+mod batches;
 pub mod entry;
 mod replicated;
 mod sequencer;
 
 pub use audit::{AuditError, Auditor};
+pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
 pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use walras_engine::Engine;
 use walras_types::{LogIndex, TimeNs};
+use walras_wire::batch::BlockProposal;
 use walras_wire::{Command, Event};
 
-use crate::entry::{Entry, encode_entry};
+use crate::batches::{BatchDriver, BatchStep, SolveJob, Solved};
+use crate::entry::{Content, Entry, encode_clearing, encode_entry};
 
 /// A command that was not taken, handed back.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub struct Sequencer<O> {
     /// Index after the last entry handed to the log.
     in_log_end: LogIndex,
     events: Vec<Event>,
+    driver: BatchDriver,
+    steps: Vec<BatchStep>,
 }
 
 impl<O> Sequencer<O> {
@@ -98,11 +102,13 @@ impl<O> Sequencer<O> {
             durable_end: next,
             in_log_end: next,
             events: Vec::new(),
+            driver: BatchDriver::new(),
+            steps: Vec::new(),
         }
     }
 
     /// Recovery: applies an entry that the log already holds. Only before the first [`Sequencer::submit`].
-    pub fn replay(&mut self, entry: &Entry) -> Result<&[Event], LogGap> {
+    pub fn replay(&mut self, entry: &Entry) -> Result<(&Engine, &[Event]), LogGap> {
         assert!(self.waiting.is_empty(), "replay after the first command");
         if entry.log_index != self.next || entry.time < self.time {
             return Err(LogGap { last: self.engine.last_applied(), found: entry.log_index });
@@ -113,7 +119,7 @@ impl<O> Sequencer<O> {
         self.durable_end = self.next;
         self.in_log_end = self.next;
         self.time = entry.time;
-        Ok(&self.events)
+        Ok((&self.engine, &self.events))
     }
 
     /// Takes a command: it now has an index and a time no earlier than any before it. Refused when too many wait.
@@ -121,17 +127,69 @@ impl<O> Sequencer<O> {
         if self.waiting.len() >= self.waiting_max {
             return Err(Refused(origin));
         }
-        let log_index = self.next;
         self.time = self.time.max(now);
+        encode_entry(self.time, None, &command, &mut self.batch.bytes);
+        Ok(self.take(command.into(), origin))
+    }
+
+    /// The bytes of an entry have been written: it gets the next place.
+    fn take(&mut self, content: Content, origin: O) -> LogIndex {
+        let log_index = self.next;
         self.next = log_index.next();
         if self.batch.ends.is_empty() {
             self.batch.first = log_index;
         }
-        encode_entry(self.time, None, &command, &mut self.batch.bytes);
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting
-            .push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content: command.into() }, origin });
-        Ok(log_index)
+        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content }, origin });
+        log_index
+    }
+
+    /// Hashes what batch markets commit to, which else the first block does.
+    pub fn prepare_batches(&mut self) {
+        self.engine.prepare_batches();
+    }
+
+    /// Closes batches whose time has come; those that are closed are for a solver. Call it after something was applied, and at
+    /// [`Sequencer::next_batch_ns`]. `now` is the time of day.
+    pub fn drive_batches(&mut self, now: TimeNs, jobs: &mut Vec<SolveJob>)
+    where
+        O: Default,
+    {
+        let mut steps = std::mem::take(&mut self.steps);
+        self.driver.drive(now.0, &self.engine, &mut steps);
+        for step in steps.drain(..) {
+            match step {
+                // Where it is not taken, or the log does not take it, it is lost, and submitted again after a while.
+                BatchStep::Close(close) => drop(self.submit(now, Command::CloseBatch(close), O::default())),
+                BatchStep::Solve(job) => jobs.push(job),
+            }
+        }
+        self.steps = steps;
+    }
+
+    /// The time of day at which a batch is to be closed, or solved again.
+    #[must_use]
+    pub fn next_batch_ns(&self) -> u64 {
+        self.driver.next_deadline_ns(&self.engine)
+    }
+
+    /// A solver is done: what it found is submitted, if it is still wanted.
+    pub fn on_solved(&mut self, now: TimeNs, solved: Solved)
+    where
+        O: Default,
+    {
+        if let Some(block) = self.driver.on_solved(now.0, solved, &self.engine) {
+            self.submit_clearing(now, block, O::default());
+        }
+    }
+
+    /// A clearing has to be taken even where many commands wait, or those would keep it out for ever; there is one of each market.
+    fn submit_clearing(&mut self, now: TimeNs, block: Box<BlockProposal>, origin: O) {
+        self.time = self.time.max(now);
+        // One that has no bytes is none; the solver is asked again.
+        if encode_clearing(self.time, &block, &mut self.batch.bytes).is_ok() {
+            self.take(Content::Clearing(block), origin);
+        }
     }
 
     /// What the log should make durable next: everything that has collected, or `None` while it is busy or there is nothing.
@@ -160,10 +218,14 @@ impl<O> Sequencer<O> {
 
     /// Applies the entries that are durable, in order.
     pub fn apply_durable(&mut self, mut emit: impl FnMut(&Engine, Applied<'_, O>)) {
+        let now_ns = self.time.0;
         while self.waiting.front().is_some_and(|w| w.entry.log_index < self.durable_end) {
             let Some(Waiting { entry, origin }) = self.waiting.pop_front() else { return };
             self.events.clear();
             entry.apply(&mut self.engine, &mut self.events);
+            if matches!(entry.content, Content::Clearing(_)) {
+                self.driver.on_events(now_ns, &self.events);
+            }
             emit(&self.engine, Applied { entry: &entry, origin, events: &self.events });
         }
     }
@@ -269,7 +331,7 @@ mod tests {
             content: Command::CreateAccount(AccountId(0)).into(),
         };
         s.replay(&entry(1, 5)).unwrap();
-        assert_eq!(s.replay(&entry(3, 6)), Err(LogGap { last: LogIndex(1), found: LogIndex(3) }));
+        assert_eq!(s.replay(&entry(3, 6)).map(drop), Err(LogGap { last: LogIndex(1), found: LogIndex(3) }));
         assert!(s.replay(&entry(2, 4)).is_err(), "time went back");
         s.replay(&entry(2, 5)).unwrap();
         assert_eq!(s.submit(TimeNs(1), Command::Tick, ()), Ok(LogIndex(3)));

@@ -3,13 +3,18 @@
 //! with disks and clocks, is `tools/sim`'s.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "replicated/batches.rs"]
+mod batches;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_consensus::{
     DurableLog, Members, MemoryLog, ReadToken, ReplicaId, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write,
 };
 use walras_engine::{Engine, Numbered};
-use walras_sequencer::{AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, Unresolved};
+use walras_sequencer::{
+    AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
+};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, Event, OpenSession};
 
@@ -62,6 +67,7 @@ struct Around {
     unresolved: usize,
     restored: bool,
     entries: BTreeMap<LogIndex, Entry>,
+    jobs: Vec<SolveJob>,
 }
 
 impl Host<Option<Ordinal>> for Around {
@@ -86,6 +92,10 @@ impl Host<Option<Ordinal>> for Around {
                 self.opened.push((opened.token, opened.session));
             }
         }
+    }
+
+    fn solve(&mut self, job: SolveJob) {
+        self.jobs.push(job);
     }
 
     fn unresolved(&mut self, _: Option<Ordinal>, _: Unresolved) {
@@ -183,6 +193,7 @@ impl World {
             unresolved: 0,
             restored: false,
             entries: BTreeMap::new(),
+            jobs: Vec::new(),
         };
         let nodes = (0..REPLICAS).map(|_| Node { around: around(), sequencer: None, halted: None }).collect();
         let clients = (0..CLIENTS).map(|_| Client::default()).collect();

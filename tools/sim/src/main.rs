@@ -176,7 +176,7 @@ fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
     format!(
         "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} faults ({faults_per_hour} an hour): \
          {} crashes, {} stops, {} orderly ones, {} failed starts, {} torn tails, {} disks lost, {} replicas replaced, {} elections, {} handovers, {} changes of members, {} snapshots, \
-         {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} reads, {} connections, {} events",
+         {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} blocks, {} reads, {} connections, {} events",
         simulated_s as f64 / 3_600.0,
         sum.faults,
         sum.crashes,
@@ -195,6 +195,7 @@ fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
         sum.entries,
         sum.answers,
         sum.reports,
+        sum.blocks,
         sum.reads,
         sum.connections,
         sum.events

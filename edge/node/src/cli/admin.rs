@@ -1,12 +1,16 @@
 //! What the operator does.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+use walras_batch_signatures::SigningKey;
 
 use super::args::{AdminCommand, InstrumentArgs, KeyArgs, LimitsArgs, TransferArgs};
-use super::client::Client;
+use super::client::{Client, ClientError, read_key};
 use super::table::{fields, table};
 use super::{CliError, Output, trade};
 use crate::access::write_secret;
+use crate::json::batches::hex;
 use crate::runtime::now;
 
 pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, CliError> {
@@ -17,7 +21,18 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
     match command {
         AdminCommand::Asset { symbol, decimals } => post("/v1/admin/assets", json!({"symbol": symbol, "decimals": decimals})),
         AdminCommand::Instrument(args) => post("/v1/admin/instruments", instrument(args)),
-        AdminCommand::Account => post("/v1/admin/accounts", json!({})),
+        AdminCommand::Account { transaction_key: None } => post("/v1/admin/accounts", json!({})),
+        AdminCommand::Account { transaction_key: Some(key) } => {
+            // Read before the account is there.
+            let key = public_key(key)?;
+            let made = client.signed("POST", "/v1/admin/accounts", Some(&json!({})))?;
+            post("/v1/admin/account-keys", json!({"account_id": made["account_id"], "key": key}))
+        }
+        AdminCommand::TransactionKey { account, key } => {
+            post("/v1/admin/account-keys", json!({"account_id": account, "key": public_key(key)?}))
+        }
+        AdminCommand::Issuer { asset, account } => post("/v1/admin/issuers", json!({"asset": asset, "account_id": account})),
+        AdminCommand::BatchPhase { batch, phase } => post("/v1/admin/batch-phases", json!({"batch": batch, "phase": phase})),
         AdminCommand::Show { account } => {
             Ok(trade::describe(client.signed("GET", &format!("/v1/admin/accounts/{account}"), None)?))
         }
@@ -42,6 +57,17 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         }
         AdminCommand::Snapshot => post("/v1/admin/snapshots", json!({})),
     }
+}
+
+/// The public key of digits, or of an Ed25519 key's file.
+fn public_key(key: &str) -> Result<String, CliError> {
+    if key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(key.to_ascii_lowercase());
+    }
+    let seed = read_key(Path::new(key))?.ed25519_seed();
+    let invalid =
+        || ClientError::KeyFile { path: key.to_owned(), detail: "an Ed25519 key is needed: see `walras keys new`".to_owned() };
+    Ok(hex(&SigningKey::from_seed(&*seed.ok_or_else(invalid)?).public_key().0))
 }
 
 /// An object without its empty fields.

@@ -50,6 +50,14 @@ pub enum Command {
     Status,
     /// Shows the account's balances, positions, orders or fills.
     Account(AccountArgs),
+    /// Sells in a batch market, or takes an offer out; signed with an Ed25519 key.
+    #[command(subcommand)]
+    Offer(OfferCommand),
+    /// Pays another account by a transaction of a batch market; signed with an Ed25519 key.
+    Pay(PayArgs),
+    /// Looks at batch markets.
+    #[command(subcommand)]
+    Batch(BatchCommand),
     /// Does what the operator may.
     #[command(subcommand)]
     Admin(AdminCommand),
@@ -222,6 +230,80 @@ pub struct TradesArgs {
     pub limit: usize,
 }
 
+/// `walras offer`.
+#[derive(Debug, Subcommand)]
+pub enum OfferCommand {
+    /// Offers an amount of one asset for another.
+    Sell(OfferSellArgs),
+    /// Takes an offer out of its market.
+    Cancel {
+        /// The number of the transaction that created it.
+        sequence: u64,
+        /// The batch market.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+    /// Shows the account's standing offers.
+    List,
+}
+
+/// `walras offer sell`.
+#[derive(Debug, Args)]
+pub struct OfferSellArgs {
+    /// How much is sold.
+    pub amount: String,
+    /// What is sold.
+    pub sell: String,
+    /// What for.
+    pub buy: String,
+    /// Least bought for each one sold; any price without it.
+    #[arg(long)]
+    pub price: Option<String>,
+    /// The batch market.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+}
+
+/// `walras pay`.
+#[derive(Debug, Args)]
+pub struct PayArgs {
+    /// Whom: the account's id.
+    pub account: u32,
+    /// How much.
+    pub amount: String,
+    /// Of what.
+    pub asset: String,
+    /// The batch market whose next block pays.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+}
+
+/// `walras batch`.
+#[derive(Debug, Subcommand)]
+pub enum BatchCommand {
+    /// Shows the venue's batch markets.
+    List,
+    /// Shows the last blocks of one, newest first.
+    Blocks {
+        /// Which market.
+        #[arg(default_value = "main")]
+        batch: String,
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Shows supply and demand of a pair around the last price.
+    Demand {
+        /// What is sold.
+        sell: String,
+        /// What for.
+        buy: String,
+        /// Which market.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+}
+
 /// What to show of an account.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum AccountPart {
@@ -261,7 +343,33 @@ pub enum AdminCommand {
     /// Defines an instrument. It starts closed: see `phase`.
     Instrument(InstrumentArgs),
     /// Opens an account and prints its id.
-    Account,
+    Account {
+        /// Key that signs the account's transactions in batch markets: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
+        #[arg(long, value_name = "KEY")]
+        transaction_key: Option<String>,
+    },
+    /// Gives an account the key that signs its transactions in batch markets.
+    TransactionKey {
+        /// Whose.
+        account: u32,
+        /// A file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
+        key: String,
+    },
+    /// Lets an account issue and burn an asset by transactions of batch markets.
+    Issuer {
+        /// Which asset.
+        asset: String,
+        /// Who.
+        account: u32,
+    },
+    /// Opens or closes a batch market.
+    BatchPhase {
+        /// Which.
+        batch: String,
+        /// To what.
+        #[arg(value_parser = ["open", "closed"])]
+        phase: String,
+    },
     /// Shows an account.
     Show {
         /// Its id.

@@ -69,6 +69,16 @@ impl ClientError {
         matches!(self, Self::Refused { code, .. } if *code == u64::from(reason.number()))
     }
 
+    /// The refusal that a body is, if it is one.
+    #[must_use]
+    pub fn of_body(status: u16, body: &Value) -> Option<Self> {
+        let error = &body["error"];
+        let text = |field: &str| error[field].as_str().map(str::to_owned);
+        let leader = error["leader"]["url"].as_str().map(str::to_owned);
+        let code = error["code"].as_u64()?;
+        Some(Self::Refused { status, code, name: text("name")?, message: text("message")?, detail: text("detail"), leader })
+    }
+
     fn with_detail(mut self, more: &str) -> Self {
         if let Self::Refused { detail, .. } = &mut self {
             let said = detail.take().map(|said| said + " ").unwrap_or_default();
@@ -128,6 +138,12 @@ impl Client {
         Self { agent, url: url.trim_end_matches('/').to_owned(), key }
     }
 
+    /// The venue's address.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The same venue with another key.
     #[must_use]
     pub fn with_key(&self, key: ClientKey) -> Self {
@@ -137,6 +153,16 @@ impl Client {
     /// A public question.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.send("GET", path, "", None)
+    }
+
+    /// Sends a body that says by itself who may ask. A replica that does not lead names the one that does, which is asked then.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        match self.send("POST", path, &body.to_string(), None) {
+            Err(ClientError::Refused { leader: Some(leader), .. }) => {
+                Self { agent: self.agent.clone(), url: leader, key: None }.send("POST", path, &body.to_string(), None)
+            }
+            answered => answered,
+        }
     }
 
     /// A signed request. Where a replica names another one that leads, that one is asked, once: the first has not carried it out.
@@ -195,16 +221,7 @@ impl Client {
         if (200..300).contains(&status) {
             return Ok(answer);
         }
-        let error = &answer["error"];
-        let text = |field: &str| error[field].as_str().map(str::to_owned);
-        Err(ClientError::Refused {
-            status,
-            code: error["code"].as_u64().ok_or_else(not_a_venue)?,
-            name: text("name").ok_or_else(not_a_venue)?,
-            message: text("message").ok_or_else(not_a_venue)?,
-            detail: text("detail"),
-            leader: error["leader"]["url"].as_str().map(str::to_owned),
-        })
+        Err(ClientError::of_body(status, &answer).unwrap_or_else(not_a_venue))
     }
 }
 

@@ -3,6 +3,7 @@
 mod admin;
 mod args;
 mod audit;
+mod batch;
 mod bench;
 mod clear;
 pub mod client;
@@ -70,6 +71,9 @@ pub enum CliError {
     /// A replica stopped by itself.
     #[error("this replica has stopped: {0}")]
     Halted(String),
+    /// What is asked for can not be asked of this venue.
+    #[error("{0}")]
+    Wrong(String),
     /// A file, or the terminal.
     #[error("{what}: {source}")]
     Io {
@@ -121,6 +125,7 @@ impl CliError {
                 | Bench::Cluster(_)
                 | Bench::Folder { .. },
             )
+            | Self::Wrong(_)
             | Self::Io { .. } => 4,
         }
     }
@@ -203,14 +208,20 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             Output { human: table::fields(&json), json }
         }
         Command::Account(args) => trade::account(&client(cli)?, args)?,
+        Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
+        Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,
+        Command::Batch(command) => batch::batch(&client(cli)?, command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })
 }
 
+fn key(cli: &Cli) -> Result<Option<walras_gateway::ClientKey>, CliError> {
+    Ok(cli.key_file.as_deref().map(read_key).transpose()?)
+}
+
 fn client(cli: &Cli) -> Result<Client, CliError> {
-    let key = cli.key_file.as_deref().map(read_key).transpose()?;
-    Ok(Client::new(&cli.url, key))
+    Ok(Client::new(&cli.url, key(cli)?))
 }
 
 fn print(text: &str) -> Result<(), CliError> {

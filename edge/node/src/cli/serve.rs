@@ -66,11 +66,12 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     let node = Node::start(&data, &config)?;
     let demo = Demo::start(&node, &data, &config.demo)?;
     print(&format!(
-        "{} replays {} at {} with {} bots.\nOpen http://{}/#demo={}\nCtrl-C stops it; started again it goes on.\n",
+        "{} replays {} at {} with {} bots, and clears a batch market with {} more.\nOpen http://{}/#demo={}\nCtrl-C stops it; started again it goes on.\n",
         config.venue.name,
         demo.source(),
         demo.speed(),
         config.demo.bots,
+        config.demo.batch_bots,
         node.address(),
         demo.key().as_str(),
     ))?;

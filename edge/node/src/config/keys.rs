@@ -3,13 +3,13 @@
 use serde::Deserialize;
 
 macro_rules! sections {
-    ($($field:ident: $(#[doc = $section_doc:literal])* $section:ident {
+    ($($field:ident: $times:ident $(#[doc = $section_doc:literal])* $section:ident {
         $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:tt;)*
     })*) => {
         /// The whole configuration.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(default)]
-        pub struct Config { $($(#[doc = $section_doc])* pub $field: $section,)* }
+        pub struct Config { $($(#[doc = $section_doc])* pub $field: $times<$section>,)* }
 
         $(
             $(#[doc = $section_doc])*
@@ -25,10 +25,26 @@ macro_rules! sections {
         impl Key {
             /// Every key, section by section.
             pub const ALL: &[Key] = &[$($(Key {
-                section: stringify!($field), name: stringify!($key), literal: stringify!($default), doc: concat!($($doc),+),
+                section: stringify!($field), times: Times::$times, name: stringify!($key), literal: stringify!($default),
+                doc: concat!($($doc),+),
             },)*)*];
         }
     };
+}
+
+/// A section that stands once, as `[section]`.
+type Once<T> = T;
+
+/// One that stands as often as there are such things, as `[[section]]`.
+type Each<T> = Vec<T>;
+
+/// How often a section may stand in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once, as `[section]`.
+    Once,
+    /// Any number of times, as `[[section]]`.
+    Each,
 }
 
 /// What is known of a key.
@@ -36,11 +52,22 @@ macro_rules! sections {
 pub struct Key {
     /// Its section, such as `http`.
     pub section: &'static str,
+    /// How often that may stand.
+    pub times: Times,
     /// Its name.
     pub name: &'static str,
     literal: &'static str,
     /// What it means, units included.
     pub doc: &'static str,
+}
+
+impl Engine {
+    /// Threads that share the work of a block.
+    #[must_use]
+    pub fn threads(&self) -> std::num::NonZero<usize> {
+        let all = || std::thread::available_parallelism().unwrap_or(std::num::NonZero::<usize>::MIN);
+        std::num::NonZero::new(self.threads).unwrap_or_else(all)
+    }
 }
 
 impl Key {
@@ -50,17 +77,26 @@ impl Key {
         // The integer type that a literal is widened from is no part of the value.
         self.literal.split("_u").next().expect("a split has a first part")
     }
+
+    /// The head of its section, as TOML.
+    #[must_use]
+    pub fn head(&self) -> String {
+        match self.times {
+            Times::Once => format!("[{}]", self.section),
+            Times::Each => format!("[[{}]]", self.section),
+        }
+    }
 }
 
 sections! {
-    venue: /// What the venue is.
+    venue: Once /// What the venue is.
     Venue {
         /// Name shown by the page and by `/v1/status`.
         name: String = "Walras";
         /// Folder of the log, the snapshots and the keys. One venue per folder.
         data: String = ".walras/venue";
     }
-    log: /// The durable log.
+    log: Once /// The durable log.
     Log {
         /// Size of a log segment in bytes. Each is allocated whole, so that a full disk shows before a command is taken.
         segment_bytes: u64 = 67108864_u32;
@@ -73,7 +109,29 @@ sections! {
         /// An entry that only carries the time is logged when none came for so many milliseconds, so that good-till-time orders leave the book while nobody trades. (None trades past its time in any case.)
         tick_interval_ms: u64 = 5000_u32;
     }
-    http: /// The HTTP server.
+    engine: Once /// The state machine.
+    Engine {
+        /// Threads that share the work of a batch's block; 0 takes as many as the machine has processors. The result does not depend on it.
+        threads: usize = 0_u16;
+    }
+    batch: Each /// A batch market (`docs/batch-markets.md`). The venue, of a cluster the leader, creates it as soon as all of its assets exist, and opens it; later only `interval_ms` may change. Markets that the file does not name stay as they are.
+    Batch {
+        /// Its name in the API: 1 to 15 characters of `A-Z 0-9 / - . _`, or of `a-z`, which stand for the capitals.
+        name: String = "";
+        /// Symbols of its assets, 2 to 100, each once. Prices are shown in units of the first, the numeraire.
+        assets: Vec<String> = [];
+        /// Milliseconds from one batch to the next, at least; a batch in which nothing was collected is left out.
+        interval_ms: u64 = 500_u32;
+        /// What the venue keeps of what each trade buys: 2^-commission, 1 to 30, or 0 for nothing.
+        commission: u8 = 15;
+        /// Offers whose limit is more than 2^-mu below the price must trade in full; 1 to 30, and below `commission`.
+        mu: u8 = 10;
+        /// Which transactions of a batch are kept: `filter` (of each account all or none, whatever their order) or `reserve` (one by one, in the order in which they came).
+        intake: String = "filter";
+        /// Transactions that one batch takes. More are refused until the next one collects.
+        transactions_max: u32 = 100000_u32;
+    }
+    http: Once /// The HTTP server.
     Http {
         /// Address and port to listen on. Port 0 takes a free one and prints it.
         listen: String = "127.0.0.1:7070";
@@ -86,7 +144,7 @@ sections! {
         /// Milliseconds a request may take in all. A command that takes longer may still be applied: the answer says so.
         request_timeout_ms: u64 = 15000_u32;
     }
-    websocket: /// WebSocket sessions.
+    websocket: Once /// WebSocket sessions.
     WebSocket {
         /// Most updates of one book, tape or candle a second and connection; changes in between are merged.
         updates_per_second: u64 = 20_u32;
@@ -103,7 +161,7 @@ sections! {
         /// Send buffer of a connection in the operating system, in bytes; 0 leaves it to the system.
         send_buffer_bytes: u32 = 0_u16;
     }
-    throttle: /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
+    throttle: Once /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
     Throttle {
         /// Signed requests and WebSocket commands of one key a second, sustained.
         requests_per_second: u32 = 1000_u32;
@@ -114,7 +172,7 @@ sections! {
         /// The same at once, after a pause.
         source_burst: u32 = 4000_u32;
     }
-    cluster: /// A venue of several replicas: see `docs/cluster.md`. All but `replica` and `listen` should be the same on all of them.
+    cluster: Once /// A venue of several replicas: see `docs/cluster.md`. All but `replica` and `listen` should be the same on all of them.
     Cluster {
         /// This replica's id, 1 or more; 0 is a venue of one machine, without a cluster.
         replica: u64 = 0_u32;
@@ -143,12 +201,12 @@ sections! {
         /// Lets the operator make faults of the links (`POST /v1/admin/cluster/weather`): for tests of a cluster of real processes, never otherwise.
         test_weather: bool = false;
     }
-    order_entry: /// The binary order-entry port (`docs/order-entry.md`), of a replica alone.
+    order_entry: Once /// The binary order-entry port (`docs/order-entry.md`), of a replica alone.
     OrderEntry {
         /// Address and port to listen on; empty for none.
         listen: String = "";
     }
-    demo: /// `walras demo`.
+    demo: Once /// `walras demo`.
     Demo {
         /// Pace of the replayed stream: `1x`, `10x` and so on, or `max`.
         speed: String = "10x";
@@ -156,7 +214,9 @@ sections! {
         file: String = "";
         /// Market-making bots beside the stream.
         bots: u32 = 4_u32;
-        /// Seed of the generated stream and of the bots.
+        /// Seed of the generated stream, of the bots, and of the fair prices that the bots of the batch market trade around.
         seed: u64 = 1_u32;
+        /// Bots of the batch market of ten assets; 0 leaves the market out.
+        batch_bots: u32 = 20_u32;
     }
 }

@@ -1,11 +1,12 @@
 //! Configuration: a TOML file whose every key is known, documented and has a default.
 
+mod batch;
 mod cluster;
 mod keys;
 
 use std::path::{Path, PathBuf};
 
-pub use keys::{Cluster, Config, Demo, Http, Key, Log, OrderEntry, Throttle, Venue, WebSocket};
+pub use keys::{Batch, Cluster, Config, Demo, Engine, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket};
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,14 @@ pub enum ConfigError {
     Cluster {
         /// The key, with its section.
         key: &'static str,
+        /// What is wrong, and what would do.
+        detail: String,
+    },
+    /// A batch market that can not be.
+    #[error("[[batch]] {name:?}: {detail}")]
+    Batch {
+        /// Its name.
+        name: String,
         /// What is wrong, and what would do.
         detail: String,
     },
@@ -102,19 +111,26 @@ impl Config {
         range("throttle.source_requests_per_second", u64::from(throttle.source_requests_per_second), 1, wide, "give at least 1")?;
         range("throttle.source_burst", u64::from(throttle.source_burst), 1, wide, "give at least 1")?;
         range("demo.bots", u64::from(self.demo.bots), 0, 64, "give 0 to 64")?;
+        range("demo.batch_bots", u64::from(self.demo.batch_bots), 0, 1_000, "give 0 to 1000")?;
+        range("engine.threads", self.engine.threads as u64, 0, 1_024, "give 0 (as many as processors) to 1024")?;
+        batch::check(&self.batch)?;
         cluster::check(self)
     }
 }
 
 fn first_unknown(table: &toml::Table) -> Option<String> {
     for (section, value) in table {
-        let Some(inner) = value.as_table().filter(|_| Key::ALL.iter().any(|k| k.section == section)) else {
-            return Some(match value.as_table().and_then(|t| t.keys().next()) {
-                Some(key) => format!("{section}.{key}"),
-                None => section.clone(),
-            });
+        let inner: Vec<&toml::Table> = match value {
+            toml::Value::Table(inner) => vec![inner],
+            toml::Value::Array(all) => all.iter().filter_map(toml::Value::as_table).collect(),
+            _ => Vec::new(),
         };
-        if let Some(key) = inner.keys().find(|key| !Key::ALL.iter().any(|k| k.section == section && k.name == key.as_str())) {
+        let mut keys = inner.into_iter().flat_map(toml::Table::keys);
+        let is_section = (value.is_table() || value.is_array()) && Key::ALL.iter().any(|k| k.section == section);
+        if !is_section {
+            return Some(keys.next().map_or_else(|| section.clone(), |key| format!("{section}.{key}")));
+        }
+        if let Some(key) = keys.find(|key| !Key::ALL.iter().any(|k| k.section == section && k.name == key.as_str())) {
             return Some(format!("{section}.{key}"));
         }
     }
@@ -144,7 +160,7 @@ pub fn reference() -> String {
     for key in Key::ALL {
         if key.section != section {
             section = key.section;
-            text += &format!("\n## `[{section}]`\n\n| key | default | meaning |\n| --- | --- | --- |\n");
+            text += &format!("\n## `{}`\n\n| key | default | meaning |\n| --- | --- | --- |\n", key.head());
         }
         text += &format!("| `{}` | `{}` | {} |\n", key.name, key.default(), key.doc.trim());
     }
@@ -204,10 +220,12 @@ mod tests {
         for key in Key::ALL {
             if key.section != section {
                 section = key.section;
-                text += &format!("[{section}]\n");
+                text += &format!("{}\n", key.head());
             }
             text += &format!("{} = {}\n", key.name, key.default());
         }
-        assert_eq!(parse(&text).unwrap(), Config::default());
+        // A market needs a name and assets: those have no default that would do.
+        let config: Config = toml::from_str(&text).unwrap();
+        assert_eq!(config, Config { batch: vec![Batch::default()], ..Config::default() });
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing here knows more than a participant or an operator could: every effect goes through the log. Over hours nothing grows: the
 //! crowd trades with itself, is topped up at each end of the stream, and its orders are cancelled there; bots stop at their limits.
 
+mod batch;
 mod bots;
 mod scenario;
 mod stream;
@@ -111,8 +112,12 @@ impl Demo {
         let speed = Speed::parse(&config.speed).ok_or_else(|| DemoError::Speed(config.speed.clone()))?;
         let source = Source::find(&config.file, config.seed)?;
         let venue = node.venue();
-        let scenario = Scenario::prepare(&venue, node.access(), data, &source, config.bots)?;
+        let scenario = Scenario::prepare(&venue, node.access(), data, &source, (config.bots, config.batch_bots))?;
         let key = scenario.key.clone();
+        let batch = match config.batch_bots {
+            0 => None,
+            _ => Some(batch::BatchScenario::prepare(&venue, (scenario.user, scenario.user_signs()), scenario.batch_bots())?),
+        };
         let name = source.name().to_owned();
         let status = venue.status().clone();
         let show = |progress_permille| DemoStatus { speed: speed.to_string(), source: name.clone(), progress_permille };
@@ -122,6 +127,11 @@ impl Demo {
         let bots = bots::Bots::new(&venue, &scenario, config.seed);
         let stop = signal.clone();
         threads.push(spawn("bots", move || bots.run(&stop))?);
+        if let Some(batch) = batch {
+            let bots = batch::BatchBots::new(batch, config.seed);
+            let stop = signal.clone();
+            threads.push(spawn("batch-bots", move || bots.run(&stop))?);
+        }
         let mut stream = stream::Stream::new(&venue, scenario, source, speed, data);
         let (stop, name, pace) = (signal.clone(), name.clone(), speed.to_string());
         threads.push(spawn("stream", move || {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use walras_batch_signatures::SigningKey;
 use walras_gateway::{Algorithm, ClientKey, Permission};
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
@@ -38,10 +39,21 @@ struct DemoFile {
     crowd: Vec<u32>,
     bots: Vec<u32>,
     key: String,
+    /// Of the batch market; files from before there was one have none.
+    #[serde(default)]
+    batch_bots: Vec<BatchBot>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchBot {
+    account: u32,
+    /// Its key, like the user's.
+    key: String,
 }
 
 /// The demo's part of a venue.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scenario {
     /// Where everything happens.
     pub instrument: InstrumentId,
@@ -49,13 +61,16 @@ pub struct Scenario {
     pub crowd: Vec<AccountId>,
     /// Accounts of the bots.
     pub bots: Vec<AccountId>,
-    /// The key of the page's user.
+    /// The account of the page's user.
+    pub user: AccountId,
+    /// The key of the page's user: it signs requests, and transactions of the batch market.
     pub key: Zeroizing<String>,
+    batch_bots: Vec<(AccountId, Zeroizing<String>)>,
     base: AssetId,
     quote: AssetId,
 }
 
-fn apply(venue: &VenueHandle, step: &'static str, command: Command) -> Result<Outcome, DemoError> {
+pub(super) fn apply(venue: &VenueHandle, step: &'static str, command: Command) -> Result<Outcome, DemoError> {
     let refused = |reason| DemoError::Refused { step, reason };
     let outcome = venue.command_blocking(command).map_err(|why| DemoError::NoOutcome { step, why })?;
     match outcome.rejected() {
@@ -66,29 +81,41 @@ fn apply(venue: &VenueHandle, step: &'static str, command: Command) -> Result<Ou
 
 impl Scenario {
     /// Makes what is missing.
-    pub fn prepare(venue: &VenueHandle, access: &Access, data: &Path, source: &Source, bot_count: u32) -> Result<Self, DemoError> {
+    pub fn prepare(
+        venue: &VenueHandle,
+        access: &Access,
+        data: &Path,
+        source: &Source,
+        (bot_count, batch_bot_count): (u32, u32),
+    ) -> Result<Self, DemoError> {
         let quote = asset(venue, "USD", 6)?;
         let base = asset(venue, source.symbol(), 0)?;
         let instrument = instrument(venue, source, base, quote)?;
         let path = data.join("demo.json");
         let mut file = match read_file(&path)? {
             Some(file) => file,
-            None => {
-                let key = generate(Algorithm::HmacSha256);
-                DemoFile {
-                    version: 1,
-                    user: account(venue)?.0,
-                    crowd: Vec::new(),
-                    bots: Vec::new(),
-                    key: key.to_token().as_str().to_owned(),
-                }
-            }
+            None => DemoFile {
+                version: 1,
+                user: account(venue)?.0,
+                crowd: Vec::new(),
+                bots: Vec::new(),
+                key: generate(Algorithm::Ed25519).to_token().as_str().to_owned(),
+                batch_bots: Vec::new(),
+            },
         };
+        // A demo that began before there were batch markets has a key that can not sign transactions.
+        if ClientKey::from_token(&file.key).is_ok_and(|key| key.ed25519_seed().is_none()) {
+            file.key = generate(Algorithm::Ed25519).to_token().as_str().to_owned();
+        }
         while file.crowd.len() < CROWD {
             file.crowd.push(account(venue)?.0);
         }
         while file.bots.len() < bot_count as usize {
             file.bots.push(account(venue)?.0);
+        }
+        while file.batch_bots.len() < batch_bot_count as usize {
+            let key = generate(Algorithm::Ed25519).to_token().as_str().to_owned();
+            file.batch_bots.push(BatchBot { account: account(venue)?.0, key });
         }
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&path, text.as_bytes())?;
@@ -104,7 +131,11 @@ impl Scenario {
             instrument,
             crowd: file.crowd.iter().copied().map(AccountId).collect(),
             bots: file.bots.iter().take(bot_count as usize).copied().map(AccountId).collect(),
+            user,
             key: key.to_token(),
+            batch_bots: (file.batch_bots.iter().take(batch_bot_count as usize))
+                .map(|bot| (AccountId(bot.account), Zeroizing::new(bot.key.clone())))
+                .collect(),
             base,
             quote,
         };
@@ -117,6 +148,16 @@ impl Scenario {
         scenario.top_up(venue)?;
         scenario.open(venue)?;
         Ok(scenario)
+    }
+
+    /// With what the page's user signs transactions.
+    pub(super) fn user_signs(&self) -> Option<SigningKey> {
+        signing_key(&self.key)
+    }
+
+    /// The bots of the batch market, and with what they sign.
+    pub(super) fn batch_bots(&self) -> Vec<(AccountId, SigningKey)> {
+        self.batch_bots.iter().filter_map(|(account, key)| Some((*account, signing_key(key)?))).collect()
     }
 
     /// Gives an account what it begins with, of each asset that it has nothing of.
@@ -191,11 +232,16 @@ fn read_file(path: &PathBuf) -> Result<Option<DemoFile>, DemoError> {
     if file.version == 1 { Ok(Some(file)) } else { Err(invalid(format!("version {} is not 1", file.version))) }
 }
 
-fn refused(step: &'static str) -> impl Fn(RejectReason) -> DemoError {
+/// With what the account of an Ed25519 key signs transactions.
+fn signing_key(token: &str) -> Option<SigningKey> {
+    Some(SigningKey::from_seed(&*ClientKey::from_token(token).ok()?.ed25519_seed()?))
+}
+
+pub(super) fn refused(step: &'static str) -> impl Fn(RejectReason) -> DemoError {
     move |reason| DemoError::Refused { step, reason }
 }
 
-fn asset(venue: &VenueHandle, name: &str, decimals: u8) -> Result<AssetId, DemoError> {
+pub(super) fn asset(venue: &VenueHandle, name: &str, decimals: u8) -> Result<AssetId, DemoError> {
     if let Some(known) = venue.catalog().asset_by_symbol(name) {
         return Ok(known.spec.asset);
     }

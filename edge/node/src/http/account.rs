@@ -9,6 +9,7 @@ use walras_types::AccountId;
 use super::market::query;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
+use crate::json::batches::hex;
 use crate::json::{names, requests, views};
 use crate::runtime::{balances, open_orders, positions};
 
@@ -18,16 +19,19 @@ pub(super) async fn describe(app: &App, account: AccountId) -> Result<Option<Val
         .venue
         .read(move |v| {
             let status = v.engine.account_status(account)?;
-            Some((status, balances(v.engine, account), positions(v.engine, account)))
+            let next = v.engine.next_transaction(account);
+            Some((status, balances(v.engine, account), positions(v.engine, account), v.engine.transaction_key(account), next))
         })
         .await?;
     let catalog = app.venue.catalog();
-    Ok(found.map(|(status, balances, positions)| {
+    Ok(found.map(|(status, balances, positions, key, next)| {
         json!({
             "account_id": account.0,
             "status": names::account_status(status),
             "balances": views::balances(&catalog, &balances),
             "positions": views::positions(&catalog, &positions),
+            "transaction_key": key.map(|key| hex(&key.0)),
+            "next_sequence": next.0.to_string(),
         })
     }))
 }

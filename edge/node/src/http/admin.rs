@@ -16,7 +16,7 @@ use crate::json::requests::{
 };
 use crate::json::{Refusal, outcome};
 
-async fn apply(app: &App, command: Command, extra: Value) -> Answer {
+pub(super) async fn apply(app: &App, command: Command, extra: Value) -> Answer {
     Ok(ok(&outcome::operator(&app.venue.command(command).await?, extra)?))
 }
 

@@ -2,6 +2,8 @@
 
 mod account;
 mod admin;
+mod batch_admin;
+mod batches;
 mod cluster;
 mod error;
 mod market;
@@ -81,6 +83,14 @@ routes! {
     get "/v1/instruments/{instrument}/book" => market::book;
     get "/v1/instruments/{instrument}/trades" => market::trades;
     get "/v1/instruments/{instrument}/candles" => market::candles;
+    get "/v1/batches" => batches::list;
+    get "/v1/batches/{batch}/blocks" => batches::blocks;
+    get "/v1/batches/{batch}/blocks/{block}/header" => batches::header;
+    get "/v1/batches/{batch}/demand" => batches::demand;
+    post "/v1/batches/{batch}/transactions" => batches::submit;
+    get "/v1/batches/{batch}/proofs/account/{account_id}" => batches::account_proof;
+    get "/v1/batches/{batch}/proofs/offer" => batches::offer_proof;
+    get "/v1/offers" => batches::offers;
     get "/v1/account" => account::account;
     get "/v1/orders" => account::orders;
     get "/v1/fills" => account::fills;
@@ -101,6 +111,10 @@ routes! {
     post "/v1/admin/keys" => admin::create_key;
     get "/v1/admin/keys" => admin::keys;
     delete "/v1/admin/keys/{key_id}" => admin::revoke_key;
+    post "/v1/admin/account-keys" => batch_admin::set_account_key;
+    post "/v1/admin/issuers" => batch_admin::set_issuer;
+    post "/v1/admin/batches" => batch_admin::create_batch;
+    post "/v1/admin/batch-phases" => batch_admin::set_batch_phase;
     post "/v1/admin/snapshots" => admin::snapshot;
     get "/v1/cluster" => cluster::status;
     post "/v1/admin/cluster/transfer" => cluster::transfer;

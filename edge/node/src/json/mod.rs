@@ -1,5 +1,6 @@
 //! JSON: what is read from requests and what is answered. Quantities are decimal text, exact; it stops here.
 
+pub mod batches;
 pub mod log_entry;
 pub mod names;
 pub mod outcome;
@@ -8,4 +9,4 @@ mod scale;
 pub mod views;
 
 pub use requests::Refusal;
-pub use scale::{AssetScale, Catalog, InstrumentScale, SharedCatalog};
+pub use scale::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog};

@@ -70,7 +70,8 @@ pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, R
     serde_json::from_value(value).map_err(|e| Refusal::malformed(e.to_string()))
 }
 
-fn number(field: &str, text: &str) -> Result<u64, Refusal> {
+/// The number of a string of digits.
+pub fn number(field: &str, text: &str) -> Result<u64, Refusal> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let parsed = if digits { text.parse().ok() } else { None };
     parsed.ok_or_else(|| Refusal::malformed(format!("{field}: {text:?} is not a string of digits below 2^64")))

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use walras_gateway::{AssetScale as Units, Decimal, InstrumentScale as Steps, QuantityError, ScaleError};
-use walras_types::{Amount, AssetId, InstrumentId, InstrumentSpec, PriceTicks, SizeLots, Symbol};
-use walras_wire::AssetSpec;
+use walras_types::{Amount, AssetId, BatchMarketId, InstrumentId, InstrumentSpec, PriceTicks, SizeLots, Symbol};
+use walras_wire::{AssetSpec, BatchMarketSpec};
 
 /// An asset and how its amounts are written.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +104,16 @@ pub struct Catalog {
     assets: Vec<AssetScale>,
     instruments: Vec<InstrumentScale>,
     by_symbol: HashMap<Symbol, InstrumentId>,
+    batches: Vec<BatchName>,
+}
+
+/// A batch market and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchName {
+    /// Which.
+    pub market: BatchMarketId,
+    /// As the API has it.
+    pub name: String,
 }
 
 impl Catalog {
@@ -122,6 +132,23 @@ impl Catalog {
         let scale = InstrumentScale::new(spec, base, quote).or_else(|_| InstrumentScale::new(plain(), base, quote));
         self.by_symbol.insert(spec.symbol, spec.instrument);
         self.instruments.push(scale.expect("a tick of one unit per unit is a power of ten"));
+    }
+
+    /// Adds the next batch market.
+    pub fn add_batch(&mut self, spec: &BatchMarketSpec) {
+        self.batches.push(BatchName { market: spec.market, name: super::batches::name(spec) });
+    }
+
+    /// A batch market.
+    #[must_use]
+    pub fn batch(&self, market: BatchMarketId) -> Option<&BatchName> {
+        self.batches.get(usize::from(market.0))
+    }
+
+    /// A batch market by its name, in letters of either case.
+    #[must_use]
+    pub fn batch_by_name(&self, name: &str) -> Option<&BatchName> {
+        self.batches.iter().find(|batch| batch.name.eq_ignore_ascii_case(name))
     }
 
     /// All assets, by id.

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position};
-use walras_market_data::{BookLevel, Candle, Fill, FillRole, OrderStatus, PublicTrade};
+use walras_market_data::{BookLevel, Candle, Fill, FillRole, OfferChange, OrderStatus, PublicTrade};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits,
     SizeLots, TimeInForce, TimeNs,
 };
 
-use super::names;
 use super::scale::{AssetScale, Catalog, InstrumentScale};
+use super::{batches, names};
 use crate::runtime::{AccountPush, OrderUpdate, Status, TickerPush};
 
 /// The error body of every refusal.
@@ -258,7 +258,13 @@ pub fn account_push(catalog: &Catalog, push: &AccountPush) -> Value {
     });
     if push.snapshot {
         message["orders"] = orders(catalog, &push.orders);
+        message["offers"] = push.offers.iter().filter_map(|offer| batches::offer(catalog, offer)).collect();
+        message["offer_fills"] = push.offer_fills.iter().filter_map(|fill| batches::offer_fill(catalog, fill)).collect();
     } else {
+        let changes = push.offer_changes.iter();
+        message["offer_updates"] = changes.clone().filter_map(|change| batches::offer_update(catalog, change)).collect();
+        let fill = |change: &OfferChange| if let OfferChange::Traded { fill, .. } = change { Some(*fill) } else { None };
+        message["offer_fills"] = changes.filter_map(fill).filter_map(|fill| batches::offer_fill(catalog, &fill)).collect();
         message["order_updates"] = push.order_updates.iter().filter_map(|u| order_update(catalog, u)).collect();
     }
     message

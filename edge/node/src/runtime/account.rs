@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use walras_engine::{Balance, Engine, OpenOrder, Position};
-use walras_market_data::{AccountDelta, AccountView, Fill, OrderStatus, OrderView};
+use walras_market_data::{AccountDelta, AccountView, Fill, OfferChange, OfferFill, OrderStatus, OrderView, StandingOffer};
 use walras_types::{AccountId, AssetId, InstrumentId, OrderId, OrderTerms};
 use walras_wire::{CancelReason, Command};
 
@@ -34,6 +34,12 @@ pub struct AccountPush {
     pub order_updates: Vec<OrderUpdate>,
     /// Trades: the last ones in a snapshot (newest first), the new ones in an update (oldest first).
     pub fills: Vec<Fill>,
+    /// Standing offers of batch markets, in a snapshot.
+    pub offers: Vec<StandingOffer>,
+    /// What became of offers and transactions since, in an update, oldest first.
+    pub offer_changes: Vec<OfferChange>,
+    /// The last fills of offers, in a snapshot, newest first; in an update they are among the changes.
+    pub offer_fills: Vec<OfferFill>,
 }
 
 /// All balances that are not zero.
@@ -69,6 +75,7 @@ struct Watched {
     has_news: bool,
     changed: BTreeMap<OrderId, OrderUpdate>,
     fills: Vec<Fill>,
+    offer_changes: Vec<OfferChange>,
 }
 
 impl Watched {
@@ -90,6 +97,7 @@ impl Watched {
             has_news: false,
             changed: BTreeMap::new(),
             fills: Vec::new(),
+            offer_changes: Vec::new(),
         }
     }
 
@@ -113,6 +121,7 @@ impl Watched {
                 }
             }
             AccountDelta::Resized { .. } => {}
+            AccountDelta::Offer(change) => self.offer_changes.push(change),
             AccountDelta::FundsMoved { .. } | AccountDelta::StatusChanged(_) | AccountDelta::LimitsChanged { .. } => {}
             // Whoever sent the command is told; nothing else changed.
             AccountDelta::Rejected(_) => return,
@@ -173,6 +182,9 @@ impl AccountWatch {
                 orders: Vec::new(),
                 order_updates: std::mem::take(&mut watched.changed).into_values().collect(),
                 fills: std::mem::take(&mut watched.fills),
+                offers: Vec::new(),
+                offer_changes: std::mem::take(&mut watched.offer_changes),
+                offer_fills: Vec::new(),
             };
             push(account, Arc::new(update));
         }

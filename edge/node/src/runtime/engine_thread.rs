@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 use tracing::{error, info};
 use walras_engine::{ChangedLevel, Engine};
 use walras_market_data::{AccountDelta, MarketData};
-use walras_sequencer::{Applied, Batch, Entry, Sequencer};
+use walras_sequencer::{Applied, Batch, Entry, Sequencer, SolveJob};
 use walras_types::{AccountId, LogIndex, RejectReason};
 use walras_wire::{Command, Event};
 
+use super::batches::{Declared, KeyRing, Solver};
 use super::clock::Clock;
 use super::feed::Feed;
 use super::fills::Fills;
@@ -28,18 +29,30 @@ pub(super) struct Core {
     pub(super) market: MarketData,
     pub(super) fills: Fills,
     pub(super) catalog: Catalog,
+    /// For those who check signatures.
+    pub(super) keys: KeyRing,
     deltas: Vec<(AccountId, AccountDelta)>,
     accounts: u64,
     rejects: u64,
 }
 
 impl Core {
-    pub(super) fn new(engine: &Engine, market: MarketData, fills: Fills) -> Self {
+    pub(super) fn new(engine: &Engine, market: MarketData, fills: Fills, keys: KeyRing) -> Self {
         let mut catalog = Catalog::default();
         engine.assets().iter().for_each(|asset| catalog.add_asset(*asset));
         engine.instruments().for_each(|instrument| catalog.add_instrument(instrument.spec));
+        keys.clear();
+        for view in engine.batch_markets() {
+            catalog.add_batch(view.spec);
+            keys.set_domain(view.spec.market, view.spec.domain);
+        }
+        for account in (0..engine.account_count()).map(AccountId) {
+            if let Some(key) = engine.transaction_key(account) {
+                keys.set_key(account, key);
+            }
+        }
         let accounts = u64::from(engine.account_count());
-        Self { market, fills, catalog, deltas: Vec::new(), accounts, rejects: 0 }
+        Self { market, fills, catalog, keys, deltas: Vec::new(), accounts, rejects: 0 }
     }
 
     /// Accounts.
@@ -56,6 +69,7 @@ impl Core {
     pub(super) fn on_events(
         &mut self,
         entry: &Entry,
+        engine: &Engine,
         events: &[Event],
         changed: impl Iterator<Item = ChangedLevel>,
         feed: Option<&mut Feed>,
@@ -73,11 +87,21 @@ impl Core {
                 Event::InstrumentCreated(spec) => self.catalog.add_instrument(*spec),
                 Event::AccountCreated(_) => self.accounts += 1,
                 Event::Rejected(_) => self.rejects += 1,
+                Event::BatchMarketCreated(spec) => {
+                    self.catalog.add_batch(spec);
+                    self.keys.set_domain(spec.market, spec.domain);
+                }
+                Event::AccountKeySet(set) => self.keys.set_key(set.account, set.key),
                 _ => {}
             }
-            catalog_changed |= matches!(event, Event::AssetCreated(_) | Event::InstrumentCreated(_));
+            catalog_changed |= matches!(event, Event::AssetCreated(_) | Event::InstrumentCreated(_) | Event::BatchMarketCreated(_));
             if let Err(e) = self.market.on_event(log_index, time, event) {
                 error!("market data: {e}");
+            }
+            if let Event::BlockCleared(cleared) = event
+                && let Some(last) = engine.batch_market(cleared.market).and_then(|view| view.last)
+            {
+                self.market.on_block(&last.header, last.roots, last.touched);
             }
             self.deltas.clear();
             self.market.private_deltas(event, &mut self.deltas);
@@ -137,19 +161,23 @@ pub(super) struct EngineThread {
     pub(super) commands_max: usize,
     /// Commands in the batch last given to the log.
     pub(super) in_log: usize,
+    pub(super) solver: Solver,
+    pub(super) declared: Declared,
+    pub(super) jobs: Vec<SolveJob>,
 }
 
 impl EngineThread {
     /// Runs until asked to stop and everything taken is durable and answered; then writes a last snapshot.
     pub(super) fn run(mut self) {
         let closed = never();
+        let solved = self.solver.done().clone();
         let (mut next_flush, mut next_tick) = (Instant::now(), Instant::now() + self.pace.tick_every);
         let mut spare = Batch::default();
         let mut stopping = false;
         self.status.set_ready(true);
         while !stopping || self.sequencer.waiting() > 0 || !self.queues.commands.is_empty() {
             let room = self.sequencer.waiting() < self.commands_max;
-            let wait = next_flush.min(next_tick).saturating_duration_since(Instant::now());
+            let wait = next_flush.min(next_tick).saturating_duration_since(Instant::now()).min(self.until_batch());
             select! {
                 recv(self.log_done) -> done => match done {
                     Ok(LogDone::Durable(batch)) => {
@@ -198,6 +226,9 @@ impl EngineThread {
                         let _ = self.log.send(LogJob::LetGo(up_to));
                     }
                 },
+                recv(solved) -> solved => if let Ok(solved) = solved {
+                    self.sequencer.on_solved(self.clock.now(), solved);
+                },
                 default(wait) => {},
             }
             let instant = Instant::now();
@@ -211,6 +242,9 @@ impl EngineThread {
                     self.submit(Command::Tick, None);
                 }
             }
+            if !stopping {
+                self.drive_batches(instant);
+            }
             if !self.sequencer.log_is_busy() {
                 self.give_log(std::mem::take(&mut spare));
             }
@@ -223,6 +257,23 @@ impl EngineThread {
             self.snapshot_or_wait(None);
         }
         info!("stopped at log entry {}", self.sequencer.engine().last_applied());
+    }
+
+    /// How long until a batch is to be closed, or the configuration's markets are looked at.
+    fn until_batch(&self) -> Duration {
+        let batch = self.sequencer.next_batch_ns().saturating_sub(self.clock.now().0);
+        let look = self.declared.next_look().map(|at| at.saturating_duration_since(Instant::now()));
+        Duration::from_nanos(batch).min(look.unwrap_or(Duration::MAX))
+    }
+
+    fn drive_batches(&mut self, instant: Instant) {
+        if let Some(command) = self.declared.step(instant, self.sequencer.engine(), &self.core.catalog) {
+            self.submit(command, None);
+        }
+        let mut jobs = std::mem::take(&mut self.jobs);
+        self.sequencer.drive_batches(self.clock.now(), &mut jobs);
+        jobs.drain(..).for_each(|job| self.solver.solve(job));
+        self.jobs = jobs;
     }
 
     fn submit(&mut self, command: Command, reply: Option<Reply>) {
@@ -256,7 +307,7 @@ impl EngineThread {
         let mut applied_count = 0;
         sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
             applied_count += 1;
-            if core.on_events(entry, events, engine.changed_levels(), Some(&mut *feed)) {
+            if core.on_events(entry, engine, events, engine.changed_levels(), Some(&mut *feed)) {
                 shared_catalog.set(core.catalog.clone());
             }
             if let Some(reply) = origin {

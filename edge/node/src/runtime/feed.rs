@@ -6,18 +6,27 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine};
-use walras_market_data::{BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade};
-use walras_types::{AccountId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
+use walras_market_data::{
+    BatchFeed, BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
+};
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
+};
 
 use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
+use super::batches::{BatchPush, batch_push, demand_curve};
 use super::fills::Fills;
 use super::status::Status;
+use crate::json::batches::DemandCurve;
 
 /// Trades in a tape's snapshot, candles in a chart's, fills in an account's.
 const SNAPSHOT_TRADES: usize = 100;
 const SNAPSHOT_CANDLES: usize = 500;
 const SNAPSHOT_FILLS: usize = 100;
 const DAY_NS: u64 = 86_400_000_000_000;
+
+/// How far to either side of the last price the demand curves of a feed go, in parts per million.
+const DEMAND_SPAN_PPM: u32 = 20_000;
 
 /// A connection, numbered by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +45,10 @@ pub enum Subscription {
     Ticker(InstrumentId),
     /// An account's orders, fills and balances.
     Account(AccountId),
+    /// A batch market's blocks, and how the next one is doing.
+    Batch(BatchMarketId),
+    /// Supply and demand of a pair of it: what is sold, and what for.
+    Demand(BatchMarketId, AssetId, AssetId),
 }
 
 /// A book, or its levels that changed.
@@ -73,7 +86,7 @@ pub struct TickerPush {
 }
 
 /// One message to a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Push {
     /// A book or its changes.
     Book(Arc<BookPush>),
@@ -101,6 +114,10 @@ pub enum Push {
     Ticker(TickerPush),
     /// An account.
     Account(Arc<AccountPush>),
+    /// A batch market.
+    Batch(Arc<BatchPush>),
+    /// Supply and demand of a pair of a batch market.
+    Demand(BatchMarketId, Arc<DemandCurve>),
 }
 
 #[derive(Debug)]
@@ -122,6 +139,8 @@ struct Sent {
 pub(crate) struct Feed {
     connections: HashMap<ConnectionId, Connection>,
     sent: Vec<Sent>,
+    /// By batch market: its revision and last block that were sent.
+    sent_batches: Vec<(LogIndex, u64)>,
     accounts: AccountWatch,
     changes: Vec<LevelChange>,
     status: Status,
@@ -129,7 +148,8 @@ pub(crate) struct Feed {
 
 impl Feed {
     pub(crate) fn new(status: Status) -> Self {
-        Self { connections: HashMap::new(), sent: Vec::new(), accounts: AccountWatch::default(), changes: Vec::new(), status }
+        let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
+        Self { connections, sent, sent_batches, accounts, changes: Vec::new(), status }
     }
 
     /// Counts what is there as sent: nobody listens yet.
@@ -140,6 +160,8 @@ impl Feed {
             trade_id: feed.tape().last().map_or(TradeId(0), |t| t.trade_id),
             day,
         }));
+        let last = |feed: &BatchFeed| feed.blocks().next_back().map_or(0, |block| block.block);
+        self.sent_batches.extend(market.batches().iter().map(|feed| (feed.revision(), last(feed))));
     }
 
     /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
@@ -148,6 +170,7 @@ impl Feed {
             self.disconnect(id);
         }
         self.sent.clear();
+        self.sent_batches.clear();
         self.prime(market);
     }
 
@@ -215,6 +238,9 @@ impl Feed {
         for index in 0..market.instruments().len() {
             self.flush_instrument(index, engine, market, time, &mut updates);
         }
+        for index in 0..market.batches().len() {
+            self.flush_batch(index, engine, market, &mut updates);
+        }
         if !self.accounts.is_empty() {
             self.accounts.flush(engine, |account, push| {
                 updates.insert(Subscription::Account(account), Push::Account(push));
@@ -232,6 +258,37 @@ impl Feed {
         }
         for id in slow {
             self.drop_reader(id);
+        }
+    }
+
+    fn flush_batch(&mut self, index: usize, engine: &Engine, market: &MarketData, updates: &mut BTreeMap<Subscription, Push>) {
+        let feed = &market.batches()[index];
+        if self.sent_batches.len() <= index {
+            self.sent_batches.push((LogIndex(0), 0));
+        }
+        let (revision, block) = self.sent_batches[index];
+        if feed.revision() == revision {
+            return;
+        }
+        let last = feed.blocks().next_back().map_or(0, |block| block.block);
+        self.sent_batches[index] = (feed.revision(), last);
+        let batch = feed.market();
+        let wanted = |subscription: &Subscription| self.connections.values().any(|c| c.subscriptions.contains(subscription));
+        if wanted(&Subscription::Batch(batch)) {
+            let push = batch_push(engine, feed, Some(block)).map(|push| (Subscription::Batch(batch), Push::Batch(Arc::new(push))));
+            updates.extend(push);
+        }
+        if last == block {
+            return;
+        }
+        for subscription in self.connections.values().flat_map(|connection| &connection.subscriptions) {
+            if let Subscription::Demand(of, sell, buy) = *subscription
+                && of == batch
+                && !updates.contains_key(subscription)
+                && let Some(curve) = demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)
+            {
+                updates.insert(*subscription, Push::Demand(batch, Arc::new(curve)));
+            }
         }
     }
 
@@ -330,6 +387,13 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fi
             orders: open_orders(engine, account, None),
             order_updates: Vec::new(),
             fills: fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
+            offers: market.offers().of(account).copied().collect(),
+            offer_changes: Vec::new(),
+            offer_fills: market.offers().fills_newest_first(account).copied().collect(),
         })),
+        Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
+        Subscription::Demand(batch, sell, buy) => {
+            Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))
+        }
     })
 }

@@ -10,6 +10,7 @@
 //! applies the batch before and the next one collects. Queues are bounded; a full one refuses (`Overloaded`), it never grows.
 
 mod account;
+mod batches;
 mod clock;
 mod engine_thread;
 mod feed;
@@ -23,11 +24,16 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_engine::Engine;
 use walras_market_data::MarketData;
-use walras_types::{LogIndex, RejectReason, TimeNs};
-use walras_wire::{Command, Event};
+use walras_types::{BatchMarketId, LogIndex, RejectReason, TimeNs};
+use walras_wire::batch::SignedTransaction;
+use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected};
+
+use batches::Signatures;
 
 pub use account::{AccountPush, OrderUpdate};
 pub(crate) use account::{balances, open_orders, positions};
+pub use batches::BatchPush;
+pub(crate) use batches::{batch_look, demand_curve};
 pub use clock::Clock;
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
@@ -55,6 +61,13 @@ impl Outcome {
     #[must_use]
     pub fn rejected(&self) -> Option<RejectReason> {
         self.events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None })
+    }
+
+    /// Into which batch a transaction was taken, or why not.
+    pub fn collected(&self) -> Result<TransactionCollected, RejectReason> {
+        let collected =
+            self.events.iter().find_map(|event| if let Event::TransactionCollected(c) = event { Some(*c) } else { None });
+        collected.ok_or(self.rejected().unwrap_or(RejectReason::VenueNotReady))
     }
 }
 
@@ -153,6 +166,7 @@ pub struct VenueHandle {
     doorbell: Doorbell,
     /// Of a replica.
     cluster: Option<ClusterStatus>,
+    signatures: Signatures,
 }
 
 impl VenueHandle {
@@ -187,6 +201,62 @@ impl VenueHandle {
         self.commands.send(Inbound { command, reply: None }).map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
         Ok(())
+    }
+
+    /// Checks the signatures of transactions and queues those that hold, in their order; what came of each, once it is durable. That one was
+    /// collected does not say that its batch keeps it.
+    pub async fn transactions(
+        &self,
+        market: BatchMarketId,
+        transactions: Vec<SignedTransaction>,
+    ) -> Vec<Result<Outcome, NoOutcome>> {
+        let judged = match self.signatures.check(market, transactions.clone()) {
+            Ok(answer) => answer.await.map_err(|_| RejectReason::VenueNotReady),
+            Err(reason) => Err(reason),
+        };
+        let mut outcomes = Vec::with_capacity(transactions.len());
+        for submitted in self.submit_judged(market, &transactions, judged) {
+            outcomes.push(match submitted {
+                Ok(answer) => answer.await.unwrap_or(Err(NoOutcome::GONE)),
+                Err(reason) => Err(reason.into()),
+            });
+        }
+        outcomes
+    }
+
+    /// The same for a thread of its own.
+    pub fn transactions_blocking(
+        &self,
+        market: BatchMarketId,
+        transactions: Vec<SignedTransaction>,
+    ) -> Vec<Result<Outcome, NoOutcome>> {
+        let judged = match self.signatures.check(market, transactions.clone()) {
+            Ok(answer) => answer.blocking_recv().map_err(|_| RejectReason::VenueNotReady),
+            Err(reason) => Err(reason),
+        };
+        let submitted = self.submit_judged(market, &transactions, judged).into_iter();
+        let outcome = |submitted: Result<Answer, RejectReason>| match submitted {
+            Ok(answer) => answer.blocking_recv().unwrap_or(Err(NoOutcome::GONE)),
+            Err(reason) => Err(reason.into()),
+        };
+        submitted.map(outcome).collect()
+    }
+
+    fn submit_judged(
+        &self,
+        market: BatchMarketId,
+        transactions: &[SignedTransaction],
+        judged: Result<Vec<Result<(), RejectReason>>, RejectReason>,
+    ) -> Vec<Result<Answer, RejectReason>> {
+        let submit = |(place, signed): (usize, &SignedTransaction)| {
+            match &judged {
+                Ok(judged) => judged.get(place).copied().unwrap_or(Err(RejectReason::VenueNotReady))?,
+                Err(reason) => return Err(*reason),
+            }
+            let command = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
+            self.submit(Command::SubmitTransaction(command))
+        };
+        transactions.iter().enumerate().map(submit).collect()
     }
 
     /// Looks at the state between two commands.

@@ -13,6 +13,7 @@ use walras_market_data::MarketData;
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 
+use super::batches::{Declared, KeyRing, Signatures, Solver};
 use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
 use super::feed::Feed;
@@ -175,7 +176,7 @@ impl Venue {
         let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;
         let (snapshot, damaged) = snapshot_store.load_newest()?;
         damaged.iter().for_each(|found| warn!("{found}"));
-        let (snapshot_index, (engine, market, fills)) = match snapshot {
+        let (snapshot_index, (mut engine, market, fills)) = match snapshot {
             None => (LogIndex(0), (Engine::new(), MarketData::new(), Fills::default())),
             Some(Snapshot { log_index: index, bytes }) => {
                 let parts = decode_snapshot(&bytes).map_err(|detail| RecoveryError::Snapshot { index, detail })?;
@@ -190,9 +191,13 @@ impl Venue {
         if let Some(torn) = &found.torn_tail {
             info!("the log ended in {torn}; it was cut");
         }
-        let mut core = Core::new(&engine, market, fills);
+        let threads = config.engine.threads();
+        engine.set_threads(threads);
+        let keys = KeyRing::default();
+        let mut core = Core::new(&engine, market, fills, keys.clone());
         let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
         let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
+        sequencer.prepare_batches();
         if let Some(chores) = log.maintenance() {
             chores.run()?;
         }
@@ -244,6 +249,9 @@ impl Venue {
             },
             commands_max: config.log.queue_entries,
             in_log: 0,
+            solver: Solver::start(Doorbell::default()).map_err(RecoveryError::Thread)?,
+            declared: Declared::new(&config.batch),
+            jobs: Vec::new(),
         };
         thread.publish_status();
         let log = spawn("log", move || log_thread.run(&log_jobs, &log_done_in))?;
@@ -257,6 +265,7 @@ impl Venue {
             status,
             doorbell: Doorbell::default(),
             cluster: None,
+            signatures: Signatures::start(keys, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, engine, log, snapshots })
     }
@@ -301,7 +310,8 @@ fn replay<D: Disk>(
     while let Some(stored) = reader.next()? {
         let entry =
             decode_entry(stored.index, stored.payload).map_err(|source| RecoveryError::Entry { index: stored.index, source })?;
-        core.on_events(&entry, sequencer.replay(&entry)?, std::iter::empty(), None);
+        let (engine, events) = sequencer.replay(&entry)?;
+        core.on_events(&entry, engine, events, std::iter::empty(), None);
         count += 1;
         progress.set(count);
     }

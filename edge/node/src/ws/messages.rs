@@ -6,6 +6,7 @@ use walras_gateway::AuthFields;
 use walras_market_data::Interval;
 use walras_types::{RejectReason, TradeId};
 
+use crate::json::batches as views_of_batches;
 use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_value};
 use crate::json::{Catalog, InstrumentScale, Refusal, views};
 use crate::runtime::{Push, Subscription};
@@ -36,6 +37,9 @@ struct ChannelBody {
     channel: String,
     instrument: Option<String>,
     interval: Option<String>,
+    batch: Option<String>,
+    sell: Option<String>,
+    buy: Option<String>,
 }
 
 impl ChannelBody {
@@ -48,8 +52,37 @@ impl ChannelBody {
         if self.interval.is_some() && self.channel != "candles" {
             return Err(malformed("interval does not go here: only candles have one".into()));
         }
+        let is_of_batch = matches!(self.channel.as_str(), "batch" | "demand");
+        if !is_of_batch && (self.batch.is_some() || self.sell.is_some() || self.buy.is_some()) {
+            return Err(malformed("batch, sell and buy do not go here: only the channels batch and demand have them".into()));
+        }
+        if self.channel == "batch" && (self.sell.is_some() || self.buy.is_some()) {
+            return Err(malformed("sell and buy do not go here: only the channel demand has them".into()));
+        }
+        let batch = || match &self.batch {
+            Some(name) => {
+                let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {name:?}"));
+                Ok(catalog.batch_by_name(name).ok_or_else(unknown)?.market)
+            }
+            None => Err(malformed(format!("batch is missing: the channel {:?} needs one", self.channel))),
+        };
+        let asset = |field: &str, symbol: &Option<String>| match symbol {
+            Some(symbol) => {
+                let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{field}: {symbol:?}"));
+                Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
+            }
+            None => Err(malformed(format!("{field} is missing: a demand is of two assets, sell and buy"))),
+        };
         Ok(match self.channel.as_str() {
             "status" => Channel::Status,
+            "batch" => Channel::Feed(Subscription::Batch(batch()?)),
+            "demand" => {
+                let (sell, buy) = (asset("sell", &self.sell)?, asset("buy", &self.buy)?);
+                if sell == buy {
+                    return Err(malformed("sell and buy: name two assets".into()));
+                }
+                Channel::Feed(Subscription::Demand(batch()?, sell, buy))
+            }
             "book" => Channel::Feed(Subscription::Book(instrument()?)),
             "trades" => Channel::Feed(Subscription::Trades(instrument()?)),
             "ticker" => Channel::Feed(Subscription::Ticker(instrument()?)),
@@ -58,7 +91,11 @@ impl ChannelBody {
                 let unknown = || malformed(format!("interval: {name:?} is none of 1s, 10s, 1m, 5m, 1h"));
                 Channel::Feed(Subscription::Candles(instrument()?, Interval::from_name(name).ok_or_else(unknown)?))
             }
-            other => return Err(malformed(format!("channel: {other:?} is none of book, trades, candles, ticker, status"))),
+            other => {
+                return Err(malformed(format!(
+                    "channel: {other:?} is none of book, trades, candles, ticker, batch, demand, status"
+                )));
+            }
         })
     }
 }
@@ -129,6 +166,12 @@ pub(super) fn error(id: Option<&str>, refusal: &Refusal) -> Value {
 /// `subscribed` or `unsubscribed`.
 pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Value {
     let symbol = |i| catalog.instrument(i).map(|scale| scale.spec.symbol.to_string());
+    let asset = |id| catalog.asset(id).map(|scale| scale.spec.symbol.to_string());
+    let (batch, sell, buy) = match channel {
+        Channel::Feed(Subscription::Batch(market)) => (catalog.batch(market), None, None),
+        Channel::Feed(Subscription::Demand(market, sell, buy)) => (catalog.batch(market), asset(sell), asset(buy)),
+        Channel::Feed(_) | Channel::Status => (None, None, None),
+    };
     let (name, instrument, interval) = match channel {
         Channel::Status => ("status", None, None),
         Channel::Feed(Subscription::Book(i)) => ("book", symbol(i), None),
@@ -136,6 +179,8 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
         Channel::Feed(Subscription::Ticker(i)) => ("ticker", symbol(i), None),
         Channel::Feed(Subscription::Candles(i, interval)) => ("candles", symbol(i), Some(interval.name())),
         Channel::Feed(Subscription::Account(_)) => ("account", None, None),
+        Channel::Feed(Subscription::Batch(_)) => ("batch", None, None),
+        Channel::Feed(Subscription::Demand(..)) => ("demand", None, None),
     };
     let mut message = json!({"type": kind, "channel": name});
     if let Some(instrument) = instrument {
@@ -143,6 +188,11 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
     }
     if let Some(interval) = interval {
         message["interval"] = interval.into();
+    }
+    for (field, value) in [("batch", batch.map(|batch| batch.name.clone())), ("sell", sell), ("buy", buy)] {
+        if let Some(value) = value {
+            message[field] = value.into();
+        }
     }
     message
 }
@@ -193,5 +243,12 @@ pub(super) fn push(push: &Push, catalog: &Catalog, seen: &mut Seen) -> Option<Va
         }
         Push::Ticker(ticker) => Some(views::ticker(catalog.instrument(ticker.instrument)?, ticker)),
         Push::Account(account) => Some(views::account_push(catalog, account)),
+        Push::Batch(batch) => views_of_batches::batch_push(catalog, batch),
+        Push::Demand(market, curve) => {
+            let mut message = curve.json(catalog)?;
+            message["type"] = "demand".into();
+            message["batch"] = catalog.batch(*market)?.name.as_str().into();
+            Some(message)
+        }
     }
 }

@@ -142,7 +142,7 @@ impl Session {
             Push::Book(book) => Some(book.instrument),
             Push::Trades { instrument, .. } | Push::Candles { instrument, .. } => Some(*instrument),
             Push::Ticker(ticker) => Some(ticker.instrument),
-            Push::Account(_) => None,
+            Push::Account(_) | Push::Batch(_) | Push::Demand(..) => None,
         };
         let catalog = self.app.venue.catalog();
         let mut nothing = Seen::default();

@@ -1,6 +1,7 @@
 //! Three real replicas on loopback under load, killed, cut off and stopped; then what everybody was told is held against their logs.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
+mod batches;
 mod client;
 mod stops;
 

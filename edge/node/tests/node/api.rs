@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use walras_gateway::ClientKey;
-use walras_node::cli::client::read_key;
+use walras_node::cli::client::{Client, read_key};
 use walras_node::http::ROUTES;
 use walras_node::node::operator_key_file;
 
 use crate::schema::{check, check_named, document};
-use crate::support::{Raw, Venue, key, limit};
+use crate::support::{Raw, Signer, Venue, key, limit, wait_for_transactions};
 
 /// Every documented operation: method, path.
 fn operations(document: &Value) -> Vec<(String, String)> {
@@ -126,6 +126,7 @@ fn every_documented_answer_of_every_path_is_given_as_documented() {
     public(&mut walk);
     trading(&mut walk);
     administration(&mut walk);
+    batches(&mut walk);
     refusals_of_all(&mut walk);
 
     let mut documented = BTreeSet::new();
@@ -281,6 +282,66 @@ fn administration(walk: &mut Walk) {
     }
 }
 
+fn batches(walk: &mut Walk) {
+    let main = json!({"name": "main", "assets": ["USD", "BTC"], "interval_ms": 5, "commission": 15, "mu": 10, "intake": "filter"});
+    let created = walk.operate(200, "post", "/v1/admin/batches", &main);
+    walk.operate(409, "post", "/v1/admin/batches", &main);
+    let domain = created["domain"].as_str().unwrap().to_owned();
+    let signers: Vec<Signer> = [0, 1].map(|account| Signer::new(account, &domain)).into();
+    for signer in &signers {
+        let key = json!({"account_id": signer.account, "key": signer.public_key()});
+        walk.operate(200, "post", "/v1/admin/account-keys", &key);
+    }
+    walk.operate(409, "post", "/v1/admin/account-keys", &json!({"account_id": 77, "key": Signer::new(77, &domain).public_key()}));
+    walk.operate(200, "post", "/v1/admin/issuers", &json!({"asset": "BTC", "account_id": 0}));
+    walk.operate(409, "post", "/v1/admin/issuers", &json!({"asset": "BTC", "account_id": 77}));
+    // 0.1 BTC for at least 2,900 USD, and 3,000 USD for at least 0.0999 BTC: BTC is asset 0, USD 1.
+    let (usd, btc) = (1, 0);
+    let sent = json!({"transactions": [
+        signers[0].offer(1, btc, usd, 10_000_000, "290"), signers[1].offer(1, usd, btc, 3_000_000_000, "0.00333"),
+        signers[0].offer(2, btc, usd, 10_000_000, "900"), "00",
+    ]});
+    let path = "/v1/batches/main/transactions";
+    let bytes = sent.to_string().into_bytes();
+    let results = walk.go(200, "post", path, &bytes, None);
+    assert_eq!(results["results"][0], json!({"account_id": 0, "sequence": "1", "block": "1"}));
+    assert_eq!(results["results"][3]["error"]["code"], 100);
+    walk.go(400, "post", path, b"{\"no_such_field\":1}", None);
+    walk.go(404, "post", "/v1/batches/none/transactions", &bytes, None);
+    walk.go(413, "post", path, &vec![b' '; 1 << 20], None);
+    let client = Client::new(&walk.url, None);
+    wait_for_transactions(&client, "main", 3);
+    assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["name"], "main");
+    walk.get(200, "/v1/batches/main/blocks?limit=5");
+    walk.get(400, "/v1/batches/main/blocks?limit=many");
+    walk.get(404, "/v1/batches/none/blocks");
+    walk.get(200, "/v1/batches/main/blocks/1/header");
+    walk.get(400, "/v1/batches/main/blocks/one/header");
+    walk.get(404, "/v1/batches/main/blocks/7/header");
+    assert_eq!(walk.get(200, "/v1/batches/main/demand?sell=BTC&buy=USD")["points"].as_array().unwrap().len(), 41);
+    walk.get(400, "/v1/batches/main/demand?sell=BTC");
+    walk.get(404, "/v1/batches/none/demand?sell=BTC&buy=USD");
+    walk.get(409, "/v1/batches/main/demand?sell=BTC&buy=BTC");
+    walk.get(200, "/v1/batches/main/proofs/account/0");
+    walk.get(400, "/v1/batches/main/proofs/account/one");
+    walk.get(404, "/v1/batches/none/proofs/account/0");
+    let offers = walk.trade(200, "get", "/v1/offers", &Value::Null);
+    let offer = &offers["offers"][0];
+    assert_eq!((&offer["sequence"], &offer["stated_price"], &offer["amount"]), (&json!("2"), &json!("90000"), &json!("0.1")));
+    let place = |account: u32, name: &str, buy: &str| {
+        let text = |field: &str| offer[field].as_str().unwrap().to_owned();
+        let (limit, tie) = (text("limit_bits"), text("tie"));
+        format!("/v1/batches/{name}/proofs/offer?account_id={account}&sequence=2&sell=BTC&buy={buy}&limit_bits={limit}&tie={tie}")
+    };
+    assert!(walk.get(200, &place(0, "main", "USD"))["content"].is_string());
+    assert!(walk.get(200, &place(1, "main", "USD"))["content"].is_null(), "nobody else has it");
+    walk.get(400, "/v1/batches/main/proofs/offer?account_id=0");
+    walk.get(404, &place(0, "none", "USD"));
+    walk.get(409, &place(0, "main", "XYZ"));
+    walk.operate(200, "post", "/v1/admin/batch-phases", &json!({"batch": "main", "phase": "closed"}));
+    walk.operate(409, "post", "/v1/admin/batch-phases", &json!({"batch": "none", "phase": "closed"}));
+}
+
 trait Tap: Sized {
     fn tap(self, one: impl FnOnce(&mut Self), two: impl FnOnce(&mut Self)) -> Self;
 }
@@ -302,6 +363,7 @@ fn refusals_of_all(walk: &mut Walk) {
             .replace("{instrument}", "BTC-USD")
             .replace("{client_order_id}", "1")
             .replace("{account_id}", "0")
+            .replace("{batch}", "main")
             .replace("{key_id}", "hm_none");
         walk.go(401, &method, &path, b"{}", None);
         let (reader, operator, trader) = (walk.reader.clone(), walk.operator.clone(), walk.trader.clone());

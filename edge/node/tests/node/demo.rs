@@ -11,7 +11,7 @@ use walras_types::{AccountId, InstrumentId};
 use crate::support::{PATIENCE, config, restart};
 
 fn demo_config(speed: &str) -> DemoConfig {
-    DemoConfig { speed: speed.into(), file: "synthetic".into(), bots: 2, seed: 7 }
+    DemoConfig { speed: speed.into(), file: "synthetic".into(), bots: 2, seed: 7, batch_bots: 3 }
 }
 
 /// Waits until the venue has applied so many commands more.

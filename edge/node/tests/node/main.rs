@@ -4,6 +4,7 @@
 mod api;
 mod audit;
 mod bad_input;
+mod batches;
 mod bench;
 mod cli;
 mod demo;

@@ -86,17 +86,22 @@ fn two_venues_do_not_share_a_folder() {
 }
 
 /// A venue in a process of its own. It ends with the test, however that ends.
-struct Process {
+pub(crate) struct Process {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Process {
     fn start(dir: &std::path::Path) -> Self {
+        Self::start_with(dir, "")
+    }
+
+    /// With more in its configuration.
+    pub(crate) fn start_with(dir: &std::path::Path, more: &str) -> Self {
         let config = dir.join("walras.toml");
         // The load is as much as this machine can make.
         let throttle = "[throttle]\nrequests_per_second = 1000000\nburst = 1000000\nsource_requests_per_second = 1000000\nsource_burst = 1000000\n";
-        std::fs::write(&config, throttle).unwrap();
+        std::fs::write(&config, format!("{throttle}{more}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config).arg("--data").arg(dir);
         let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()));
@@ -108,7 +113,7 @@ impl Process {
     }
 
     /// `kill -9`.
-    fn kill(self) {}
+    pub(crate) fn kill(self) {}
 }
 
 impl Drop for Process {

@@ -10,13 +10,20 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use walras_batch_signatures::SigningKey;
 use walras_gateway::{ClientKey, Request};
 use walras_log_store::Disk;
 use walras_node::access::{headers, sign};
 use walras_node::cli::client::{Client, ClientError, read_key};
 use walras_node::config::Config;
+use walras_node::json::batches::{hex, unhex};
 use walras_node::node::{Node, operator_key_file};
 use walras_node::runtime::Clock;
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, Rounding,
+    TransactionSeq,
+};
+use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 /// A new process holds, until it runs its own program, what this one has open: the locks of venues that other tests run in here too.
 static FORKING: RwLock<()> = RwLock::new(());
@@ -153,6 +160,71 @@ pub(crate) fn limit(id: u64, side: &str, size: &str, price: &str) -> Value {
 impl Market {
     pub(crate) fn order(&self, client: &Client, body: &Value) -> Value {
         client.signed("POST", "/v1/orders", Some(body)).unwrap()
+    }
+}
+
+/// Who signs transactions for an account.
+pub(crate) struct Signer {
+    pub(crate) account: u32,
+    key: SigningKey,
+    domain: SigningDomain,
+}
+
+impl Signer {
+    /// A key that follows from the account; `domain` is the market's.
+    pub(crate) fn new(account: u32, domain: &str) -> Self {
+        let seed = std::array::from_fn(|place| (account >> (8 * (place % 4))) as u8 ^ 0x5a);
+        let domain = <[u8; 32]>::try_from(unhex(domain).unwrap()).unwrap();
+        Self { account, key: SigningKey::from_seed(&seed), domain: SigningDomain::new(&domain) }
+    }
+
+    pub(crate) fn public_key(&self) -> String {
+        hex(&self.key.public_key().0)
+    }
+
+    pub(crate) fn sign(&self, sequence: u64, operation: BatchOperation) -> String {
+        let transaction = BatchTransaction { account: AccountId(self.account), sequence: TransactionSeq(sequence), operation };
+        let mut bytes = Vec::new();
+        encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
+        hex(&bytes)
+    }
+
+    /// Sells units of an asset for those of another, at so many units each at least.
+    pub(crate) fn offer(&self, sequence: u64, sell: u32, buy: u32, units: u64, limit: &str) -> String {
+        let limit = BatchPrice::from_decimal(limit, Rounding::Up).unwrap();
+        let (market, amount) = (BatchMarketId(0), Amount::new(units).unwrap());
+        self.sign(
+            sequence,
+            BatchOperation::CreateOffer(CreateOffer { market, sell: AssetId(sell), buy: AssetId(buy), amount, limit }),
+        )
+    }
+
+    pub(crate) fn pay(&self, sequence: u64, to: u32, asset: u32, units: u64) -> String {
+        let (to, asset, amount) = (AccountId(to), AssetId(asset), Amount::new(units).unwrap());
+        self.sign(sequence, BatchOperation::Payment(Payment { to, asset, amount }))
+    }
+}
+
+/// Sends transactions; what came of each.
+pub(crate) fn send(client: &Client, batch: &str, transactions: &[String]) -> Vec<Value> {
+    let body = json!({"transactions": transactions}).to_string();
+    let url = client.url().to_owned();
+    let answer =
+        Raw { method: "POST", path: &format!("/v1/batches/{batch}/transactions"), body: body.as_bytes(), key: None }.send(&url);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["results"].as_array().unwrap().clone()
+}
+
+/// Asks until a market's blocks hold so many transactions, which they do an interval later; the blocks, newest first.
+pub(crate) fn wait_for_transactions(client: &Client, batch: &str, transactions: u64) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        let blocks = client.get(&format!("/v1/batches/{batch}/blocks?limit=1000")).unwrap()["blocks"].clone();
+        let sum: u64 = blocks.as_array().unwrap().iter().map(|block| block["transactions"].as_u64().unwrap()).sum();
+        if sum >= transactions {
+            return blocks;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{transactions} transactions did not come: {blocks}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use anyhow::{Context, anyhow, bail, ensure};
 use walras_consensus::{Members, ReadToken, Recovered, ReplicaId, Role, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write};
 use walras_engine::{Engine, Numbered};
-use walras_sequencer::{AppliedEntry, Host, ReplicatedSequencer, ReplicatedSettings, Unresolved};
+use walras_sequencer::{AppliedEntry, Host, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved};
 use walras_types::{AccountId, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, Event, OpenSession};
 
@@ -57,6 +57,10 @@ impl Host<()> for Around {
                 self.opened = Some(opened.session);
             }
         }
+    }
+
+    fn solve(&mut self, _: SolveJob) {
+        unreachable!("there is no batch market here")
     }
 
     fn unresolved(&mut self, (): (), _: Unresolved) {}

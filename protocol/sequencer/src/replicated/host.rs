@@ -5,6 +5,7 @@ use walras_engine::{Engine, Numbered};
 use walras_types::{LogIndex, RejectReason};
 use walras_wire::Event;
 
+use crate::batches::SolveJob;
 use crate::entry::Entry;
 
 /// Sockets, disk and participants of a replica. `O` says who sent a command; it is only carried.
@@ -19,6 +20,9 @@ pub trait Host<O> {
 
     /// An entry was applied. `origin` is who sent it to this very replica, if anybody did.
     fn applied(&mut self, engine: &Engine, applied: AppliedEntry<'_, O>);
+
+    /// Find prices and amounts for a closed batch, then say `on_solved`. Asked of whoever leads.
+    fn solve(&mut self, job: SolveJob);
 
     /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
     fn unresolved(&mut self, origin: O, why: Unresolved);

@@ -21,9 +21,11 @@ use walras_consensus::{
 };
 use walras_engine::Engine;
 use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
+use walras_wire::batch::BlockProposal;
 use walras_wire::{Checkpoint, Command, Event};
 
-use crate::entry::{Entry, decode_entry};
+use crate::batches::{BatchDriver, BatchStep, Solved};
+use crate::entry::{Content, Entry, decode_entry};
 use crate::sequencer::LogGap;
 use agreement::{Agreement, Odd};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
@@ -77,6 +79,12 @@ pub struct ReplicatedSequencer<O> {
     effects: Vec<Effect>,
     /// Those of the pack that is being applied.
     entries: Vec<Entry>,
+    driver: BatchDriver,
+    steps: Vec<BatchStep>,
+    /// When the driver looked last.
+    driven_ns: u64,
+    /// Clearings that wait for room in a pack.
+    clearings: Vec<BlockProposal>,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -111,6 +119,10 @@ impl<O> ReplicatedSequencer<O> {
             events: Vec::new(),
             effects,
             entries: Vec::new(),
+            driver: BatchDriver::new(),
+            steps: Vec::new(),
+            driven_ns: now_ns,
+            clearings: Vec::new(),
         };
         sequencer.settle(host)?;
         Ok(sequencer)
@@ -158,6 +170,47 @@ impl<O> ReplicatedSequencer<O> {
         }
         // The borrow above ends with the checks.
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
+    }
+
+    /// Where it leads: closes batches whose time has come, and has those that are closed solved by the host. Call it after every input, before
+    /// [`propose`](Self::propose). `now` is the time of day, for what is submitted.
+    pub fn drive_batches(&mut self, now_ns: u64, now: TimeNs, host: &mut impl Host<O>) {
+        if self.collecting.is_none() {
+            return;
+        }
+        self.driven_ns = now_ns;
+        let mut steps = std::mem::take(&mut self.steps);
+        self.driver.drive(now_ns, &self.engine, &mut steps);
+        for step in steps.drain(..) {
+            match step {
+                // Where it is not taken it is submitted again after a while.
+                BatchStep::Close(close) => drop(self.submit(now, None, &Command::CloseBatch(close), None)),
+                BatchStep::Solve(job) => host.solve(job),
+            }
+        }
+        self.steps = steps;
+        self.collect_clearings(now);
+    }
+
+    /// What came of a [`crate::SolveJob`]: what was found collects, if it is still wanted and this replica still leads.
+    pub fn on_solved(&mut self, now_ns: u64, now: TimeNs, solved: Solved) {
+        if self.collecting.is_some()
+            && let Some(block) = self.driver.on_solved(now_ns, solved, &self.engine)
+        {
+            self.clearings.push(*block);
+            self.collect_clearings(now);
+        }
+    }
+
+    /// Clearings go before commands that come later, however many of those wait: there is one of each market.
+    fn collect_clearings(&mut self, now: TimeNs) {
+        let room = self.settings.consensus.pack_bytes_max;
+        let Some(collecting) = &mut self.collecting else { return };
+        self.clearings.retain(|block| match collecting.push_clearing(now, block, room) {
+            Ok(is_taken) => !is_taken,
+            // One that has no bytes is none; the solver is asked again.
+            Err(_) => false,
+        });
     }
 
     /// Sends what has collected on its way, unless enough is, or the last did so a moment ago. Call it after every input.
@@ -216,13 +269,15 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// When [`on_timer`](Self::on_timer) or [`propose`](Self::propose) has something to do. Ask again after every input.
+    /// When [`on_timer`](Self::on_timer), [`drive_batches`](Self::drive_batches) or [`propose`](Self::propose) has something to do. Ask again
+    /// after every input.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let waits = self.collecting.as_ref().is_some_and(|collecting| collecting.len() > 0) && self.replica.may_propose();
         let proposal_ns =
             if waits && self.on_their_way.packs() < self.settings.packs_max { self.next_proposal_ns } else { u64::MAX };
-        self.replica.next_deadline_ns().min(proposal_ns)
+        let batch_ns = if self.collecting.is_some() { self.driver.next_deadline_ns(&self.engine) } else { u64::MAX };
+        self.replica.next_deadline_ns().min(proposal_ns).min(batch_ns)
     }
 
     /// The write with this ticket, and all before it, are durable.
@@ -354,6 +409,8 @@ impl<O> ReplicatedSequencer<O> {
                 let leader = self.leader();
                 self.on_their_way.lose_before(term).for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
                 self.collecting = Some(Collecting::new(term, self.engine.time()));
+                self.driver.start_over();
+                self.clearings.clear();
                 host.leading(term);
             }
             Effect::ReadReady { token } => host.read_ready(token),
@@ -427,6 +484,9 @@ impl<O> ReplicatedSequencer<O> {
         }
         self.events.clear();
         let numbered = entry.apply(&mut self.engine, &mut self.events);
+        if matches!(entry.content, Content::Clearing(_)) {
+            self.driver.on_events(self.driven_ns, &self.events);
+        }
         if let Some(collecting) = &mut self.collecting {
             for event in &self.events {
                 if let Event::SessionClosed(closed) = event {

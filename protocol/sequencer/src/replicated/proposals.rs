@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use walras_consensus::{Pack, Slot, Term};
 use walras_types::{Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::Command;
+use walras_wire::batch::{BlockProposal, UnwritableProposal};
 
-use crate::entry::encode_entry;
+use crate::entry::{encode_clearing, encode_entry};
+
+/// What a pack adds to an entry's bytes, at most.
+const ENTRY_OVERHEAD_BYTES: usize = 16;
 
 /// A pack that was proposed, and who sent its commands.
 #[derive(Debug)]
@@ -61,6 +65,19 @@ impl<O> Collecting<O> {
         if let Some(Ordinal { session, session_seq }) = ordinal {
             self.next.insert(session, session_seq.next());
         }
+    }
+
+    /// Takes a clearing, if it has bytes and those fit within `room` in all; whether it did.
+    pub(super) fn push_clearing(&mut self, now: TimeNs, block: &BlockProposal, room: usize) -> Result<bool, UnwritableProposal> {
+        self.time = self.time.max(now);
+        self.scratch.clear();
+        encode_clearing(self.time, block, &mut self.scratch)?;
+        let fits = self.pack.encoded_bytes() + self.scratch.len() + ENTRY_OVERHEAD_BYTES <= room;
+        if fits {
+            self.pack.push(&self.scratch);
+            self.origins.push(None);
+        }
+        Ok(fits)
     }
 
     /// A session that is closed will not be asked for again.

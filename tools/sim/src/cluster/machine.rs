@@ -34,6 +34,8 @@ pub(super) struct Machine {
     /// A start is planned.
     pub(super) is_starting: bool,
     pub(super) slow: u64,
+    /// Faults have stopped.
+    pub(super) is_quiet: bool,
     /// Little fits on its disk.
     pub(super) is_full: bool,
     /// Nothing happens in the process before.
@@ -53,6 +55,7 @@ impl Machine {
             generation: 0,
             is_starting: false,
             slow: 1,
+            is_quiet: false,
             is_full: false,
             paused_until_ns: 0,
             wake_ns: None,
@@ -70,7 +73,7 @@ impl Machine {
     }
 
     pub(super) fn at(&self, now_ns: u64) -> Moment {
-        Moment { now_ns: self.clock.count(now_ns), clock_ns: self.clock.read(now_ns), slow: self.slow }
+        Moment { now_ns: self.clock.count(now_ns), clock_ns: self.clock.read(now_ns), slow: self.slow, is_quiet: self.is_quiet }
     }
 }
 

@@ -54,6 +54,8 @@ report! {
     answers,
     /// Reports told.
     reports,
+    /// Blocks of batch markets cleared.
+    blocks,
     /// Reads answered.
     reads,
     /// Terms with a leader.

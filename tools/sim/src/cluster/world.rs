@@ -270,6 +270,11 @@ impl World {
         }
         let entries = self.checks.borrow().entry_count();
         let Some(members) = self.leaders_members() else { return vec!["everybody waits for a leader".to_owned()] };
+        let mut leading =
+            self.machines.iter().filter_map(|machine| machine.process.as_ref()).filter(|process| process.is_leading());
+        if let Some(unfinished) = leading.find_map(super::replica::Process::unfinished_batch) {
+            return vec![unfinished];
+        }
         let lags = |at: &usize| {
             let process = self.machines[*at].process.as_ref();
             members.contains(replica_id(*at))
@@ -322,6 +327,7 @@ impl World {
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
+        self.report.blocks = checks.block_count();
         self.report.elections = checks.elections();
         self.report.faults += self.network.lost_or_doubled;
         Ok(self.report)
@@ -466,6 +472,7 @@ impl World {
             machine.disk.device.set_faults(SimFaults::default());
             machine.disk.device.set_capacity(u64::MAX);
             machine.slow = 1;
+            machine.is_quiet = true;
             machine.is_full = false;
             machine.paused_until_ns = self.now_ns;
             if machine.fortune == Fortune::Doomed && machine.process.is_some() {

@@ -30,6 +30,7 @@ use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
 
+use super::batches::Declared;
 use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
@@ -86,6 +87,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     stopping: Option<Instant>,
     /// Snapshots that come, and the messages that announce them.
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
+    declared: Declared,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -132,6 +134,7 @@ impl<D: Disk> ReplicaThread<D> {
                 return self.send_all();
             }
             self.read_on();
+            self.drive_batches();
             self.sequencer.propose(self.around.now_ns, &mut self.around)?;
             let now_ns = self.around.now_ns;
             if now_ns >= self.sequencer.next_deadline_ns() {
@@ -167,6 +170,22 @@ impl<D: Disk> ReplicaThread<D> {
         }
         let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns()))
+    }
+
+    /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
+    fn drive_batches(&mut self) {
+        let Self { sequencer, around, clock, declared, .. } = self;
+        while let Ok(solved) = around.solver.done().try_recv() {
+            sequencer.on_solved(around.now_ns, clock.now(), solved);
+        }
+        if !sequencer.is_leading() {
+            return;
+        }
+        if let Some(command) = declared.step(Instant::now(), sequencer.engine(), &around.core.catalog) {
+            // Where it is not taken, the state is looked at again.
+            let _ = sequencer.submit(clock.now(), None, &command, None);
+        }
+        sequencer.drive_batches(around.now_ns, clock.now(), around);
     }
 
     fn now_ns(&self) -> u64 {

@@ -26,6 +26,7 @@ use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
 use super::{DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::json::SharedCatalog;
+use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
 use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
 use crate::runtime::feed::Feed;
@@ -146,13 +147,16 @@ impl ReplicaVenue {
         let status = Status::new(&config.venue.name, clock.now());
         let reports = ReportSettings::default();
         let fault = |detail: String| RecoveryError::Snapshot { index: recovered.snapshot.log_index, detail };
-        let state = match recovered.snapshot.slot.0 {
-            0 => State::genesis(reports),
+        let (keys, threads) = (KeyRing::default(), config.engine.threads());
+        let mut state = match recovered.snapshot.slot.0 {
+            0 => State::genesis(reports, keys.clone()),
             _ => {
                 let bytes = store.read(recovered.snapshot.slot).and_then(SnapshotReader::read_all);
-                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports).map_err(fault)?
+                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys.clone()).map_err(fault)?
             }
         };
+        state.engine.set_threads(threads);
+        state.engine.prepare_batches();
         let snapshot_index = recovered.snapshot.log_index;
 
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
@@ -213,6 +217,8 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             replaced: false,
+            solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
+            threads,
         };
         let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
@@ -252,6 +258,7 @@ impl ReplicaVenue {
             link_events: Vec::new(),
             stopping: None,
             receiving: BTreeMap::new(),
+            declared: Declared::new(&config.batch),
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
@@ -267,6 +274,7 @@ impl ReplicaVenue {
             status,
             doorbell,
             cluster: Some(cluster.clone()),
+            signatures: Signatures::start(keys, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
     }

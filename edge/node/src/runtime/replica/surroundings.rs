@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::num::NonZero;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::Sender;
@@ -13,7 +14,7 @@ use walras_log_store::Disk;
 use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
 use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
-use walras_sequencer::{AppliedEntry, Host, Unresolved};
+use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
 
@@ -22,6 +23,7 @@ use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
 use crate::json::SharedCatalog;
+use crate::runtime::batches::{KeyRing, Solver};
 use crate::runtime::engine_thread::Core;
 use crate::runtime::feed::Feed;
 use crate::runtime::fills::Fills;
@@ -59,6 +61,9 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) cluster: ClusterStatus,
     /// The feeds of those who read along are of another state than is there now: they have to connect anew.
     pub(super) replaced: bool,
+    pub(super) solver: Solver,
+    /// That share the work of a block.
+    pub(super) threads: NonZero<usize>,
 }
 
 /// Where a replica is reached by participants.
@@ -85,19 +90,19 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn genesis(settings: ReportSettings) -> Self {
+    pub(super) fn genesis(settings: ReportSettings, keys: KeyRing) -> Self {
         let engine = Engine::new();
-        let core = Core::new(&engine, MarketData::new(), Fills::default());
+        let core = Core::new(&engine, MarketData::new(), Fills::default(), keys);
         Self { engine, core, reports: Reports::new(settings) }
     }
 
-    pub(super) fn decode(bytes: &[u8], settings: ReportSettings) -> Result<Self, String> {
+    pub(super) fn decode(bytes: &[u8], settings: ReportSettings, keys: KeyRing) -> Result<Self, String> {
         let [engine, market, fills, reports] = split_parts(bytes)?;
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
         let market = MarketData::restore(market).map_err(|e| e.to_string())?;
         let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
         let reports = Reports::restore(reports, settings).map_err(|e| e.to_string())?;
-        let core = Core::new(&engine, market, fills);
+        let core = Core::new(&engine, market, fills, keys);
         Ok(Self { engine, core, reports })
     }
 }
@@ -170,13 +175,17 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
         self.applied_count += 1;
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
-        if self.core.on_events(applied.entry, applied.events, engine.changed_levels(), Some(&mut self.feed)) {
+        if self.core.on_events(applied.entry, engine, applied.events, engine.changed_levels(), Some(&mut self.feed)) {
             self.shared_catalog.set(self.core.catalog.clone());
         }
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
+    }
+
+    fn solve(&mut self, job: SolveJob) {
+        self.solver.solve(job);
     }
 
     fn unresolved(&mut self, origin: Origin, why: Unresolved) {
@@ -228,7 +237,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
 
     fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
         let bytes = self.store.read(meta.slot).and_then(SnapshotReader::read_all).map_err(|e| e.to_string())?;
-        let State { engine, core, reports } = State::decode(&bytes, self.reports.settings())?;
+        let State { engine, core, reports } = State::decode(&bytes, self.reports.settings(), self.core.keys.clone())?;
+        let mut engine = engine;
+        engine.set_threads(self.threads);
         info!("going on from the snapshot of entry {}", meta.log_index);
         (self.core, self.reports) = (core, reports);
         self.shared_catalog.set(self.core.catalog.clone());

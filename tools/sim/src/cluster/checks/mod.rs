@@ -83,6 +83,11 @@ impl Checks {
         self.history.len()
     }
 
+    /// Blocks of batch markets cleared.
+    pub(crate) fn block_count(&self) -> u64 {
+        self.history.replay().engine().batch_markets().map(|view| view.next_block - 1).sum()
+    }
+
     pub(crate) fn answer_count(&self) -> u64 {
         self.answers.count()
     }

@@ -49,6 +49,13 @@ impl Sessions {
             (None, _) => match command {
                 // The venue's own, and the one whose repetition does nothing.
                 Command::Tick | Command::Checkpoint(_) | Command::OpenSession(_) | Command::MassCancel(_) => Ok(()),
+                // Of batch markets: those say for which block, place or number they are, or set what is set already.
+                Command::CreateBatchMarket(_)
+                | Command::AddBatchAsset(_)
+                | Command::SetBatchPhase(_)
+                | Command::SetAccountKey(_)
+                | Command::SubmitTransaction(_)
+                | Command::CloseBatch(_) => Ok(()),
                 command => {
                     let detail = format!("entry {} is {command:?} outside of any session", entry.log_index);
                     Err(Violation::new(CHECK, detail))

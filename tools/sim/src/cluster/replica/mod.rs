@@ -1,5 +1,6 @@
 //! A replica: the product's state machines, and in place of its threads, sockets and links a few timers and queues.
 
+mod batches;
 mod desk;
 mod process;
 mod start;

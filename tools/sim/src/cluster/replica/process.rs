@@ -13,7 +13,7 @@ use walras_wire::Command;
 
 use super::desk::Clerk;
 use super::surroundings::Surroundings;
-use super::{Origin, StreamId};
+use super::{Origin, StreamId, batches};
 use crate::cluster::mutation::Mutation;
 use crate::common::disk::VenueDisk;
 
@@ -26,6 +26,8 @@ pub(crate) struct Moment {
     pub(crate) clock_ns: u64,
     /// How many times longer its disk takes.
     pub(crate) slow: u64,
+    /// Faults have stopped, and nobody sends transactions of batch markets any more.
+    pub(crate) is_quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,10 @@ pub(crate) enum ReplicaTimer {
     Upkeep,
     /// Time is told where nothing else is.
     Tick,
+    /// Somebody sends transactions of a batch market.
+    Batch,
+    /// A closed batch is solved.
+    Solved,
 }
 
 /// What a process wants to happen.
@@ -95,6 +101,8 @@ const MEMORY_SYNC_NS: u64 = 20_000_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
 const TICK_NS: u64 = 500_000_000;
+const BATCH_NS: u64 = 10_000_000;
+const SOLVE_NS: u64 = 4_000_000;
 
 pub(crate) struct Process {
     pub(super) sequencer: ReplicatedSequencer<Origin>,
@@ -113,6 +121,7 @@ impl Process {
     /// The first things that it does.
     pub(crate) fn begin(&mut self, at: Moment) -> Done {
         self.around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
+        self.around.out.push(Out::Timer { after_ns: BATCH_NS, timer: ReplicaTimer::Batch });
         self.settle(at)
     }
 
@@ -121,6 +130,7 @@ impl Process {
         self.around.now_ns = at.now_ns;
         self.around.sync_ns = SYNC_NS * at.slow;
         self.around.snapshot_ns = SNAPSHOT_NS * at.slow;
+        self.around.solve_ns = SOLVE_NS * at.slow;
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, bytes: Bytes) -> Done {
@@ -159,6 +169,20 @@ impl Process {
                 }
             }
             ReplicaTimer::Upkeep => around.storage.keep_up(),
+            ReplicaTimer::Batch => {
+                around.out.push(Out::Timer { after_ns: BATCH_NS, timer: ReplicaTimer::Batch });
+                if sequencer.is_leading() {
+                    for command in batches::commands(sequencer.engine(), at) {
+                        // What is not taken is not missed.
+                        let _ = sequencer.submit(TimeNs(at.clock_ns), None, &command, None);
+                    }
+                }
+            }
+            ReplicaTimer::Solved => {
+                if let Some(job) = around.solving.pop_front() {
+                    sequencer.on_solved(at.now_ns, TimeNs(at.clock_ns), batches::solve(&job));
+                }
+            }
             ReplicaTimer::Tick => {
                 around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
                 if sequencer.is_leading() && sequencer.waiting() == 0 {
@@ -255,6 +279,7 @@ impl Process {
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
+        self.sequencer.drive_batches(at.now_ns, TimeNs(at.clock_ns), &mut self.around);
         self.sequencer.propose(at.now_ns, &mut self.around)?;
         self.write(at)?;
         while let Some(to) = self.around.not_sent.pop() {
@@ -318,6 +343,13 @@ impl Process {
 
     pub(crate) fn members(&self) -> &Members {
         self.sequencer.members()
+    }
+
+    /// A batch that is closed and not cleared, or collects.
+    pub(crate) fn unfinished_batch(&self) -> Option<String> {
+        let unfinished = self.engine().batch_markets().find(|view| view.closed.is_some() || view.collected > 0)?;
+        let how = if unfinished.closed.is_some() { "is closed and not cleared" } else { "is not closed" };
+        Some(format!("block {} of batch market {} {how}", unfinished.next_block, unfinished.spec.market))
     }
 
     pub(crate) fn is_leading(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A start: the log and the snapshots beside it, then the sequencer.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -156,11 +157,13 @@ impl Process {
             now_ns: from.at.now_ns,
             sync_ns: 0,
             snapshot_ns: 0,
+            solve_ns: 0,
             not_sent: Vec::new(),
             installed_count: 0,
             out: Vec::new(),
             checks: from.checks.clone(),
             mutation: from.mutation,
+            solving: VecDeque::new(),
         };
         let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings(from), recovered, engine, from.seed, &mut around)?;
         let mut process = Self::new(sequencer, around);

@@ -1,12 +1,13 @@
 //! What surrounds the sequencer of a replica: links, disk, participants, market data.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_sequencer::{AppliedEntry, Host, Unresolved};
+use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
@@ -62,12 +63,16 @@ pub(super) struct Surroundings {
     /// How long its disk takes, in nanoseconds: a sync, a snapshot.
     pub(super) sync_ns: u64,
     pub(super) snapshot_ns: u64,
+    /// How long a search for prices takes.
+    pub(super) solve_ns: u64,
     /// Peers to whom a snapshot could not be sent: to be told to the consensus.
     pub(super) not_sent: Vec<ReplicaId>,
     pub(super) installed_count: u64,
     pub(super) out: Vec<Out>,
     pub(super) checks: Rc<RefCell<Checks>>,
     pub(super) mutation: Option<Mutation>,
+    /// Closed batches that a solver is at, oldest first.
+    pub(super) solving: VecDeque<SolveJob>,
 }
 
 impl Surroundings {
@@ -140,6 +145,11 @@ impl Host<Origin> for Surroundings {
         if let Some(origin) = applied.origin.take() {
             self.opened(origin, engine, applied.events);
         }
+    }
+
+    fn solve(&mut self, job: SolveJob) {
+        self.solving.push_back(job);
+        self.out.push(Out::Timer { after_ns: self.solve_ns, timer: ReplicaTimer::Solved });
     }
 
     fn unresolved(&mut self, Origin::Opens(stream): Origin, _: Unresolved) {

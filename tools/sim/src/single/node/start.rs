@@ -128,7 +128,7 @@ impl Process {
             while let Some(stored) = reader.next()? {
                 let entry = decode_entry(stored.index, stored.payload).map_err(|e| StartError::Entry(stored.index, e))?;
                 last_command = entry.content.command().copied();
-                let events = sequencer.replay(&entry)?.to_vec();
+                let events = sequencer.replay(&entry)?.1.to_vec();
                 let _ = listener.on_applied(sequencer.engine(), entry.log_index, entry.time, &events);
             }
         }

@@ -1,0 +1,236 @@
+//! Batch markets from the command line: looking at them, and transactions, which are signed here.
+
+use serde_json::{Value, json};
+use walras_batch_signatures::SigningKey;
+use walras_gateway::ClientKey;
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, Payment, Rounding,
+    Symbol, TransactionSeq,
+};
+use walras_wire::AssetSpec;
+use walras_wire::batch::{SigningDomain, encode_signed_transaction};
+
+use super::args::{BatchCommand, OfferCommand, OfferSellArgs, PayArgs};
+use super::client::{Client, ClientError};
+use super::table::{fields, table};
+use super::{CliError, Output};
+use crate::json::AssetScale;
+use crate::json::batches::{hex, unhex};
+
+fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
+    answer[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn wrong(what: impl Into<String>) -> CliError {
+    CliError::Wrong(what.into())
+}
+
+pub(super) fn batch(client: &Client, command: &BatchCommand) -> Result<Output, CliError> {
+    match command {
+        BatchCommand::List => {
+            let json = client.get("/v1/batches")?;
+            let columns = [
+                ("batch", "name"),
+                ("phase", "phase"),
+                ("interval ms", "interval_ms"),
+                ("collected", "collected"),
+                ("standing", "standing_offers"),
+                ("assets", "assets"),
+            ];
+            Ok(Output { human: table(rows(&json, "batches"), &columns), json })
+        }
+        BatchCommand::Blocks { batch, limit } => {
+            let json = client.get(&format!("/v1/batches/{batch}/blocks?limit={limit}"))?;
+            let columns = [
+                ("block", "block"),
+                ("time_ns", "time_ns"),
+                ("transactions", "transactions"),
+                ("dropped", "dropped"),
+                ("offers traded", "offers_traded"),
+                ("pairs", "pairs_traded"),
+                ("gap ppb", "gap_ppb"),
+                ("turnover", "turnover"),
+            ];
+            Ok(Output { human: table(rows(&json, "blocks"), &columns), json })
+        }
+        BatchCommand::Demand { batch, sell, buy } => {
+            let json = client.get(&format!("/v1/batches/{batch}/demand?sell={sell}&buy={buy}"))?;
+            let columns = [("price", "price"), ("supply", "supply"), ("demand", "demand")];
+            Ok(Output { human: table(rows(&json, "points"), &columns), json })
+        }
+    }
+}
+
+/// What is needed to sign for an account in a market.
+struct Desk<'a> {
+    client: &'a Client,
+    name: String,
+    market: BatchMarketId,
+    domain: SigningDomain,
+    account: AccountId,
+    next: TransactionSeq,
+    assets: Vec<AssetScale>,
+    key: SigningKey,
+}
+
+impl<'a> Desk<'a> {
+    fn open(client: &'a Client, key: Option<&ClientKey>, batch: &str) -> Result<Self, CliError> {
+        let key = key.ok_or(ClientError::NoKey)?;
+        let seed = key
+            .ed25519_seed()
+            .ok_or_else(|| wrong("transactions are signed with Ed25519: name the file of an ed_ key with --key-file"))?;
+        let batches = client.get("/v1/batches")?;
+        let found =
+            rows(&batches, "batches").iter().find(|one| one["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(batch)));
+        let found = found.ok_or_else(|| wrong(format!("the venue has no batch market {batch:?}: see `walras batch list`")))?;
+        let not_a_venue = || ClientError::NotAVenue { url: client.url().to_owned(), status: 200 };
+        let domain = found["domain"].as_str().and_then(unhex).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        let market = found["market_id"].as_u64().and_then(|id| u16::try_from(id).ok());
+        let account = client.signed("GET", "/v1/account", None)?;
+        let id = account["account_id"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let next = account["next_sequence"].as_str().and_then(|text| text.parse().ok());
+        let assets = client.get("/v1/assets")?;
+        let scale = |asset: &Value| {
+            let id = AssetId(u32::try_from(asset["asset_id"].as_u64()?).ok()?);
+            let decimals = u8::try_from(asset["decimals"].as_u64()?).ok()?;
+            AssetScale::new(AssetSpec { asset: id, symbol: Symbol::new(asset["symbol"].as_str()?)?, decimals }).ok()
+        };
+        let assets: Option<Vec<_>> = rows(&assets, "assets").iter().map(scale).collect();
+        Ok(Self {
+            client,
+            name: batch.to_owned(),
+            market: BatchMarketId(market.ok_or_else(not_a_venue)?),
+            domain: SigningDomain::new(&domain.ok_or_else(not_a_venue)?),
+            account: AccountId(id.ok_or_else(not_a_venue)?),
+            next: TransactionSeq(next.ok_or_else(not_a_venue)?),
+            assets: assets.ok_or_else(not_a_venue)?,
+            key: SigningKey::from_seed(&seed),
+        })
+    }
+
+    fn asset(&self, symbol: &str) -> Result<&AssetScale, CliError> {
+        let found = self.assets.iter().find(|asset| asset.spec.symbol.as_str() == symbol);
+        found.ok_or_else(|| wrong(format!("the venue has no asset {symbol:?}")))
+    }
+
+    fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
+        let transaction = BatchTransaction { account: self.account, sequence: self.next, operation };
+        let mut bytes = Vec::new();
+        encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
+        let path = format!("/v1/batches/{}/transactions", self.name);
+        let answer = self.client.post(&path, &json!({"transactions": [hex(&bytes)]}))?;
+        let json = answer["results"][0].clone();
+        match ClientError::of_body(409, &json) {
+            Some(refused) => Err(refused.into()),
+            None => Ok(Output { human: fields(&json), json }),
+        }
+    }
+}
+
+pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCommand) -> Result<Output, CliError> {
+    match command {
+        OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.batch)?, args),
+        OfferCommand::Cancel { sequence, batch } => {
+            let desk = Desk::open(client, key, batch)?;
+            let offers = client.signed("GET", "/v1/offers", None)?;
+            let digits = sequence.to_string();
+            let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
+            let found = found
+                .ok_or_else(|| wrong(format!("no offer of yours with the number {sequence} stands: see `walras offer list`")))?;
+            let number = |field: &str| found[field].as_str().and_then(|text| text.parse::<u64>().ok());
+            let limit = number("limit_bits").and_then(|bits| BatchPrice::from_bits(bits).ok());
+            let (Some(limit), Some(tie)) = (limit, number("tie")) else {
+                return Err(wrong("the venue's answer has no place of the offer"));
+            };
+            let asset = |field: &str| Ok::<_, CliError>(desk.asset(found[field].as_str().unwrap_or_default())?.spec.asset);
+            let (sell, buy) = (asset("sell")?, asset("buy")?);
+            let sequence = TransactionSeq(*sequence);
+            desk.send(BatchOperation::CancelOffer(CancelOffer { market: desk.market, sell, buy, limit, tie, sequence }))
+        }
+        OfferCommand::List => {
+            let json = client.signed("GET", "/v1/offers", None)?;
+            let columns = [
+                ("batch", "batch"),
+                ("number", "sequence"),
+                ("sell", "sell"),
+                ("amount", "amount"),
+                ("buy", "buy"),
+                ("price", "stated_price"),
+                ("block", "block"),
+            ];
+            Ok(Output { human: table(rows(&json, "offers"), &columns), json })
+        }
+    }
+}
+
+fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
+    let (sell, buy) = (desk.asset(&args.sell)?, desk.asset(&args.buy)?);
+    let amount = sell.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
+    let limit = match &args.price {
+        None => BatchPrice::ZERO,
+        Some(price) => {
+            let units = shifted(price, i32::from(buy.spec.decimals) - i32::from(sell.spec.decimals));
+            // Up: never worse than what was asked.
+            units
+                .and_then(|units| BatchPrice::from_decimal(&units, Rounding::Up).ok())
+                .ok_or_else(|| wrong(format!("--price {price:?} is no price")))?
+        }
+    };
+    desk.send(BatchOperation::CreateOffer(CreateOffer {
+        market: desk.market,
+        sell: sell.spec.asset,
+        buy: buy.spec.asset,
+        amount,
+        limit,
+    }))
+}
+
+pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> Result<Output, CliError> {
+    let desk = Desk::open(client, key, &args.batch)?;
+    let asset = desk.asset(&args.asset)?;
+    let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
+    desk.send(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))
+}
+
+/// A decimal number times a power of ten, exactly.
+fn shifted(text: &str, places: i32) -> Option<String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}");
+    let point = i32::try_from(whole.len()).ok()? + places;
+    let length = i32::try_from(digits.len()).ok()?;
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    Some(if point <= 0 {
+        format!("0.{}{digits}", zeros(-point))
+    } else if point >= length {
+        format!("{digits}{}", zeros(point - length))
+    } else {
+        let (whole, fraction) = digits.split_at(usize::try_from(point).ok()?);
+        format!("{whole}.{fraction}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_shifted_exactly() {
+        for (text, places, shown) in [
+            ("1.0832", 0, "1.0832"),
+            ("63000.5", -2, "630.005"),
+            ("0.5", -2, "0.005"),
+            ("1.5", 2, "150"),
+            ("7", 3, "7000"),
+            (".5", 1, "05"),
+        ] {
+            assert_eq!(shifted(text, places).as_deref(), Some(shown), "{text} {places}");
+        }
+        for wrong in ["", ".", "1e5", "-1", "x"] {
+            assert_eq!(shifted(wrong, 1), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The demo's batch market: ten assets, and bots that offer around fair prices which wander.
+//!
+//! All of it follows from the seed (`demo.seed`): in each interval the logarithm of every asset's fair value takes a step of about 4 basis
+//! points and is drawn back a little to where it began; then 50 to 200 transactions are sent by bots drawn at random. Of ten about eight
+//! sell one asset for another, worth $50 to $5,000, at a limit from 15 basis points below the fair rate to 35 above it; one cancels
+//! the bot's oldest offer and one pays another bot. All are signed, checked and settled like anybody's.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tracing::warn;
+use walras_batch_signatures::SigningKey;
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
+    Payment, RejectReason, TransactionSeq, TransferId,
+};
+use walras_wire::batch::{SignedTransaction, SigningDomain};
+use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, Transfer};
+
+use super::scenario::{apply, asset, refused};
+use super::{DemoError, StopSignal};
+use crate::config;
+use crate::runtime::{VenueHandle, now};
+
+/// Symbol, decimals and where the fair value in dollars begins.
+const ASSETS: [(&str, u8, f64); 10] = [
+    ("USD", 6, 1.0),
+    ("EUR", 6, 1.08),
+    ("GBP", 6, 1.27),
+    ("JPY", 6, 0.0067),
+    ("CHF", 6, 1.13),
+    ("CAD", 6, 0.73),
+    ("AUD", 6, 0.66),
+    ("BTC", 8, 63_000.0),
+    ("ETH", 8, 3_100.0),
+    ("XAU", 6, 2_350.0),
+];
+
+/// The market's name.
+const NAME: &str = "main";
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// What each begins with, of each asset, in dollars.
+const USER_DOLLARS: f64 = 10_000.0;
+const BOT_DOLLARS: f64 = 1_000_000.0;
+/// A bot that has less than this share of it of an asset is given more.
+const TOP_UP_BELOW: f64 = 0.2;
+
+/// Transactions in an interval.
+const TRANSACTIONS: std::ops::RangeInclusive<u64> = 50..=200;
+/// Most of one bot in one batch: below the 64 numbers that it may use.
+const PER_BOT_MAX: usize = 30;
+/// Offers that a bot leaves standing before it only cancels.
+const STANDING_MAX: usize = 40;
+
+/// The demo's batch market, as it was found or made.
+pub(super) struct BatchScenario {
+    venue: VenueHandle,
+    market: BatchMarketId,
+    domain: SigningDomain,
+    assets: Vec<AssetId>,
+    bots: Vec<(AccountId, SigningKey)>,
+}
+
+impl BatchScenario {
+    /// Makes what is missing of the market; funds the user and the bots, and gives them their keys.
+    pub(super) fn prepare(
+        venue: &VenueHandle,
+        (user, user_key): (AccountId, Option<SigningKey>),
+        bots: Vec<(AccountId, SigningKey)>,
+    ) -> Result<Self, DemoError> {
+        let assets =
+            ASSETS.iter().map(|(name, decimals, _)| asset(venue, name, *decimals)).collect::<Result<Vec<AssetId>, DemoError>>()?;
+        let spec = market(venue, &assets)?;
+        let scenario = Self { venue: venue.clone(), market: spec.market, domain: SigningDomain::new(&spec.domain), assets, bots };
+        for (account, key) in
+            scenario.bots.iter().map(|(account, key)| (*account, key)).chain(user_key.as_ref().map(|key| (user, key)))
+        {
+            let key = key.public_key();
+            let has = venue.read_blocking(move |v| v.engine.transaction_key(account)).map_err(refused("show a key"))?;
+            if has != Some(key) {
+                apply(venue, "give an account its key", Command::SetAccountKey(SetAccountKey { account, key }))?;
+            }
+        }
+        scenario.fund(user, USER_DOLLARS, 0.0)?;
+        for (bot, _) in &scenario.bots {
+            scenario.fund(*bot, BOT_DOLLARS, TOP_UP_BELOW)?;
+        }
+        Ok(scenario)
+    }
+
+    /// Brings what an account has of each asset up to what it begins with, where it has no more than a share of that.
+    fn fund(&self, account: AccountId, dollars: f64, below: f64) -> Result<(), DemoError> {
+        for (place, (&asset, (_, decimals, value))) in self.assets.iter().zip(ASSETS).enumerate() {
+            let target = units(dollars / value, decimals);
+            let balance = self.venue.read_blocking(move |v| v.engine.balance(account, asset)).map_err(refused("show a balance"))?;
+            let has = balance.available.get() + balance.reserved.get();
+            #[expect(clippy::cast_precision_loss, reason = "a bot needs about so much")]
+            let is_poor = has as f64 <= below * target.get() as f64;
+            // Dollars come with the demo's other market.
+            if is_poor && (place > 0 || below > 0.0) {
+                let amount = Amount::new(target.get() - has.min(target.get())).unwrap_or(target);
+                let transfer = Transfer { account, asset, amount, transfer_id: TransferId(now().0) };
+                apply(&self.venue, "deposit", Command::Deposit(transfer))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// So many whole ones, in smallest units.
+fn units(whole: f64, decimals: u8) -> Amount {
+    let units = whole * 10_f64.powi(i32::from(decimals));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and nobody in the demo has so much")]
+    Amount::new(units as u64).unwrap_or(Amount::MAX)
+}
+
+fn market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
+    let section = config::Batch { name: NAME.to_owned(), ..config::Batch::default() };
+    let (symbol, rules) = section.symbol().zip(section.rules()).expect("the usual rules of a market have a form");
+    let found = venue.read_blocking(move |v| {
+        let of_name = v.engine.batch_markets().find(|view| view.spec.symbol == symbol);
+        (of_name.map(|view| (*view.spec, view.assets.len(), view.phase)), v.engine.batch_markets().len())
+    });
+    let (found, count) = found.map_err(refused("list batch markets"))?;
+    let (spec, known, phase) = match found {
+        Some(found) => found,
+        None => {
+            let mut domain = [0; 32];
+            getrandom::fill(&mut domain).expect("the operating system gives random bytes");
+            let spec = BatchMarketSpec {
+                market: BatchMarketId(u16::try_from(count).unwrap_or(u16::MAX)),
+                symbol,
+                commission: rules.commission,
+                mu: rules.mu,
+                lower_bounds: rules.lower_bounds,
+                intake: section.intake(),
+                interval_ns: u64::try_from(INTERVAL.as_nanos()).unwrap_or(u64::MAX),
+                transactions_max: section.transactions_max,
+                domain,
+            };
+            apply(venue, "create the batch market", Command::CreateBatchMarket(spec))?;
+            (spec, 0, BatchPhase::Closed)
+        }
+    };
+    let market = spec.market;
+    for &asset in assets.iter().skip(known) {
+        apply(venue, "add an asset to the batch market", Command::AddBatchAsset(AddBatchAsset { market, asset }))?;
+    }
+    if phase == BatchPhase::Closed {
+        let phase = BatchPhase::Open;
+        apply(venue, "open the batch market", Command::SetBatchPhase(SetBatchPhase { market, phase }))?;
+    }
+    Ok(spec)
+}
+
+/// One bot as it stands.
+struct Seen {
+    next: u64,
+    /// By place in the market.
+    available: Vec<u64>,
+    /// Oldest first, as they would be cancelled.
+    offers: Vec<CancelOffer>,
+}
+
+/// All bots; one thread moves them.
+pub(super) struct BatchBots {
+    scenario: BatchScenario,
+    /// Logarithms of fair values in dollars.
+    fair: [f64; ASSETS.len()],
+    random: u64,
+    looks: u64,
+}
+
+impl BatchBots {
+    pub(super) fn new(scenario: BatchScenario, seed: u64) -> Self {
+        Self {
+            scenario,
+            fair: ASSETS.map(|(_, _, value)| value.ln()),
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            looks: 0,
+        }
+    }
+
+    pub(super) fn run(mut self, stop: &StopSignal) {
+        while !stop.wait(INTERVAL) {
+            if let Err(reason) = self.act() {
+                return warn!("the bots of the batch market stop: {reason}");
+            }
+        }
+    }
+
+    fn act(&mut self) -> Result<(), RejectReason> {
+        self.wander();
+        self.looks += 1;
+        if self.looks.is_multiple_of(60) {
+            for bot in 0..self.scenario.bots.len() {
+                let account = self.scenario.bots[bot].0;
+                if let Err(e) = self.scenario.fund(account, BOT_DOLLARS, TOP_UP_BELOW) {
+                    warn!("{e}");
+                }
+            }
+        }
+        let mut seen = self.look()?;
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        let count = TRANSACTIONS.start() + self.below(TRANSACTIONS.end() - TRANSACTIONS.start() + 1);
+        for _ in 0..count {
+            #[expect(clippy::cast_possible_truncation, reason = "a place among the bots")]
+            let bot = self.below(self.scenario.bots.len() as u64) as usize;
+            *counts.entry(bot).or_default() += 1;
+        }
+        let mut transactions = Vec::new();
+        for (bot, count) in counts {
+            for _ in 0..count.min(PER_BOT_MAX) {
+                transactions.extend(self.one(bot, &mut seen));
+            }
+        }
+        let outcomes = self.scenario.venue.transactions_blocking(self.scenario.market, transactions);
+        for outcome in outcomes {
+            match outcome.map_err(crate::runtime::NoOutcome::reason).and_then(|outcome| outcome.collected().map(drop)) {
+                // What the last batch took may not have been applied when the bots looked.
+                Ok(()) | Err(RejectReason::TransactionSeqOutOfWindow | RejectReason::DuplicateTransaction) => {}
+                // The operator closed it, or the disk is full: it may pass.
+                Err(
+                    RejectReason::BatchMarketClosed
+                    | RejectReason::BatchFull
+                    | RejectReason::Overloaded
+                    | RejectReason::StorageFull,
+                ) => {
+                    return Ok(());
+                }
+                Err(reason) => return Err(reason),
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&self) -> Result<Vec<Seen>, RejectReason> {
+        let accounts: Vec<AccountId> = self.scenario.bots.iter().map(|(account, _)| *account).collect();
+        let (assets, market) = (self.scenario.assets.clone(), self.scenario.market);
+        self.scenario.venue.read_blocking(move |v| {
+            let one = |account: &AccountId| Seen {
+                next: v.engine.next_transaction(*account).0,
+                available: assets.iter().map(|asset| v.engine.balance(*account, *asset).available.get()).collect(),
+                offers: (v.market.offers().of(*account).filter(|offer| offer.market == market))
+                    .map(|offer| CancelOffer {
+                        market,
+                        sell: offer.sell,
+                        buy: offer.buy,
+                        limit: offer.limit,
+                        tie: offer.tie,
+                        sequence: offer.sequence,
+                    })
+                    .collect(),
+            };
+            accounts.iter().map(one).collect()
+        })
+    }
+
+    /// Fair values take a step.
+    fn wander(&mut self) {
+        for (place, (_, _, home)) in ASSETS.iter().enumerate().skip(1) {
+            self.fair[place] += 0.0004 * self.gauss() + 0.001 * (home.ln() - self.fair[place]);
+        }
+    }
+
+    /// A bot's next transaction, if it has one to send.
+    fn one(&mut self, bot: usize, seen: &mut [Seen]) -> Option<SignedTransaction> {
+        let bot_count = seen.len() as u64;
+        let kind = self.below(10);
+        let operation = match kind {
+            0 if bot_count > 1 => self.payment(bot, seen)?,
+            1 if !seen[bot].offers.is_empty() => BatchOperation::CancelOffer(seen[bot].offers.remove(0)),
+            _ if seen[bot].offers.len() > STANDING_MAX => BatchOperation::CancelOffer(seen[bot].offers.remove(0)),
+            _ => self.offer(&mut seen[bot])?,
+        };
+        let (account, key) = &self.scenario.bots[bot];
+        let transaction = BatchTransaction { account: *account, sequence: TransactionSeq(seen[bot].next), operation };
+        seen[bot].next += 1;
+        Some(key.sign(&self.scenario.domain, &transaction))
+    }
+
+    fn place(&mut self) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "a place among the assets")]
+        let place = self.below(ASSETS.len() as u64) as usize;
+        place
+    }
+
+    /// So much of an asset as is worth so many dollars, if the bot has it; it then has that less.
+    fn take(&mut self, seen: &mut Seen, place: usize, dollars: f64) -> Option<Amount> {
+        let amount = units(dollars / self.fair[place].exp(), ASSETS[place].1);
+        let available = &mut seen.available[place];
+        *available = available.checked_sub(amount.get()).filter(|_| !amount.is_zero())?;
+        Some(amount)
+    }
+
+    fn offer(&mut self, seen: &mut Seen) -> Option<BatchOperation> {
+        let (sell, buy) = (self.place(), self.place());
+        if sell == buy {
+            return None;
+        }
+        let dollars = 50.0 * 100_f64.powf(self.unit());
+        let amount = self.take(seen, sell, dollars)?;
+        let rate = (self.fair[sell] - self.fair[buy]).exp() * (1.0 + (50.0 * self.unit() - 15.0) / 10_000.0);
+        let of_units = rate * 10_f64.powi(i32::from(ASSETS[buy].1) - i32::from(ASSETS[sell].1));
+        let limit = BatchPrice::from_bits(of_units.to_bits()).ok()?;
+        let (market, sell, buy) = (self.scenario.market, self.scenario.assets[sell], self.scenario.assets[buy]);
+        Some(BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit }))
+    }
+
+    fn payment(&mut self, bot: usize, seen: &mut [Seen]) -> Option<BatchOperation> {
+        let place = self.place();
+        let dollars = 1.0 + 99.0 * self.unit();
+        let amount = self.take(&mut seen[bot], place, dollars)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a place among the bots")]
+        let other = (bot + 1 + self.below(seen.len() as u64 - 1) as usize) % seen.len();
+        let (to, _) = self.scenario.bots[other];
+        Some(BatchOperation::Payment(Payment { to, asset: self.scenario.assets[place], amount }))
+    }
+
+    /// A number below `n` (xorshift: bots need variety, not chance).
+    fn below(&mut self, n: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % n
+    }
+
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        f64::from(u32::try_from(self.below(1 << 24)).unwrap_or(0)) / f64::from(1 << 24)
+    }
+
+    /// About normally distributed.
+    fn gauss(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}

@@ -1,0 +1,140 @@
+//! What the operator may do to batch markets.
+
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::json;
+use walras_batch_signatures::check_key;
+use walras_types::{AccountId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
+use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SetIssuer};
+
+use super::admin::apply;
+use super::signed::Signed;
+use super::{Answer, App, ok};
+use crate::config;
+use crate::json::batches::{self, hex, unhex};
+use crate::json::requests::parse;
+use crate::json::{Refusal, outcome};
+
+fn malformed(detail: impl Into<String>) -> Refusal {
+    Refusal::new(RejectReason::Malformed, detail)
+}
+
+/// The public key that a text is, if signatures can be made for it.
+pub(super) fn public_key(field: &str, text: &str) -> Result<PublicKey, Refusal> {
+    let bytes = unhex(text).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let key =
+        PublicKey(bytes.ok_or_else(|| malformed(format!("{field}: give the 64 hexadecimal digits of an Ed25519 public key")))?);
+    check_key(&key).map_err(|e| malformed(format!("{field}: {e}")))?;
+    Ok(key)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyRequest {
+    account_id: u32,
+    key: String,
+}
+
+pub(super) async fn set_account_key(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let KeyRequest { account_id, key } = parse(&signed.body)?;
+    let key = public_key("key", &key)?;
+    let command = Command::SetAccountKey(SetAccountKey { account: AccountId(account_id), key });
+    apply(&app, command, json!({"account_id": account_id, "key": hex(&key.0)})).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IssuerRequest {
+    asset: String,
+    account_id: u32,
+}
+
+pub(super) async fn set_issuer(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let IssuerRequest { asset, account_id } = parse(&signed.body)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("asset: {asset:?}"));
+    let id = catalog.asset_by_symbol(&asset).ok_or_else(unknown)?.spec.asset;
+    apply(&app, Command::SetIssuer(SetIssuer { asset: id, account: AccountId(account_id) }), json!({})).await
+}
+
+/// The keys of `[[batch]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchRequest {
+    name: String,
+    assets: Vec<String>,
+    interval_ms: Option<u64>,
+    commission: Option<u8>,
+    mu: Option<u8>,
+    intake: Option<String>,
+    transactions_max: Option<u32>,
+}
+
+/// Creates a market, adds its assets and opens it. Where one of these is refused, those before it stand: the market is there, closed, and
+/// declared in the configuration under the same name it is finished.
+pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let asked: BatchRequest = parse(&signed.body)?;
+    let usual = config::Batch::default();
+    let section = config::Batch {
+        name: asked.name,
+        assets: asked.assets,
+        interval_ms: asked.interval_ms.unwrap_or(usual.interval_ms),
+        commission: asked.commission.unwrap_or(usual.commission),
+        mu: asked.mu.unwrap_or(usual.mu),
+        intake: asked.intake.unwrap_or(usual.intake),
+        transactions_max: asked.transactions_max.unwrap_or(usual.transactions_max),
+    };
+    let symbol = section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
+    section.check().map_err(malformed)?;
+    let rules = section.rules().ok_or(RejectReason::BatchRulesInvalid)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let unknown = |name: &String| Refusal::new(RejectReason::UnknownAsset, format!("assets: {name:?}"));
+    let of = |name: &String| Ok(catalog.asset_by_symbol(name).ok_or_else(|| unknown(name))?.spec.asset);
+    let assets = section.assets.iter().map(of).collect::<Result<Vec<_>, Refusal>>()?;
+    let next = app.venue.read(|v| v.engine.batch_markets().len()).await?;
+    let market = BatchMarketId(u16::try_from(next).map_err(|_| RejectReason::IdNotNext)?);
+    let mut domain = [0; 32];
+    getrandom::fill(&mut domain).expect("the operating system gives random bytes");
+    let spec = BatchMarketSpec {
+        market,
+        symbol,
+        commission: rules.commission,
+        mu: rules.mu,
+        lower_bounds: rules.lower_bounds,
+        intake: section.intake(),
+        interval_ns: section.interval_ms.saturating_mul(1_000_000),
+        transactions_max: section.transactions_max,
+        domain,
+    };
+    outcome::operator(&app.venue.command(Command::CreateBatchMarket(spec)).await?, json!({}))?;
+    for asset in assets {
+        outcome::operator(&app.venue.command(Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;
+    }
+    let open = Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open });
+    let answer = json!({"market_id": market.0, "name": batches::name(&spec), "domain": hex(&domain)});
+    Ok(ok(&outcome::operator(&app.venue.command(open).await?, answer)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PhaseRequest {
+    batch: String,
+    phase: String,
+}
+
+pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let PhaseRequest { batch, phase } = parse(&signed.body)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {batch:?}"));
+    let market = catalog.batch_by_name(&batch).ok_or_else(unknown)?.market;
+    let phase = match phase.as_str() {
+        "open" => BatchPhase::Open,
+        "closed" => BatchPhase::Closed,
+        other => return Err(malformed(format!("phase: {other:?} is none of closed, open")).into()),
+    };
+    apply(&app, Command::SetBatchPhase(SetBatchPhase { market, phase }), json!({})).await
+}

@@ -1,0 +1,251 @@
+//! Batch markets: what everybody may see, transactions, and an account's own offers.
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use walras_clearing::{OfferId, OfferKey};
+use walras_types::limits::TRANSACTION_SEQ_END;
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPrice, OfferName, RejectReason, TransactionSeq};
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
+
+use super::market::query;
+use super::signed::Signed;
+use super::{Answer, ApiError, App, ok};
+use crate::json::batches::{self, hex, unhex};
+use crate::json::{Catalog, Refusal, requests, views};
+use crate::runtime::{batch_look, demand_curve};
+
+/// Blocks in one answer.
+const BLOCKS_MAX: usize = 1_000;
+
+/// Transactions in one request.
+const TRANSACTIONS_MAX: usize = 1_000;
+
+/// Bytes of a request of so many, with room for spaces.
+const BODY_BYTES_MAX: usize = 1_024 + TRANSACTIONS_MAX * (2 * (TRANSACTION_BYTES_MAX + SIGNATURE_BYTES) + 8);
+
+/// How far to either side of the last price a demand curve goes, in parts per million.
+const SPAN_PPM: u32 = 20_000;
+const SPAN_PPM_MAX: u32 = 500_000;
+
+/// A batch market of a path: unknown ones are not found.
+fn of_path(catalog: &Catalog, name: &str) -> Result<BatchMarketId, ApiError> {
+    let refusal = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch market: {name:?}"));
+    let found = catalog.batch_by_name(name).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))?;
+    Ok(found.market)
+}
+
+/// An asset of a query.
+fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiError> {
+    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{field}: {symbol:?}"));
+    Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
+}
+
+pub(super) async fn list(State(app): State<App>) -> Answer {
+    let looks = app.venue.read(|v| v.engine.batch_markets().map(|view| batch_look(&view, v.market)).collect::<Vec<_>>()).await?;
+    let catalog = app.venue.catalog();
+    Ok(ok(&json!({"batches": looks.iter().map(|look| batches::batch(&catalog, look)).collect::<Vec<_>>()})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Blocks {
+    limit: Option<usize>,
+}
+
+pub(super) async fn blocks(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    asked: Result<Query<Blocks>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let market = of_path(&catalog, &name)?;
+    let limit = query(asked)?.limit.unwrap_or(100).min(BLOCKS_MAX);
+    let (assets, blocks) = app
+        .venue
+        .read(move |v| {
+            let feed = v.market.batch(market);
+            let blocks = feed.map(|feed| feed.blocks().rev().take(limit).cloned().collect::<Vec<_>>());
+            (feed.map_or_else(Vec::new, |feed| feed.assets().to_vec()), blocks.unwrap_or_default())
+        })
+        .await?;
+    Ok(ok(&json!({"blocks": batches::blocks(&catalog, &assets, &blocks)})))
+}
+
+fn digits(field: &str, text: &str) -> Result<u64, ApiError> {
+    Ok(requests::number(field, text)?)
+}
+
+pub(super) async fn header(State(app): State<App>, Path((name, block)): Path<(String, String)>) -> Answer {
+    let market = of_path(&app.venue.catalog(), &name)?;
+    let block = digits("block", &block)?;
+    let found = app.venue.read(move |v| v.market.batch(market)?.proof(block).cloned()).await?;
+    let gone = || {
+        let detail = format!("block {block}: it is none of those that are remembered, which are the last 1000 or fewer");
+        ApiError::with_status(Refusal::new(RejectReason::NotFound, detail), StatusCode::NOT_FOUND)
+    };
+    Ok(ok(&batches::header(&found.ok_or_else(gone)?)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Demand {
+    sell: String,
+    buy: String,
+    span_ppm: Option<u32>,
+}
+
+pub(super) async fn demand(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    asked: Result<Query<Demand>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let market = of_path(&catalog, &name)?;
+    let asked = query(asked)?;
+    let (sell, buy) = (asset(&catalog, "sell", &asked.sell)?, asset(&catalog, "buy", &asked.buy)?);
+    let span_ppm = asked.span_ppm.unwrap_or(SPAN_PPM);
+    if !(1..=SPAN_PPM_MAX).contains(&span_ppm) {
+        return Err(Refusal::new(RejectReason::Malformed, format!("span_ppm: give 1 to {SPAN_PPM_MAX}")).into());
+    }
+    let curve = app.venue.read(move |v| demand_curve(v.engine, v.market, market, (sell, buy), span_ppm)).await?;
+    let none = || {
+        let detail = format!("{} for {} is no pair of the market", asked.sell, asked.buy);
+        Refusal::new(RejectReason::UnknownAsset, detail)
+    };
+    let curve = curve.ok_or_else(none)?;
+    Ok(ok(&curve.json(&catalog).ok_or(RejectReason::VenueNotReady)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transactions {
+    transactions: Vec<String>,
+}
+
+/// What a text says, or why it is none.
+fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
+    let malformed = |detail: String| Refusal::new(RejectReason::Malformed, format!("transactions[{place}]: {detail}"));
+    let bytes = unhex(text).ok_or_else(|| malformed("give an even number of hexadecimal digits".to_owned()))?;
+    decode_signed_transaction(&bytes).map_err(|e| malformed(e.to_string()))
+}
+
+fn told(result: Result<Value, Refusal>) -> Value {
+    result.unwrap_or_else(|refusal| json!({"error": views::error(refusal.reason, refusal.detail.as_deref())}))
+}
+
+/// The signature is the authority: no key is needed.
+pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, request: Request<Body>) -> Answer {
+    let source = super::place_of(&request).peer().ip();
+    let catalog = app.venue.catalog_for_commands()?;
+    let market = of_path(&catalog, &name)?;
+    let too_large = |detail: String| Refusal::new(RejectReason::TooLarge, detail);
+    let body = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+    let body = body.map_err(|e| too_large(format!("{e}; at most {BODY_BYTES_MAX} bytes are read")))?;
+    let Transactions { transactions } = requests::parse(&body)?;
+    if transactions.len() > TRANSACTIONS_MAX {
+        return Err(too_large(format!("{} transactions: send at most {TRANSACTIONS_MAX} at once", transactions.len())).into());
+    }
+    // Each beyond the first counts as a request of its own.
+    app.access.admit_source_times(source, u32::try_from(transactions.len().saturating_sub(1)).unwrap_or(u32::MAX))?;
+    let read: Vec<_> = transactions.iter().enumerate().map(|(place, text)| read(place, text)).collect();
+    let outcomes = app.venue.transactions(market, read.iter().filter_map(|one| one.as_ref().ok()).copied().collect()).await;
+    let mut outcomes = outcomes.into_iter();
+    let results = read.into_iter().map(|one| {
+        told(one.and_then(|_| {
+            let outcome = outcomes.next().unwrap_or(Err(RejectReason::VenueNotReady.into()))?;
+            let collected = outcome.collected().map_err(Refusal::from)?;
+            Ok(json!({
+                "account_id": collected.account.0,
+                "sequence": collected.sequence.0.to_string(),
+                "block": collected.block.to_string(),
+            }))
+        }))
+    });
+    Ok(ok(&json!({"results": results.collect::<Vec<_>>()})))
+}
+
+pub(super) async fn offers(State(app): State<App>, signed: Signed) -> Answer {
+    let account = signed.reader()?;
+    let offers = app.venue.read(move |v| v.market.offers().of(account).copied().collect::<Vec<_>>()).await?;
+    let catalog = app.venue.catalog();
+    Ok(ok(&json!({"offers": offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect::<Vec<_>>()})))
+}
+
+fn not_provable(why: &str) -> ApiError {
+    ApiError::with_status(Refusal::new(RejectReason::NotFound, why), StatusCode::NOT_FOUND)
+}
+
+pub(super) async fn account_proof(State(app): State<App>, Path((name, account)): Path<(String, String)>) -> Answer {
+    let market = of_path(&app.venue.catalog(), &name)?;
+    let account = u32::try_from(digits("account_id", &account)?).map(AccountId).map_err(|_| RejectReason::UnknownAccount)?;
+    let found = app
+        .venue
+        .read(move |v| {
+            let (proof, content) = v.engine.prove_account(account)?;
+            let newest = v.engine.batch_markets().filter_map(|view| view.last).max_by_key(|last| last.log_index)?;
+            // Another market's block may have changed the accounts since.
+            let last = v.engine.batch_market(market)?.last.filter(|last| last.log_index == newest.log_index)?;
+            Some((v.market.batch(market)?.proof(last.header.number)?.clone(), proof.encode(), content))
+        })
+        .await?;
+    let (block, proof, content) = found.ok_or_else(|| {
+        not_provable("the account has changed since the market's last block, or there is none: ask again after the next one")
+    })?;
+    let mut body = batches::header(&block);
+    body["account_id"] = account.0.into();
+    body["proof"] = hex(&proof).into();
+    body["content"] = hex(&content).into();
+    Ok(ok(&body))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OfferPlace {
+    account_id: u32,
+    sequence: String,
+    sell: String,
+    buy: String,
+    limit_bits: String,
+    tie: String,
+}
+
+pub(super) async fn offer_proof(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    asked: Result<Query<OfferPlace>, QueryRejection>,
+) -> Answer {
+    let catalog = app.venue.catalog();
+    let market = of_path(&catalog, &name)?;
+    let asked = query(asked)?;
+    let (sell, buy) = (asset(&catalog, "sell", &asked.sell)?, asset(&catalog, "buy", &asked.buy)?);
+    let malformed = |detail: String| Refusal::new(RejectReason::Malformed, detail);
+    let limit = BatchPrice::from_bits(digits("limit_bits", &asked.limit_bits)?).map_err(|e| malformed(e.to_string()))?;
+    let sequence = digits("sequence", &asked.sequence)?;
+    if sequence >= TRANSACTION_SEQ_END {
+        return Err(malformed("sequence: it is below 2^38".to_owned()).into());
+    }
+    let id = OfferName { account: AccountId(asked.account_id), sequence: TransactionSeq(sequence) }.number();
+    let key = OfferKey { limit, tie: digits("tie", &asked.tie)?, id: OfferId(id) };
+    let found = app
+        .venue
+        .read(move |v| {
+            let pair = v.engine.batch_pair(market, sell, buy)?;
+            let proof = v.engine.prove_offer(market, pair, &key)?.encode();
+            let view = v.engine.batch_market(market)?;
+            let standing = view.market?.book(pair).and_then(|book| book.sells().get(&key));
+            let content = standing.map(walras_batch::Batch::offer_content);
+            Some((v.market.batch(market)?.proof(view.last?.header.number)?.clone(), proof, content))
+        })
+        .await?;
+    let (block, proof, content) = found.ok_or_else(|| {
+        not_provable("a batch is closed and not cleared yet, or there is no block, or no such pair: ask again after the next block")
+    })?;
+    let mut body = batches::header(&block);
+    body["proof"] = hex(&proof).into();
+    body["content"] = content.map(|content| hex(&content)).into();
+    Ok(ok(&body))
+}

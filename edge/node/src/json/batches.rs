@@ -1,0 +1,355 @@
+//! Batch markets as JSON. Amounts are exact; prices are valuations, of which only ratios mean something, so they are shown as what a whole unit
+//! is worth in whole units of the market's first asset, to [`PRICE_DIGITS`] digits, with the exact bits beside.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use walras_clearing::{BatchMarket, Pair};
+use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer};
+use walras_types::{Amount, AssetId, BatchPhase, BatchPrice, Intake, TransactionSeq};
+use walras_wire::BatchMarketSpec;
+
+use super::scale::{AssetScale, Catalog};
+use crate::runtime::BatchPush;
+
+/// Significant digits of a price; of a stated limit and of a turnover.
+const PRICE_DIGITS: i32 = 8;
+const STATED_DIGITS: i32 = 12;
+
+/// A batch market as it stands, copied out of the state.
+#[derive(Clone, Debug)]
+pub struct BatchLook {
+    /// Its definition.
+    pub spec: BatchMarketSpec,
+    /// Whether it takes transactions.
+    pub phase: BatchPhase,
+    /// Its assets.
+    pub assets: Vec<AssetId>,
+    /// Transactions of the batch that collects.
+    pub collected: usize,
+    /// The block that is closed and waits to be cleared.
+    pub closed_block: Option<u64>,
+    /// Offers that stand.
+    pub standing_offers: u64,
+    /// The last block.
+    pub last: Option<Arc<BatchBlock>>,
+}
+
+/// Lower-case hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
+}
+
+/// The bytes of such digits, of either case.
+#[must_use]
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
+}
+
+/// A positive number with so many significant digits, without an exponent and without zeros that say nothing.
+fn significant(value: f64, digits: i32) -> String {
+    if !value.is_finite() || value <= 0.0 {
+        return "0".to_owned();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number is small")]
+    let magnitude = value.log10().floor() as i32;
+    let decimals = usize::try_from((digits - 1 - magnitude).clamp(0, 60)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn float(price: BatchPrice) -> f64 {
+    f64::from_bits(price.bits())
+}
+
+/// What a ratio of smallest units is in whole units: of so many of `per` for each of `of`.
+fn whole(ratio: f64, of: &AssetScale, per: &AssetScale) -> f64 {
+    ratio * 10_f64.powi(i32::from(of.spec.decimals) - i32::from(per.spec.decimals))
+}
+
+fn scales<'a>(catalog: &'a Catalog, assets: &[AssetId]) -> Vec<&'a AssetScale> {
+    assets.iter().filter_map(|asset| catalog.asset(*asset)).collect()
+}
+
+/// A block.
+#[must_use]
+pub fn block(catalog: &Catalog, assets: &[AssetId], block: &BatchBlock) -> Value {
+    let scales = scales(catalog, assets);
+    let numeraire = scales.first().zip(block.prices.first().copied().flatten());
+    let (mut prices, mut price_bits, mut volumes, mut turnover) = (Map::new(), Map::new(), Map::new(), 0.0);
+    for (place, scale) in scales.iter().enumerate() {
+        let name = scale.spec.symbol.as_str();
+        let valuation = block.prices.get(place).copied().flatten();
+        let price = valuation.zip(numeraire).map(|(price, (per, unit))| whole(float(price) / float(unit), scale, per));
+        let sold = block.sold.get(place).copied().unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "a turnover is shown to twelve digits")]
+        let units = sold.get() as f64;
+        turnover += price.unwrap_or(0.0) * units / 10_f64.powi(i32::from(scale.spec.decimals));
+        prices.insert(name.to_owned(), price.map(|price| significant(price, PRICE_DIGITS)).into());
+        price_bits.insert(name.to_owned(), valuation.map(|price| price.bits().to_string()).into());
+        volumes.insert(name.to_owned(), scale.amount(sold).into());
+    }
+    json!({
+        "block": block.block.to_string(),
+        "time_ns": block.time.0.to_string(),
+        "log_index": block.log_index.0.to_string(),
+        "transactions": block.transactions,
+        "dropped": block.dropped,
+        "offers_traded": block.offers_traded,
+        "pairs_traded": block.pairs_traded,
+        "gap_ppb": block.gap_ppb,
+        "state_root": hex(&block.state_root),
+        "prices": prices,
+        "price_bits": price_bits,
+        "volumes": volumes,
+        "turnover": significant(turnover, STATED_DIGITS),
+    })
+}
+
+/// Blocks, in the order given.
+#[must_use]
+pub fn blocks<'a>(catalog: &Catalog, assets: &[AssetId], blocks: impl IntoIterator<Item = &'a Arc<BatchBlock>>) -> Value {
+    blocks.into_iter().map(|one| block(catalog, assets, one)).collect()
+}
+
+/// A market's name, as the API has it.
+#[must_use]
+pub fn name(spec: &BatchMarketSpec) -> String {
+    spec.symbol.as_str().to_ascii_lowercase()
+}
+
+/// One of `GET /v1/batches`.
+#[must_use]
+pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
+    let names: Vec<_> = scales(catalog, &look.assets).iter().map(|scale| scale.spec.symbol.to_string()).collect();
+    let spec = &look.spec;
+    json!({
+        "market_id": spec.market.0,
+        "name": name(spec),
+        "numeraire": names.first(),
+        "assets": names,
+        "interval_ms": spec.interval_ns / 1_000_000,
+        "commission_exponent": spec.commission.exponent(),
+        "mu_exponent": spec.mu.exponent(),
+        "intake": match spec.intake { Intake::Filter => "filter", Intake::Reserve => "reserve" },
+        "transactions_max": spec.transactions_max,
+        "phase": phase(look.phase),
+        "domain": hex(&spec.domain),
+        "collected": look.collected,
+        "closed_block": look.closed_block.map(|block| block.to_string()),
+        "standing_offers": look.standing_offers.to_string(),
+        "last_block": look.last.as_ref().map(|last| block(catalog, &look.assets, last)),
+    })
+}
+
+/// `open` or `closed`.
+#[must_use]
+pub fn phase(phase: BatchPhase) -> &'static str {
+    match phase {
+        BatchPhase::Open => "open",
+        BatchPhase::Closed => "closed",
+    }
+}
+
+/// The header of a block, and what the state hashed to.
+#[must_use]
+pub fn header(proof: &BlockProof) -> Value {
+    json!({
+        "block": proof.block.to_string(),
+        "header": hex(&proof.header),
+        "roots": {
+            "accounts": hex(&proof.roots.accounts),
+            "offers": hex(&proof.roots.offers),
+            "touched": hex(&proof.touched),
+            "state": hex(&proof.roots.state),
+        },
+    })
+}
+
+/// An own standing offer; nothing where the catalog does not know its assets yet.
+#[must_use]
+pub fn offer(catalog: &Catalog, offer: &StandingOffer) -> Option<Value> {
+    let (sell, buy) = (catalog.asset(offer.sell)?, catalog.asset(offer.buy)?);
+    Some(json!({
+        "batch": catalog.batch(offer.market)?.name,
+        "sequence": offer.sequence.0.to_string(),
+        "sell": sell.spec.symbol.as_str(),
+        "buy": buy.spec.symbol.as_str(),
+        "amount": sell.amount(offer.amount),
+        "stated_price": significant(whole(float(offer.stated), sell, buy), STATED_DIGITS),
+        "stated_bits": offer.stated.bits().to_string(),
+        "limit_bits": offer.limit.bits().to_string(),
+        "tie": offer.tie.to_string(),
+        "block": offer.block.to_string(),
+    }))
+}
+
+/// A fill of an own offer.
+#[must_use]
+pub fn offer_fill(catalog: &Catalog, fill: &OfferFill) -> Option<Value> {
+    let (sell, buy) = (catalog.asset(fill.sell)?, catalog.asset(fill.buy)?);
+    Some(json!({
+        "batch": catalog.batch(fill.market)?.name,
+        "sequence": fill.sequence.0.to_string(),
+        "block": fill.block.to_string(),
+        "sell": sell.spec.symbol.as_str(),
+        "buy": buy.spec.symbol.as_str(),
+        "sold": sell.amount(fill.sold),
+        "bought": buy.amount(fill.bought),
+        "time_ns": fill.time.0.to_string(),
+    }))
+}
+
+/// What became of an own offer or transaction. One that opened says all of the offer.
+#[must_use]
+pub fn offer_update(catalog: &Catalog, change: &OfferChange) -> Option<Value> {
+    let of = |market, sequence: TransactionSeq, status| {
+        Some(json!({"batch": catalog.batch(market)?.name, "sequence": sequence.0.to_string(), "status": status}))
+    };
+    match change {
+        OfferChange::Opened(standing) => {
+            let mut update = offer(catalog, standing)?;
+            update["status"] = "open".into();
+            Some(update)
+        }
+        OfferChange::Traded { fill, left } => {
+            let (sell, buy) = (catalog.asset(fill.sell)?, catalog.asset(fill.buy)?);
+            let mut update = of(fill.market, fill.sequence, "traded")?;
+            update["sell"] = sell.spec.symbol.as_str().into();
+            update["buy"] = buy.spec.symbol.as_str().into();
+            update["sold"] = sell.amount(fill.sold).into();
+            update["bought"] = buy.amount(fill.bought).into();
+            update["amount"] = sell.amount(*left).into();
+            Some(update)
+        }
+        OfferChange::Cancelled { market, sequence, sell, amount } => {
+            let mut update = of(*market, *sequence, "cancelled")?;
+            update["amount"] = catalog.asset(*sell)?.amount(*amount).into();
+            Some(update)
+        }
+        OfferChange::Dropped { market, sequence, reason } => {
+            let mut update = of(*market, *sequence, "dropped")?;
+            update["reason"] = json!({"code": reason.number(), "name": reason.name(), "message": reason.advice()});
+            Some(update)
+        }
+    }
+}
+
+/// A market's feed.
+#[must_use]
+pub fn batch_push(catalog: &Catalog, push: &BatchPush) -> Option<Value> {
+    Some(json!({
+        "type": "batch",
+        "kind": if push.snapshot { "snapshot" } else { "update" },
+        "batch": catalog.batch(push.market)?.name,
+        "collected": push.collected,
+        "closed_block": push.closed_block.map(|block| block.to_string()),
+        "blocks": blocks(catalog, &push.assets, &push.blocks),
+    }))
+}
+
+/// Points of a demand curve on each side of the price in its middle.
+const POINTS_PER_SIDE: i32 = 20;
+
+/// Supply and demand of one pair around a price. In smallest units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandCurve {
+    /// What is sold.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// Units of `buy` for one of `sell` in the middle; `None` where neither a block nor an offer says any.
+    pub price: Option<f64>,
+    /// Price, units of `sell` offered at it or better, units of `sell` wanted at it.
+    pub points: Vec<(f64, Amount, Amount)>,
+}
+
+impl DemandCurve {
+    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each.
+    #[must_use]
+    pub fn new(market: &BatchMarket, pair: Pair, (sell, buy): (AssetId, AssetId), price: Option<f64>, span_ppm: u32) -> Self {
+        let back = Pair { sell: pair.buy, buy: pair.sell };
+        let (supply, demand) = (market.book(pair).map(|book| book.sells()), market.book(back).map(|book| book.sells()));
+        let best = |offers: Option<&walras_clearing::PairOffers<walras_clearing::Offer>>| {
+            offers.and_then(|offers| offers.as_slice().first()).map(|offer| float(offer.key().limit)).filter(|limit| *limit > 0.0)
+        };
+        let price = price.or_else(|| match (best(supply), best(demand).map(f64::recip)) {
+            (Some(ask), Some(bid)) => Some((ask * bid).sqrt()),
+            (one, other) => one.or(other),
+        });
+        let Some(middle) = price else { return Self { sell, buy, price: None, points: Vec::new() } };
+        let step = f64::from(span_ppm) / 1e6 / f64::from(POINTS_PER_SIDE);
+        let at = |offers: Option<&walras_clearing::PairOffers<walras_clearing::Offer>>, limit: f64| {
+            let limit = BatchPrice::from_bits(limit.to_bits()).ok();
+            offers.zip(limit).map_or(Amount::ZERO, |(offers, limit)| offers.units_at_or_below(limit))
+        };
+        let point = |number: i32| {
+            let price = middle * (1.0 + step * f64::from(number));
+            #[expect(clippy::cast_precision_loss, reason = "a curve is shown, not settled")]
+            let wanted = at(demand, price.recip()).get() as f64 / price;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+            let wanted = Amount::new(wanted as u64).unwrap_or(Amount::MAX);
+            (price, at(supply, price), wanted)
+        };
+        Self { sell, buy, price: Some(middle), points: (-POINTS_PER_SIDE..=POINTS_PER_SIDE).map(point).collect() }
+    }
+
+    /// As the API has it.
+    #[must_use]
+    pub fn json(&self, catalog: &Catalog) -> Option<Value> {
+        let (sell, buy) = (catalog.asset(self.sell)?, catalog.asset(self.buy)?);
+        let price = |price: f64| significant(whole(price, sell, buy), PRICE_DIGITS);
+        let points = self.points.iter().map(
+            |(at, supply, demand)| json!({"price": price(*at), "supply": sell.amount(*supply), "demand": sell.amount(*demand)}),
+        );
+        Some(json!({
+            "sell": sell.spec.symbol.as_str(),
+            "buy": buy.spec.symbol.as_str(),
+            "price": self.price.map(price),
+            "points": points.collect::<Vec<_>>(),
+        }))
+    }
+}
+
+/// Units of `buy` for one of `sell` at the last of these blocks that priced both; places are those in the market.
+#[must_use]
+pub fn last_rate<'a>(newest_first: impl Iterator<Item = &'a Arc<BatchBlock>>, pair: Pair) -> Option<f64> {
+    let rate = |block: &Arc<BatchBlock>| {
+        let price = |place: usize| block.prices.get(place).copied().flatten().map(float);
+        Some(price(pair.sell.index())? / price(pair.buy.index())?)
+    };
+    newest_first.filter_map(rate).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_as_many_digits_as_mean_something() {
+        for (value, digits, text) in [
+            (1.0, 8, "1"),
+            (1.0832, 8, "1.0832"),
+            (1.083_299_999_6, 8, "1.0833"),
+            (63_123.456_78, 8, "63123.457"),
+            (0.000_012_345_678_9, 8, "0.000012345679"),
+            (123_456_789_012.0, 8, "123456789012"),
+            (0.0, 8, "0"),
+            (f64::NAN, 8, "0"),
+        ] {
+            assert_eq!(significant(value, digits), text);
+        }
+    }
+
+    #[test]
+    fn hexadecimal_goes_both_ways() {
+        assert_eq!(hex(&[0, 0xa5, 0xff]), "00a5ff");
+        assert_eq!(unhex("00A5ff"), Some(vec![0, 0xa5, 0xff]));
+        for wrong in ["0", "0g", "é0", "+1"] {
+            assert_eq!(unhex(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Makes the batch markets that the configuration names, and keeps their intervals as it says: by the operator's commands, from whoever
+//! takes commands, one step at a time.
+
+use std::time::{Duration, Instant};
+
+use tracing::{error, warn};
+use walras_engine::{BatchMarketView, Engine};
+use walras_types::{BatchMarketId, BatchPhase, Symbol};
+use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetBatchInterval, SetBatchPhase};
+
+use crate::config;
+use crate::json::Catalog;
+
+/// How often the state is compared with the configuration, and how long a step may be on its way.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOST_AFTER: Duration = Duration::from_secs(2);
+
+/// The configuration's batch markets.
+#[derive(Debug)]
+pub(in crate::runtime) struct Declared {
+    sections: Vec<config::Batch>,
+    next_look: Instant,
+    /// The last step, and when it was taken.
+    asked: Option<(Command, Instant)>,
+    /// Sections that can not be as they are, by place: told once.
+    told: Vec<bool>,
+}
+
+/// What a section wants of the state.
+#[derive(Debug)]
+enum Step {
+    /// Nothing, or nothing yet: an asset is missing.
+    None,
+    Ask(Command),
+    /// What is declared can not become true.
+    Differs(String),
+}
+
+impl Declared {
+    pub(in crate::runtime) fn new(sections: &[config::Batch]) -> Self {
+        Self { sections: sections.to_vec(), next_look: Instant::now(), asked: None, told: vec![false; sections.len()] }
+    }
+
+    /// When to look next; never where nothing is declared.
+    pub(in crate::runtime) fn next_look(&self) -> Option<Instant> {
+        (!self.sections.is_empty()).then_some(self.next_look)
+    }
+
+    /// What to submit now, if anything: call it where commands are taken.
+    pub(in crate::runtime) fn step(&mut self, now: Instant, engine: &Engine, catalog: &Catalog) -> Option<Command> {
+        if self.sections.is_empty() || now < self.next_look {
+            return None;
+        }
+        self.next_look = now + LOOK_EVERY;
+        for (section, told) in self.sections.iter().zip(&mut self.told) {
+            match step(section, engine, catalog) {
+                Step::None => {}
+                Step::Differs(how) => {
+                    if !std::mem::replace(told, true) {
+                        warn!("batch market {:?} is not as the configuration says: {how}", section.name);
+                    }
+                }
+                Step::Ask(command) => {
+                    // A domain is drawn anew each time: the command is another, and asks for the same.
+                    let same = |asked: &Command| {
+                        asked == &command
+                            || matches!((asked, &command), (Command::CreateBatchMarket(_), Command::CreateBatchMarket(_)))
+                    };
+                    if self.asked.as_ref().is_some_and(|(asked, at)| same(asked) && now < *at + LOST_AFTER) {
+                        return None;
+                    }
+                    self.asked = Some((command, now));
+                    // The state is looked at again as soon as this may have been applied.
+                    self.next_look = now + Duration::from_millis(5);
+                    return Some(command);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
+    let (Some(symbol), Some(rules)) = (section.symbol(), section.rules()) else { return Step::None };
+    let assets: Option<Vec<_>> = section.assets.iter().map(|name| Some(catalog.asset_by_symbol(name)?.spec.asset)).collect();
+    let Some(assets) = assets else { return Step::None };
+    let interval_ns = section.interval_ms.saturating_mul(1_000_000);
+    let Some(view) = find(engine, symbol) else {
+        let mut domain = [0; 32];
+        if let Err(e) = getrandom::fill(&mut domain) {
+            error!("the operating system gives no random bytes: {e}; batch market {symbol} can not be created");
+            return Step::None;
+        }
+        let market = BatchMarketId(u16::try_from(engine.batch_markets().len()).unwrap_or(u16::MAX));
+        let (commission, mu, lower_bounds) = (rules.commission, rules.mu, rules.lower_bounds);
+        let (intake, transactions_max) = (section.intake(), section.transactions_max);
+        return Step::Ask(Command::CreateBatchMarket(BatchMarketSpec {
+            market,
+            symbol,
+            commission,
+            mu,
+            lower_bounds,
+            intake,
+            interval_ns,
+            transactions_max,
+            domain,
+        }));
+    };
+    let market = view.spec.market;
+    if view.market.is_none() {
+        let known = view.assets;
+        if !assets.starts_with(known) {
+            return Step::Differs("it has other assets; give the new one another name".to_owned());
+        }
+        if let Some(&asset) = assets.get(known.len()) {
+            return Step::Ask(Command::AddBatchAsset(AddBatchAsset { market, asset }));
+        }
+        return Step::Ask(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+    }
+    if view.spec.interval_ns != interval_ns {
+        return Step::Ask(Command::SetBatchInterval(SetBatchInterval { market, interval_ns }));
+    }
+    let spec = view.spec;
+    let is_same = view.assets == assets
+        && (spec.commission, spec.mu, spec.intake) == (rules.commission, rules.mu, section.intake())
+        && spec.transactions_max == section.transactions_max;
+    if is_same {
+        Step::None
+    } else {
+        Step::Differs("all but its interval was fixed when it was created; give the new one another name".to_owned())
+    }
+}
+
+/// A market by its name.
+fn find(engine: &Engine, symbol: Symbol) -> Option<BatchMarketView<'_>> {
+    engine.batch_markets().find(|view| view.spec.symbol == symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{AssetId, LogIndex, TimeNs};
+    use walras_wire::AssetSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_declared_market_is_made_step_by_step_and_only_once() {
+        let section = config::Batch {
+            name: "main".into(),
+            assets: vec!["USD".into(), "EUR".into()],
+            interval_ms: 20,
+            ..config::Batch::default()
+        };
+        let mut declared = Declared::new(std::slice::from_ref(&section));
+        let (mut engine, mut catalog, mut events) = (Engine::new(), Catalog::default(), Vec::new());
+        let mut index = 0;
+        let mut apply = |engine: &mut Engine, command: &Command| {
+            index += 1;
+            events.clear();
+            engine.apply(LogIndex(index), TimeNs(index), command, &mut events);
+            assert!(!matches!(events[0], walras_wire::Event::Rejected(_)), "{command:?}: {events:?}");
+        };
+        let mut now = Instant::now();
+        assert_eq!(declared.step(now, &engine, &catalog), None, "there are no assets");
+        for (id, name) in [(0, "USD"), (1, "EUR")] {
+            let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 6 };
+            apply(&mut engine, &Command::CreateAsset(spec));
+            catalog.add_asset(spec);
+        }
+        let mut kinds = Vec::new();
+        for _ in 0..8 {
+            now += LOOK_EVERY;
+            let Some(command) = declared.step(now, &engine, &catalog) else { continue };
+            assert_eq!(declared.step(now + LOOK_EVERY / 2, &engine, &catalog), None, "it is on its way");
+            kinds.push(std::mem::discriminant(&command));
+            apply(&mut engine, &command);
+        }
+        assert_eq!(kinds.len(), 4, "create, two assets, open");
+        let view = engine.batch_markets().next().unwrap();
+        assert_eq!((view.phase, view.assets, view.spec.interval_ns), (BatchPhase::Open, &[AssetId(0), AssetId(1)][..], 20_000_000));
+        let mut slower = Declared::new(&[config::Batch { interval_ms: 30, ..section.clone() }]);
+        let Some(command @ Command::SetBatchInterval(_)) = slower.step(now + LOOK_EVERY, &engine, &catalog) else { panic!() };
+        apply(&mut engine, &command);
+        assert_eq!(slower.step(now + 2 * LOOK_EVERY, &engine, &catalog), None);
+        let mut other = Declared::new(&[config::Batch { interval_ms: 30, mu: 9, ..section }]);
+        assert_eq!(other.step(now + 3 * LOOK_EVERY, &engine, &catalog), None, "only a warning");
+        assert!(other.told[0]);
+    }
+}

@@ -1,0 +1,174 @@
+//! The thread that finds prices and amounts of closed batches. It works on a share of the market, which does not change before the block
+//! is cleared, so the engine's thread waits for nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use tracing::{info, warn};
+use walras_batch_solver::{Budget, ClosedBatch};
+use walras_sequencer::{SolveJob, Solved};
+use walras_types::{BatchMarketId, BatchPrice};
+use walras_wire::batch::BlockProposal;
+
+use crate::runtime::Doorbell;
+
+/// Longest search for prices: the best so far are then proposed.
+const SEARCH_MAX: Duration = Duration::from_secs(2);
+
+/// The first attempt starts from the last block's prices, the second from none; from this one on nothing trades, so that payments and
+/// cancels of the batch are not kept waiting by offers that can not be priced.
+const NOTHING_FROM_ATTEMPT: u32 = 3;
+
+/// Jobs that wait, of different markets.
+const JOBS_MAX: usize = walras_types::limits::BATCH_MARKETS_MAX;
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The newest last.
+    jobs: Vec<SolveJob>,
+    has_stopped: bool,
+}
+
+type Shared = Arc<(Mutex<Waiting>, Condvar)>;
+
+/// The thread, from the side of the engine's. Dropping it ends the thread after what it is at.
+#[derive(Debug)]
+pub(in crate::runtime) struct Solver {
+    shared: Shared,
+    done: Receiver<Solved>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Solver {
+    /// Starts the thread; it rings when something is solved.
+    pub(in crate::runtime) fn start(doorbell: Doorbell) -> std::io::Result<Self> {
+        let shared = Shared::default();
+        let (done_in, done) = bounded(2 * JOBS_MAX);
+        let of_thread = Arc::clone(&shared);
+        let run = move || run(&of_thread, &done_in, &doorbell);
+        let thread = std::thread::Builder::new().name("walras-solver".to_owned()).spawn(run)?;
+        Ok(Self { shared, done, thread: Some(thread) })
+    }
+
+    /// What is solved comes here.
+    pub(in crate::runtime) fn done(&self) -> &Receiver<Solved> {
+        &self.done
+    }
+
+    /// Has a batch solved, in place of any older one of its market, before those of other markets.
+    pub(in crate::runtime) fn solve(&self, job: SolveJob) {
+        let (waiting, wake) = &*self.shared;
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.jobs.retain(|other| other.market != job.market);
+        waiting.jobs.push(job);
+        wake.notify_one();
+    }
+}
+
+impl Drop for Solver {
+    fn drop(&mut self) {
+        let (waiting, wake) = &*self.shared;
+        waiting.lock().unwrap_or_else(PoisonError::into_inner).has_stopped = true;
+        wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // What it was at is lost with it, and begun again after the next start.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn next(shared: &Shared) -> Option<SolveJob> {
+    let (waiting, wake) = &**shared;
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if waiting.has_stopped {
+            return None;
+        }
+        if let Some(job) = waiting.jobs.pop() {
+            return Some(job);
+        }
+        waiting = wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+fn run(shared: &Shared, done: &Sender<Solved>, doorbell: &Doorbell) {
+    let mut last_prices: HashMap<BatchMarketId, Vec<Option<BatchPrice>>> = HashMap::new();
+    while let Some(job) = next(shared) {
+        let begun = Instant::now();
+        let proposal = solve(&job, last_prices.get(&job.market).map(Vec::as_slice));
+        let (market, block) = (job.market, job.place.number);
+        if let Some(proposal) = &proposal {
+            let took = begun.elapsed();
+            if took > Duration::from_millis(500) {
+                info!("block {block} of batch market {market} took {took:?} to price");
+            }
+            last_prices.insert(market, proposal.prices.clone());
+        }
+        // Holds the market no longer: the engine's thread would have to copy it to change it.
+        drop(job);
+        if done.send(Solved { market, block, proposal: proposal.map(Box::new) }).is_err() {
+            return;
+        }
+        doorbell.ring();
+    }
+}
+
+fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<BlockProposal> {
+    let SolveJob { market, place, ref offers, rules, attempt } = *job;
+    let batch = ClosedBatch { market, place, offers, rules };
+    if attempt >= NOTHING_FROM_ATTEMPT {
+        warn!("block {} of batch market {market} is cleared without trades after {attempt} attempts to price it", place.number);
+        return batch.propose_nothing();
+    }
+    let start = last_prices.filter(|prices| attempt == 0 && prices.len() == offers.asset_count());
+    let budget = Budget { deadline: Some(Instant::now() + SEARCH_MAX), ..Budget::queries(10_000) };
+    batch.propose(start, budget).inspect_err(|e| warn!("block {} of batch market {market} was not priced: {e}", place.number)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_batch::BlockPlace;
+    use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
+    use walras_types::{Amount, Commission, Mu, Rounding};
+
+    use super::*;
+
+    fn job(attempt: u32) -> SolveJob {
+        let offer = |id, units, limit| {
+            let limit = BatchPrice::from_decimal(limit, Rounding::Up).unwrap();
+            Offer::new(limit, 0, OfferId(id), Amount::new(units).unwrap()).unwrap()
+        };
+        let [gold, silver] = [AssetIndex(0), AssetIndex(1)];
+        let (sells_gold, sells_silver) = (Pair { sell: gold, buy: silver }, Pair { sell: silver, buy: gold });
+        let offers = [(sells_gold, offer(1, 100, "75")), (sells_silver, offer(2, 8_000, "0.01"))];
+        let rules =
+            Rules { commission: Commission::new(15).unwrap(), mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        SolveJob {
+            market: BatchMarketId(3),
+            place: BlockPlace { number: 7, parent: [1; 32], batch_hash: [2; 32] },
+            offers: Arc::new(BatchMarket::build(2, &offers, &[], Vec::new()).unwrap()),
+            rules,
+            attempt,
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_accepted_and_names_its_block() {
+        let solver = Solver::start(Doorbell::default()).unwrap();
+        for (attempt, trades) in [(0, true), (1, true), (NOTHING_FROM_ATTEMPT, false)] {
+            let asked = job(attempt);
+            let offers = Arc::clone(&asked.offers);
+            solver.solve(asked);
+            let solved = solver.done().recv().unwrap();
+            let found = solved.proposal.unwrap();
+            assert_eq!((solved.market, solved.block, found.number, found.parent), (BatchMarketId(3), 7, 7, [1; 32]));
+            assert_eq!(!found.trades.is_empty(), trades, "attempt {attempt}");
+            assert!(found.trades.iter().all(|trade| trade.marginal.is_some()));
+            assert_eq!(found.certificate.as_ref().map(|c| c.potentials.len()), Some(2));
+            assert_eq!(Arc::strong_count(&offers), 1, "the market is let go");
+        }
+    }
+}

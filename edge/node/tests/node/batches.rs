@@ -1,0 +1,249 @@
+//! Batch markets from outside: from the configuration to a block, what is refused, what readers hear, and what a crash leaves.
+
+use serde_json::{Value, json};
+use walras_node::cli::client::Client;
+use walras_node::config::{Batch, Config};
+
+use crate::recovery::Process;
+use crate::schema::{check_named, document};
+use crate::support::{Market, PATIENCE, Raw, Signer, Socket, Venue, config, market, operator, send, wait_for_transactions};
+
+const BTC: u32 = 0;
+const USD: u32 = 1;
+
+fn with_batch() -> Config {
+    let mut config = config();
+    config.batch =
+        vec![Batch { name: "main".into(), assets: vec!["USD".into(), "BTC".into()], interval_ms: 5, ..Batch::default() }];
+    config
+}
+
+/// Asks until something is so.
+fn wait_for(mut ask: impl FnMut() -> Option<Value>) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it did not come");
+    }
+}
+
+/// The declared market, once it is open.
+fn open(client: &Client) -> Value {
+    wait_for(|| {
+        let batch = client.get("/v1/batches").unwrap()["batches"][0].clone();
+        (batch["phase"] == "open").then_some(batch)
+    })
+}
+
+/// All blocks, oldest first, once they hold so many transactions.
+fn blocks(client: &Client, transactions: u64) -> Vec<Value> {
+    let found = wait_for_transactions(client, "main", transactions);
+    let mut blocks = found.as_array().unwrap().clone();
+    blocks.reverse();
+    blocks
+}
+
+/// The market of a venue that declares one, with keys for both accounts.
+fn signers(market: &Market) -> [Signer; 2] {
+    let domain = open(&market.operator)["domain"].as_str().unwrap().to_owned();
+    [0, 1].map(|account| {
+        let signer = Signer::new(account, &domain);
+        let body = json!({"account_id": account, "key": signer.public_key()});
+        market.operator.signed("POST", "/v1/admin/account-keys", Some(&body)).unwrap();
+        signer
+    })
+}
+
+fn balance(client: &Client, asset: &str) -> (String, String) {
+    let account = client.signed("GET", "/v1/account", None).unwrap();
+    let found = account["balances"].as_array().unwrap().iter().find(|b| b["asset"] == asset).unwrap();
+    let text = |field: &str| found[field].as_str().unwrap().to_owned();
+    (text("available"), text("reserved"))
+}
+
+/// The error of a transaction that was refused.
+fn refused(result: &Value) -> u64 {
+    result["error"]["code"].as_u64().unwrap_or_else(|| panic!("it was taken: {result}"))
+}
+
+#[test]
+fn offers_of_both_ways_trade_at_one_price_and_balances_follow() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [alice, bob] = signers(&market);
+    let before = market.alice.signed("GET", "/v1/account", None).unwrap();
+    assert_eq!((&before["transaction_key"], &before["next_sequence"]), (&json!(alice.public_key()), &json!("1")));
+    // Alice sells 0.1 BTC at 29,000 or better, Bob 3,000 USD for BTC at 30,030 or better, and pays Alice a dollar.
+    let sent = [
+        alice.offer(1, BTC, USD, 10_000_000, "290"),
+        bob.offer(1, USD, BTC, 3_000_000_000, "0.00333"),
+        bob.pay(2, 0, USD, 1_000_000),
+    ];
+    let results = send(&market.operator, "main", &sent);
+    for (result, sequence) in results.iter().zip(["1", "1", "2"]) {
+        assert_eq!(result["sequence"], sequence, "{result}");
+    }
+    let blocks = blocks(&market.operator, 3);
+    let traded = blocks.iter().find(|block| block["offers_traded"] == 2).unwrap_or_else(|| panic!("{blocks:#?}"));
+    let price: f64 = traded["prices"]["BTC"].as_str().unwrap().parse().unwrap();
+    assert!((29_000.0..30_031.0).contains(&price), "{price}");
+    assert_eq!(traded["prices"]["USD"], "1");
+    assert_eq!(traded["pairs_traded"], 2);
+    let sold: f64 = traded["volumes"]["BTC"].as_str().unwrap().parse().unwrap();
+    assert!(sold > 0.09 && sold <= 0.1, "{sold}");
+    // What Alice sold she has no more, and no offer stands past its limit.
+    let (available, reserved) = balance(&market.alice, "BTC");
+    let has: f64 = available.parse::<f64>().unwrap() + reserved.parse::<f64>().unwrap();
+    assert!((has - (100.0 - sold)).abs() < 1e-9, "{has}");
+    let dollars: f64 = balance(&market.alice, "USD").0.parse().unwrap();
+    assert!(dollars > 1_000_001.0 + 29_000.0 * sold * 0.9999, "{dollars}");
+    // The header is what the block's number says.
+    let header = market.operator.get(&format!("/v1/batches/main/blocks/{}/header", traded["block"].as_str().unwrap())).unwrap();
+    assert_eq!(header["roots"]["state"], traded["state_root"]);
+    assert_eq!(market.alice.signed("GET", "/v1/account", None).unwrap()["next_sequence"], "2");
+}
+
+#[test]
+fn what_is_not_a_transaction_of_its_account_is_refused_with_its_number() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [alice, bob] = signers(&market);
+    let good = alice.pay(1, 1, USD, 5);
+    let forged = {
+        let mut text = alice.pay(2, 1, USD, 5);
+        // A digit of the amount.
+        let place = text.len() - 128 - 16;
+        let digit = if &text[place..=place] == "f" { "0" } else { "f" };
+        text.replace_range(place..=place, digit);
+        text
+    };
+    let as_another = {
+        // Alice's transaction under Bob's signature.
+        let (alices, bobs) = (alice.pay(2, 1, USD, 5), bob.pay(2, 1, USD, 5));
+        format!("{}{}", &alices[..alices.len() - 128], &bobs[bobs.len() - 128..])
+    };
+    let elsewhere = Signer::new(0, &"77".repeat(32)).pay(2, 1, USD, 5);
+    let keyless = Signer::new(7, open(&market.operator)["domain"].as_str().unwrap()).pay(1, 1, USD, 5);
+    let sent = [
+        good.clone(),
+        forged,
+        as_another,
+        elsewhere,
+        keyless,
+        good[..good.len() - 2].to_owned(),
+        format!("{good}00"),
+        good[..good.len() - 1].to_owned(),
+        "xy".into(),
+        String::new(),
+        alice.pay(66, 1, USD, 5),
+    ];
+    let results = send(&market.operator, "main", &sent);
+    assert_eq!(results[0]["sequence"], "1");
+    let codes: Vec<u64> = results[1..].iter().map(refused).collect();
+    assert_eq!(codes, [104, 104, 104, 67, 100, 100, 100, 100, 100, 32], "{results:#?}");
+    blocks(&market.operator, 1);
+    assert_eq!(refused(&send(&market.operator, "main", std::slice::from_ref(&good))[0]), 32, "it was taken before");
+    let too_many = json!({"transactions": vec![good.clone(); 1001]}).to_string();
+    let path = "/v1/batches/main/transactions";
+    let answer = Raw { method: "POST", path, body: too_many.as_bytes(), key: None }.send(&venue.url());
+    assert_eq!((answer.status, answer.code()), (413, 101));
+    let answer = Raw { method: "POST", path: "/v1/batches/other/transactions", body: b"{\"transactions\":[]}", key: None };
+    assert_eq!(answer.send(&venue.url()).code(), 11);
+    let phase = json!({"batch": "main", "phase": "closed"});
+    market.operator.signed("POST", "/v1/admin/batch-phases", Some(&phase)).unwrap();
+    assert_eq!(refused(&send(&market.operator, "main", &[alice.pay(2, 1, USD, 5)])[0]), 49);
+    let (dollars, _) = balance(&market.bob, "USD");
+    assert_eq!(dollars, "1000000.000005", "one payment of all of these");
+}
+
+#[test]
+fn readers_hear_of_blocks_of_demand_and_of_their_own_offers() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [alice, bob] = signers(&market);
+    let mut socket = Socket::connect(&venue.url());
+    let subscribed = socket.ask(&json!({"op": "subscribe", "channel": "batch", "batch": "main"}), "subscribed");
+    assert_eq!((&subscribed["channel"], &subscribed["batch"]), (&json!("batch"), &json!("main")));
+    let snapshot = socket.next_of("batch");
+    check_named(&document(), "WsBatch", &snapshot);
+    assert_eq!((&snapshot["kind"], &snapshot["blocks"]), (&json!("snapshot"), &json!([])));
+    socket.ask(&json!({"op": "subscribe", "channel": "demand", "batch": "main", "sell": "BTC", "buy": "USD"}), "subscribed");
+    assert_eq!(socket.next_of("demand")["price"], Value::Null, "nothing was ever offered");
+    socket.authenticate(&market.alice_key);
+    let account = socket.next_of("account");
+    check_named(&document(), "WsAccount", &account);
+    assert_eq!((&account["offers"], &account["offer_fills"]), (&json!([]), &json!([])));
+    let transactions = [
+        alice.offer(1, BTC, USD, 10_000_000, "290"),
+        bob.offer(1, USD, BTC, 3_000_000_000, "0.00333"),
+        alice.offer(2, BTC, USD, 1_000, "900"),
+        // More than there is: all of the account's transactions are left out of their batch. It is Bob's second.
+        bob.offer(2, USD, BTC, 9_000_000_000_000_000, "0.00333"),
+    ];
+    for transaction in &transactions {
+        send(&market.operator, "main", std::slice::from_ref(transaction));
+        blocks(&market.operator, 0);
+    }
+    let (mut seen, mut statuses, mut fills) = (0, Vec::new(), 0);
+    let mut has_demand = false;
+    while !(seen >= 3 && fills >= 1 && statuses.contains(&"open 2".to_owned()) && has_demand) {
+        let message = socket.next().unwrap();
+        match message["type"].as_str().unwrap() {
+            "batch" => {
+                check_named(&document(), "WsBatch", &message);
+                seen += message["blocks"].as_array().unwrap().iter().map(|b| b["transactions"].as_u64().unwrap()).sum::<u64>();
+            }
+            "demand" => {
+                check_named(&document(), "WsDemand", &message);
+                has_demand |= message["points"].as_array().unwrap().len() == 41;
+            }
+            "account" => {
+                check_named(&document(), "WsAccount", &message);
+                for update in message["offer_updates"].as_array().unwrap() {
+                    statuses.push(format!("{} {}", update["status"].as_str().unwrap(), update["sequence"].as_str().unwrap()));
+                }
+                fills += message["offer_fills"].as_array().unwrap().len();
+            }
+            other => panic!("{other}"),
+        }
+    }
+    let place = |what: &str| statuses.iter().position(|status| status == what).unwrap_or_else(|| panic!("no {what}: {statuses:?}"));
+    assert!(place("open 1") < place("traded 1"), "{statuses:?}");
+    let offers = market.alice.signed("GET", "/v1/offers", None).unwrap();
+    let standing = offers["offers"].as_array().unwrap().iter().find(|offer| offer["sequence"] == "2").unwrap();
+    assert_eq!((&standing["stated_price"], &standing["amount"]), (&json!("90000"), &json!("0.00001")));
+}
+
+#[test]
+fn kill_9_in_between_keeps_blocks_offers_and_what_was_collected() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = "[[batch]]\nname = \"main\"\nassets = [\"USD\", \"BTC\"]\ninterval_ms = 5\n";
+    let process = Process::start_with(dir.path(), more);
+    let market = market(&operator(&process.url, dir.path()));
+    let [alice, bob] = signers(&market);
+    send(
+        &market.operator,
+        "main",
+        &[alice.offer(1, BTC, USD, 10_000_000, "290"), bob.offer(1, USD, BTC, 3_000_000_000, "0.00333")],
+    );
+    send(&market.operator, "main", &[alice.offer(2, BTC, USD, 10_000_000, "900")]);
+    let known = blocks(&market.operator, 3);
+    let offers = market.alice.signed("GET", "/v1/offers", None).unwrap();
+    // Acknowledged, and perhaps not closed when the process dies.
+    let collected = send(&market.operator, "main", &[bob.pay(2, 0, USD, 7_000_000)]);
+    assert_eq!(collected[0]["sequence"], "2");
+    process.kill();
+    let process = Process::start_with(dir.path(), more);
+    let client = Client::new(&process.url, Some(market.alice_key.clone()));
+    let again = blocks(&client, 4);
+    assert_eq!(again[..known.len()], known);
+    assert_eq!(client.signed("GET", "/v1/offers", None).unwrap(), offers);
+    let header = client.get("/v1/batches/main/blocks/1/header").unwrap();
+    assert_eq!(header["roots"]["state"], known[0]["state_root"]);
+    // The chain goes on where it was.
+    let number = |block: &Value| block["block"].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(again.windows(2).all(|two| number(&two[1]) == number(&two[0]) + 1));
+    process.kill();
+}

@@ -1,0 +1,241 @@
+//! Batch markets' blocks and accounts' offers as bytes, a part of the snapshot of market data.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use walras_batch::Roots;
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, TransactionSeq};
+use walras_wire::DecodeError;
+use walras_wire::codec::{Reader, Wire, Writer};
+
+use crate::batches::{BatchBlock, BatchFeed, BlockProof, Closing};
+use crate::limits::{BLOCKS_MAX, OFFER_FILLS_MAX};
+use crate::offers::{OfferFill, Offers, StandingOffer};
+use crate::snapshot::put_count;
+
+pub(crate) fn put(w: &mut Writer<'_>, batches: &[BatchFeed], offers: &Offers) {
+    put_count(w, batches.len());
+    batches.iter().for_each(|feed| put_feed(w, feed));
+    put_count(w, offers.standing.len());
+    for (account, of) in &offers.standing {
+        account.put(w);
+        put_count(w, of.len());
+        of.values().for_each(|offer| put_offer(w, offer));
+    }
+    put_count(w, offers.fills.len());
+    for (account, fills) in &offers.fills {
+        account.put(w);
+        put_count(w, fills.len());
+        fills.iter().for_each(|fill| put_fill(w, fill));
+    }
+}
+
+pub(crate) fn get(r: &mut Reader<'_>) -> Result<(Vec<BatchFeed>, Offers), DecodeError> {
+    let mut batches = Vec::new();
+    for id in 0..r.u32()? {
+        let feed = get_feed(r)?;
+        r.checked((u32::from(feed.market.0) == id).then_some(()), "batch markets by id")?;
+        batches.push(feed);
+    }
+    let mut offers = Offers::default();
+    for _ in 0..r.u32()? {
+        let account = AccountId::get(r)?;
+        let mut of = BTreeMap::new();
+        for _ in 0..r.u32()? {
+            let offer = get_offer(r)?;
+            of.insert(offer.sequence, offer);
+        }
+        r.checked((!of.is_empty() && offers.standing.insert(account, of).is_none()).then_some(()), "each account's offers once")?;
+    }
+    for _ in 0..r.u32()? {
+        let account = AccountId::get(r)?;
+        for _ in 0..r.u32()? {
+            let fill = get_fill(r)?;
+            offers.push_fill(account, fill);
+        }
+        r.checked((offers.fills.get(&account).is_some_and(|fills| fills.len() <= OFFER_FILLS_MAX)).then_some(()), "fills")?;
+    }
+    Ok((batches, offers))
+}
+
+fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
+    let BatchFeed { market, assets, blocks, proofs, header_bytes: _, next_block, closing, standing, revision } = feed;
+    market.put(w);
+    put_count(w, assets.len());
+    assets.iter().for_each(|asset| asset.put(w));
+    w.u64(*next_block);
+    w.u64(*standing);
+    revision.put(w);
+    let Closing { kept, dropped, sold } = closing;
+    w.u32(*kept);
+    w.u32(*dropped);
+    put_count(w, sold.len());
+    sold.iter().for_each(|units| w.u64(*units));
+    put_count(w, blocks.len());
+    blocks.iter().for_each(|block| put_block(w, block));
+    put_count(w, proofs.len());
+    for BlockProof { block, header, roots, touched } in proofs {
+        w.u64(*block);
+        [roots.accounts, roots.offers, roots.state, *touched].iter().for_each(|hash| hash.put(w));
+        put_count(w, header.len());
+        w.0.extend_from_slice(header);
+    }
+}
+
+fn get_feed(r: &mut Reader<'_>) -> Result<BatchFeed, DecodeError> {
+    let market = BatchMarketId::get(r)?;
+    let assets = (0..r.u32()?).map(|_| AssetId::get(r)).collect::<Result<Vec<_>, _>>()?;
+    let (next_block, standing, revision) = (r.u64()?, r.u64()?, LogIndex::get(r)?);
+    let (kept, dropped) = (r.u32()?, r.u32()?);
+    let sold = (0..r.u32()?).map(|_| r.u64()).collect::<Result<Vec<_>, _>>()?;
+    let blocks = (0..r.u32()?).map(|_| get_block(r).map(Arc::new)).collect::<Result<VecDeque<_>, _>>()?;
+    r.checked((blocks.len() <= BLOCKS_MAX).then_some(()), "at most BLOCKS_MAX blocks")?;
+    let mut proofs = VecDeque::new();
+    for _ in 0..r.u32()? {
+        let block = r.u64()?;
+        let [accounts, offers, state, touched] = [Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?];
+        let length = r.u32()? as usize;
+        let header = r.slice(length, "a block's header")?.to_vec();
+        proofs.push_back(BlockProof { block, header, roots: Roots { accounts, offers, state }, touched });
+    }
+    let header_bytes = proofs.iter().map(|proof| proof.header.len()).sum();
+    let closing = Closing { kept, dropped, sold };
+    Ok(BatchFeed { market, assets, blocks, proofs, header_bytes, next_block, closing, standing, revision })
+}
+
+fn put_block(w: &mut Writer<'_>, block: &BatchBlock) {
+    let BatchBlock {
+        block,
+        time,
+        log_index,
+        transactions,
+        dropped,
+        offers_traded,
+        pairs_traded,
+        gap_ppb,
+        state_root,
+        prices,
+        sold,
+    } = block;
+    w.u64(*block);
+    time.put(w);
+    log_index.put(w);
+    w.u32(*transactions);
+    w.u32(*dropped);
+    w.u64(*offers_traded);
+    w.u32(*pairs_traded);
+    gap_ppb.put(w);
+    state_root.put(w);
+    put_count(w, prices.len());
+    prices.iter().for_each(|price| price.put(w));
+    put_count(w, sold.len());
+    sold.iter().for_each(|sold| sold.put(w));
+}
+
+fn get_block(r: &mut Reader<'_>) -> Result<BatchBlock, DecodeError> {
+    Ok(BatchBlock {
+        block: r.u64()?,
+        time: Wire::get(r)?,
+        log_index: Wire::get(r)?,
+        transactions: r.u32()?,
+        dropped: r.u32()?,
+        offers_traded: r.u64()?,
+        pairs_traded: r.u32()?,
+        gap_ppb: Wire::get(r)?,
+        state_root: Wire::get(r)?,
+        prices: (0..r.u32()?).map(|_| Option::<BatchPrice>::get(r)).collect::<Result<_, _>>()?,
+        sold: (0..r.u32()?).map(|_| <Amount as Wire>::get(r)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn put_offer(w: &mut Writer<'_>, offer: &StandingOffer) {
+    let StandingOffer { market, sequence, sell, buy, amount, stated, limit, tie, block } = offer;
+    market.put(w);
+    sequence.put(w);
+    sell.put(w);
+    buy.put(w);
+    amount.put(w);
+    stated.put(w);
+    limit.put(w);
+    w.u64(*tie);
+    w.u64(*block);
+}
+
+fn get_offer(r: &mut Reader<'_>) -> Result<StandingOffer, DecodeError> {
+    Ok(StandingOffer {
+        market: Wire::get(r)?,
+        sequence: Wire::get(r)?,
+        sell: Wire::get(r)?,
+        buy: Wire::get(r)?,
+        amount: Wire::get(r)?,
+        stated: Wire::get(r)?,
+        limit: Wire::get(r)?,
+        tie: r.u64()?,
+        block: r.u64()?,
+    })
+}
+
+fn put_fill(w: &mut Writer<'_>, fill: &OfferFill) {
+    let OfferFill { market, sequence, block, sell, buy, sold, bought, time } = fill;
+    market.put(w);
+    sequence.put(w);
+    w.u64(*block);
+    sell.put(w);
+    buy.put(w);
+    sold.put(w);
+    bought.put(w);
+    time.put(w);
+}
+
+fn get_fill(r: &mut Reader<'_>) -> Result<OfferFill, DecodeError> {
+    let (market, sequence): (_, TransactionSeq) = (Wire::get(r)?, Wire::get(r)?);
+    let block = r.u64()?;
+    let (sell, buy, sold, bought) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+    Ok(OfferFill { market, sequence, block, sell, buy, sold, bought, time: TimeNs::get(r)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MarketData;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_cut_is_refused() {
+        let amount = |units| Amount::new(units).expect("small");
+        let (market, sequence, account) = (BatchMarketId(0), TransactionSeq(4), AccountId(2));
+        let block = BatchBlock {
+            block: 7,
+            time: TimeNs(5),
+            log_index: LogIndex(6),
+            transactions: 1,
+            dropped: 2,
+            offers_traded: 3,
+            pairs_traded: 4,
+            gap_ppb: Some(5),
+            state_root: [6; 32],
+            prices: vec![None, Some(BatchPrice::ONE)],
+            sold: vec![amount(8), amount(9)],
+        };
+        let mut feed = BatchFeed::new(market);
+        feed.assets = vec![AssetId(0), AssetId(3)];
+        feed.closing = Closing { kept: 1, dropped: 2, sold: vec![3, 4] };
+        feed.blocks.push_back(Arc::new(block));
+        let roots = Roots { accounts: [1; 32], offers: [2; 32], state: [3; 32] };
+        feed.proofs.push_back(BlockProof { block: 7, header: vec![1, 2, 3], roots, touched: [4; 32] });
+        (feed.header_bytes, feed.next_block, feed.standing) = (3, 8, 1);
+        let mut data = MarketData::new();
+        data.batches.push(feed);
+        let (sell, buy, stated, limit) = (AssetId(0), AssetId(3), BatchPrice::ONE, BatchPrice::MAX);
+        let offer = StandingOffer { market, sequence, sell, buy, amount: amount(5), stated, limit, tie: 9, block: 7 };
+        data.offers.standing.entry(account).or_default().insert(sequence, offer);
+        let (sold, bought, time) = (amount(1), amount(2), TimeNs(3));
+        data.offers.push_fill(account, OfferFill { market, sequence, block: 7, sell, buy, sold, bought, time });
+        let mut bytes = Vec::new();
+        data.snapshot(&mut bytes);
+        let again = MarketData::restore(&bytes).expect("it was just written");
+        assert_eq!((&again.batches, &again.offers), (&data.batches, &data.offers));
+        for end in 0..bytes.len() {
+            assert!(MarketData::restore(&bytes[..end]).is_err(), "cut at {end}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What a venue publishes of its batch markets: the last blocks, their headers, and how the batch that collects is doing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use walras_batch::{BlockHeader, Roots};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs};
+
+use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX};
+
+/// A block as everybody may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchBlock {
+    /// Its number, from 1.
+    pub block: u64,
+    /// When it was cleared.
+    pub time: TimeNs,
+    /// The entry that cleared it.
+    pub log_index: LogIndex,
+    /// Transactions in it.
+    pub transactions: u32,
+    /// Transactions that were collected for it and left out.
+    pub dropped: u32,
+    /// Offers that traded, in full or in part.
+    pub offers_traded: u64,
+    /// Pairs in which something traded.
+    pub pairs_traded: u32,
+    /// Of what could have traded, the share that did not, at most, in parts per billion; `None` where nobody proved one.
+    pub gap_ppb: Option<u32>,
+    /// The hash of the state after it, which is the block's own.
+    pub state_root: [u8; 32],
+    /// Valuation of each asset of the market; those without one did not trade.
+    pub prices: Vec<Option<BatchPrice>>,
+    /// Units of each asset of the market that offers sold.
+    pub sold: Vec<Amount>,
+}
+
+/// The bytes of a block's header, and what the state hashed to after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockProof {
+    /// The block's number.
+    pub block: u64,
+    /// What was hashed.
+    pub header: Vec<u8>,
+    /// Of the accounts, the offers, everything.
+    pub roots: Roots,
+    /// Of the accounts that the block touched.
+    pub touched: [u8; 32],
+}
+
+/// The batch that is closed, or was last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) kept: u32,
+    pub(crate) dropped: u32,
+    pub(crate) sold: Vec<u64>,
+}
+
+/// One batch market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchFeed {
+    pub(crate) market: BatchMarketId,
+    pub(crate) assets: Vec<AssetId>,
+    /// Oldest first.
+    pub(crate) blocks: VecDeque<Arc<BatchBlock>>,
+    pub(crate) proofs: VecDeque<BlockProof>,
+    /// Bytes of all headers kept.
+    pub(crate) header_bytes: usize,
+    /// The block that the batch which collects, or is closed, will be.
+    pub(crate) next_block: u64,
+    pub(crate) closing: Closing,
+    pub(crate) standing: u64,
+    pub(crate) revision: LogIndex,
+}
+
+impl BatchFeed {
+    pub(crate) fn new(market: BatchMarketId) -> Self {
+        Self {
+            market,
+            assets: Vec::new(),
+            blocks: VecDeque::new(),
+            proofs: VecDeque::new(),
+            header_bytes: 0,
+            next_block: 1,
+            closing: Closing::default(),
+            standing: 0,
+            revision: LogIndex(0),
+        }
+    }
+
+    /// Which market.
+    #[must_use]
+    pub fn market(&self) -> BatchMarketId {
+        self.market
+    }
+
+    /// Its assets, in its own order.
+    #[must_use]
+    pub fn assets(&self) -> &[AssetId] {
+        &self.assets
+    }
+
+    /// The last blocks, oldest first, [`BLOCKS_MAX`] at most.
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = &Arc<BatchBlock>> + ExactSizeIterator {
+        self.blocks.iter()
+    }
+
+    /// Those after a block, oldest first.
+    pub fn blocks_after(&self, block: u64) -> impl Iterator<Item = &Arc<BatchBlock>> {
+        let skip = self.blocks.partition_point(|known| known.block <= block);
+        self.blocks.iter().skip(skip)
+    }
+
+    /// The header of one of the last blocks: as many as there are, up to [`HEADER_BYTES_MAX`] in all.
+    #[must_use]
+    pub fn proof(&self, block: u64) -> Option<&BlockProof> {
+        let at = self.proofs.binary_search_by_key(&block, |proof| proof.block).ok()?;
+        self.proofs.get(at)
+    }
+
+    /// Offers that stand.
+    #[must_use]
+    pub fn standing_offers(&self) -> u64 {
+        self.standing
+    }
+
+    /// The latest log entry that concerned it: nothing here changed for a reader who saw this number.
+    #[must_use]
+    pub fn revision(&self) -> LogIndex {
+        self.revision
+    }
+
+    pub(crate) fn closed(&mut self, block: u64, kept: u32, dropped: u32) {
+        self.next_block = block;
+        self.closing = Closing { kept, dropped, sold: vec![0; self.assets.len()] };
+    }
+
+    pub(crate) fn sold(&mut self, asset: AssetId, sold: Amount) {
+        let place = self.assets.iter().position(|known| *known == asset);
+        if let Some(sum) = place.and_then(|place| self.closing.sold.get_mut(place)) {
+            // No more is sold of an asset than there is.
+            *sum = sum.saturating_add(sold.get());
+        }
+    }
+
+    pub(crate) fn cleared(&mut self, mut block: BatchBlock) {
+        let Closing { kept, dropped, sold } = std::mem::take(&mut self.closing);
+        debug_assert_eq!(block.transactions, kept, "what is kept is in the block");
+        block.dropped = dropped;
+        block.sold = sold.into_iter().map(|units| Amount::new(units).unwrap_or(Amount::MAX)).collect();
+        self.next_block = block.block + 1;
+        if self.blocks.len() == BLOCKS_MAX {
+            self.blocks.pop_front();
+        }
+        self.blocks.push_back(Arc::new(block));
+    }
+
+    /// What the last block was cleared at, which its event does not say.
+    pub(crate) fn complete(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32]) {
+        let Some(last) = self.blocks.back_mut().filter(|last| last.block == header.number) else { return };
+        Arc::make_mut(last).prices.clone_from(&header.prices);
+        let header_bytes = header.bytes();
+        self.header_bytes += header_bytes.len();
+        self.proofs.push_back(BlockProof { block: header.number, header: header_bytes, roots, touched });
+        while self.proofs.len() > BLOCKS_MAX || (self.header_bytes > HEADER_BYTES_MAX && self.proofs.len() > 1) {
+            let gone = self.proofs.pop_front().expect("there is more than one");
+            self.header_bytes -= gone.header.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(number: u64) -> BatchBlock {
+        BatchBlock {
+            block: number,
+            time: TimeNs(number),
+            log_index: LogIndex(number),
+            transactions: 3,
+            dropped: 0,
+            offers_traded: 1,
+            pairs_traded: 1,
+            gap_ppb: None,
+            state_root: [1; 32],
+            prices: Vec::new(),
+            sold: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_blocks_are_kept_with_what_was_sold_and_their_headers() {
+        let mut feed = BatchFeed::new(BatchMarketId(0));
+        feed.assets = vec![AssetId(7), AssetId(2)];
+        let blocks = BLOCKS_MAX as u64 + 2;
+        for number in 1..=blocks {
+            feed.closed(number, 3, 2);
+            feed.sold(AssetId(2), Amount::new(5).unwrap());
+            feed.sold(AssetId(2), Amount::new(6).unwrap());
+            feed.cleared(block(number));
+            let header = BlockHeader {
+                market: BatchMarketId(0),
+                number,
+                parent: [0; 32],
+                batch_hash: [0; 32],
+                transaction_count: 3,
+                prices: vec![Some(BatchPrice::ONE), None],
+                trades: Vec::new(),
+            };
+            feed.complete(&header, Roots::default(), [4; 32]);
+        }
+        assert_eq!((feed.blocks().len(), feed.next_block), (BLOCKS_MAX, blocks + 1));
+        let last = feed.blocks().next_back().unwrap();
+        assert_eq!((last.block, last.dropped, last.prices[0]), (blocks, 2, Some(BatchPrice::ONE)));
+        assert_eq!(last.sold, [Amount::ZERO, Amount::new(11).unwrap()]);
+        assert_eq!(feed.blocks_after(blocks - 2).count(), 2);
+        assert!(feed.proof(2).is_none());
+        let proof = feed.proof(blocks).unwrap();
+        assert_eq!((proof.block, proof.touched), (blocks, [4; 32]));
+        assert_eq!(feed.header_bytes, feed.proofs.iter().map(|proof| proof.header.len()).sum());
+    }
+}

@@ -1,0 +1,322 @@
+//! Drives batch markets from whoever takes commands: closes their batches in time, has closed ones solved, and sees that they are cleared.
+//!
+//! ```text
+//! collecting --interval passed--> CloseBatch --applied--> closed --Solve--> a solver --BlockProposal--> applied: cleared
+//!                                                           ^------ rejected, unsolved or lost: after a pause ------+
+//! ```
+//!
+//! It keeps nothing that must not be lost: what it asked for and did not see happen it asks for again, and whoever leads next begins with the
+//! state alone. Asking twice does no harm, for a close and a clearing say which block they are for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use walras_batch::BlockPlace;
+use walras_clearing::{BatchMarket, Rules};
+use walras_engine::{Engine, PriceIndex};
+use walras_types::{BatchMarketId, BatchPhase};
+use walras_wire::batch::BlockProposal;
+use walras_wire::{BlockRejected, CloseBatch, Event};
+
+/// A command that was submitted and not seen applied is submitted again after this.
+const LOST_AFTER_NS: u64 = 5_000_000_000;
+
+/// A solver that said nothing is asked again after this.
+const SILENT_AFTER_NS: u64 = 60_000_000_000;
+
+/// The pause after a clearing that was refused, or not found; twice as long after each further one, ...
+const PAUSE_NS_MIN: u64 = 20_000_000;
+
+/// ... up to this.
+const PAUSE_NS_MAX: u64 = 10_000_000_000;
+
+/// A closed batch for which prices and amounts are wanted.
+#[derive(Clone, Debug)]
+pub struct SolveJob {
+    /// Of which market.
+    pub market: BatchMarketId,
+    /// Which block it is to become.
+    pub place: BlockPlace,
+    /// What stands in the market. It does not change before the block is cleared.
+    pub offers: Arc<BatchMarket>,
+    /// What the clearing is measured by.
+    pub rules: Rules,
+    /// How many attempts failed before this one. After some the solver should propose less: at last that nothing trades.
+    pub attempt: u32,
+}
+
+/// What came of a [`SolveJob`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solved {
+    /// Of which market.
+    pub market: BatchMarketId,
+    /// Which block it was for.
+    pub block: u64,
+    /// What was found, if anything.
+    pub proposal: Option<Box<BlockProposal>>,
+}
+
+/// What is to be done now.
+#[derive(Clone, Debug)]
+pub enum BatchStep {
+    /// Submit this.
+    Close(CloseBatch),
+    /// Hand this to a solver.
+    Solve(SolveJob),
+}
+
+/// A market as far as its driver looks.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    market: BatchMarketId,
+    is_open: bool,
+    has_collected: bool,
+    is_closed: bool,
+    next_block: u64,
+    interval_ns: u64,
+}
+
+/// What was asked for one market.
+#[derive(Clone, Copy, Debug)]
+struct Driven {
+    /// When its last batch was closed, or the driver saw it first.
+    closed_ns: u64,
+    /// The close of this block was submitted, and is lost if it is not applied by then.
+    closing: Option<(u64, u64)>,
+    solving: Option<Solving>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Solving {
+    block: u64,
+    attempt: u32,
+    /// A solver has it.
+    is_out: bool,
+    again_ns: u64,
+}
+
+/// Drives all batch markets of a venue. `now_ns` is any clock that does not go back.
+#[derive(Debug, Default)]
+pub struct BatchDriver {
+    markets: BTreeMap<BatchMarketId, Driven>,
+}
+
+impl BatchDriver {
+    /// Knows of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another leads, or this one anew: what was asked for is forgotten, and begun again from the state.
+    pub fn start_over(&mut self) {
+        self.markets.clear();
+    }
+
+    /// Looks at the state after anything was applied, and when [`Self::next_deadline_ns`] has come.
+    pub fn drive<I: PriceIndex>(&mut self, now_ns: u64, engine: &Engine<I>, steps: &mut Vec<BatchStep>) {
+        for look in looks(engine) {
+            match self.look(now_ns, &look) {
+                None => {}
+                Some(Wanted::Close(close)) => steps.push(BatchStep::Close(close)),
+                Some(Wanted::Solve { attempt }) => {
+                    let market = look.market;
+                    if let Some((place, offers, rules)) = engine.batch_to_clear(market) {
+                        steps.push(BatchStep::Solve(SolveJob { market, place, offers, rules, attempt }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// When [`Self::drive`] has something to do, if nothing is applied before.
+    #[must_use]
+    pub fn next_deadline_ns<I: PriceIndex>(&self, engine: &Engine<I>) -> u64 {
+        looks(engine).map(|look| self.deadline_ns(&look)).min().unwrap_or(u64::MAX)
+    }
+
+    /// A solver is done. What is to be submitted, if it is still wanted: then tell it to [`Self::drive`]'s state by applying it.
+    pub fn on_solved<I: PriceIndex>(&mut self, now_ns: u64, solved: Solved, engine: &Engine<I>) -> Option<Box<BlockProposal>> {
+        let Solved { market, block, proposal } = solved;
+        let solving = self.markets.get_mut(&market)?.solving.as_mut().filter(|solving| solving.block == block)?;
+        let (place, _, _) = engine.batch_to_clear(market)?;
+        let wanted = proposal.filter(|p| (p.number, p.parent, p.batch_hash) == (place.number, place.parent, place.batch_hash));
+        match wanted {
+            Some(proposal) => {
+                solving.again_ns = now_ns.saturating_add(LOST_AFTER_NS);
+                Some(proposal)
+            }
+            None => {
+                solving.fail(now_ns);
+                None
+            }
+        }
+    }
+
+    /// Tells of what was applied: a clearing that was refused is tried again.
+    pub fn on_events(&mut self, now_ns: u64, events: &[Event]) {
+        for event in events {
+            if let Event::BlockRejected(BlockRejected { market, block, .. }) = event
+                && let Some(solving) = self.markets.get_mut(market).and_then(|driven| driven.solving.as_mut())
+                && solving.block == *block
+            {
+                solving.fail(now_ns);
+            }
+        }
+    }
+
+    fn look(&mut self, now_ns: u64, look: &Look) -> Option<Wanted> {
+        let new = Driven { closed_ns: now_ns, closing: None, solving: None };
+        let driven = self.markets.entry(look.market).or_insert(new);
+        if look.is_closed {
+            driven.closing = None;
+            let new = Solving { block: look.next_block, attempt: 0, is_out: false, again_ns: now_ns };
+            let solving = driven.solving.get_or_insert(new);
+            if solving.block != look.next_block {
+                *solving = new;
+            }
+            if now_ns < solving.again_ns {
+                return None;
+            }
+            if solving.is_out {
+                // Nothing was heard of the last attempt.
+                solving.attempt = solving.attempt.saturating_add(1);
+            }
+            solving.is_out = true;
+            solving.again_ns = now_ns.saturating_add(SILENT_AFTER_NS);
+            return Some(Wanted::Solve { attempt: solving.attempt });
+        }
+        driven.solving = None;
+        if !look.is_open || !look.has_collected || now_ns < driven.close_ns(look) {
+            return None;
+        }
+        driven.closed_ns = now_ns;
+        driven.closing = Some((look.next_block, now_ns.saturating_add(LOST_AFTER_NS)));
+        Some(Wanted::Close(CloseBatch { market: look.market, block: look.next_block }))
+    }
+
+    fn deadline_ns(&self, look: &Look) -> u64 {
+        let Some(driven) = self.markets.get(&look.market) else { return 0 };
+        if look.is_closed {
+            return driven.solving.filter(|solving| solving.block == look.next_block).map_or(0, |solving| solving.again_ns);
+        }
+        if look.is_open && look.has_collected { driven.close_ns(look) } else { u64::MAX }
+    }
+}
+
+impl Driven {
+    /// When its next batch may be closed.
+    fn close_ns(&self, look: &Look) -> u64 {
+        match self.closing {
+            Some((block, lost_ns)) if block == look.next_block => lost_ns,
+            _ => self.closed_ns.saturating_add(look.interval_ns),
+        }
+    }
+}
+
+impl Solving {
+    fn fail(&mut self, now_ns: u64) {
+        let pause_ns = PAUSE_NS_MIN.saturating_mul(1 << self.attempt.min(32)).min(PAUSE_NS_MAX);
+        self.attempt = self.attempt.saturating_add(1);
+        self.is_out = false;
+        self.again_ns = now_ns.saturating_add(pause_ns);
+    }
+}
+
+enum Wanted {
+    Close(CloseBatch),
+    Solve { attempt: u32 },
+}
+
+fn looks<I: PriceIndex>(engine: &Engine<I>) -> impl Iterator<Item = Look> {
+    engine.batch_markets().map(|view| Look {
+        market: view.spec.market,
+        is_open: view.phase == BatchPhase::Open,
+        has_collected: view.collected > 0,
+        is_closed: view.closed.is_some(),
+        next_block: view.next_block,
+        interval_ns: view.spec.interval_ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn collecting(next_block: u64) -> Look {
+        Look { market: BatchMarketId(0), is_open: true, has_collected: true, is_closed: false, next_block, interval_ns: 500 * MS }
+    }
+
+    fn closed(next_block: u64) -> Look {
+        Look { is_closed: true, ..collecting(next_block) }
+    }
+
+    fn closes(driver: &mut BatchDriver, now_ns: u64, look: &Look) -> Option<u64> {
+        match driver.look(now_ns, look) {
+            Some(Wanted::Close(close)) => Some(close.block),
+            Some(Wanted::Solve { .. }) => panic!("nothing is closed"),
+            None => None,
+        }
+    }
+
+    fn solves(driver: &mut BatchDriver, now_ns: u64, look: &Look) -> Option<u32> {
+        match driver.look(now_ns, look) {
+            Some(Wanted::Solve { attempt }) => Some(attempt),
+            Some(Wanted::Close(_)) => panic!("it is closed"),
+            None => None,
+        }
+    }
+
+    #[test]
+    fn a_batch_is_closed_when_the_interval_has_passed_and_something_was_collected() {
+        let mut driver = BatchDriver::new();
+        assert_eq!(driver.deadline_ns(&collecting(1)), 0, "it has not been looked at");
+        assert_eq!(closes(&mut driver, 0, &collecting(1)), None);
+        assert_eq!(driver.deadline_ns(&collecting(1)), 500 * MS);
+        assert_eq!(closes(&mut driver, 499 * MS, &collecting(1)), None);
+        assert_eq!(closes(&mut driver, 500 * MS, &Look { has_collected: false, ..collecting(1) }), None);
+        assert_eq!(closes(&mut driver, 500 * MS, &Look { is_open: false, ..collecting(1) }), None);
+        assert_eq!(driver.deadline_ns(&Look { has_collected: false, ..collecting(1) }), u64::MAX);
+        assert_eq!(closes(&mut driver, 600 * MS, &collecting(1)), Some(1));
+        assert_eq!(closes(&mut driver, 1_200 * MS, &collecting(1)), None, "the close is on its way");
+        assert_eq!(closes(&mut driver, 600 * MS + LOST_AFTER_NS, &collecting(1)), Some(1), "it was lost");
+        // Closed and cleared: the interval counts from the close.
+        let begun = 600 * MS + LOST_AFTER_NS;
+        assert_eq!(solves(&mut driver, begun + 100 * MS, &closed(1)), Some(0));
+        assert_eq!(closes(&mut driver, begun + 499 * MS, &collecting(2)), None);
+        assert_eq!(closes(&mut driver, begun + 500 * MS, &collecting(2)), Some(2));
+    }
+
+    #[test]
+    fn a_closed_batch_is_solved_once_and_again_after_failures() {
+        let mut driver = BatchDriver::new();
+        assert_eq!(solves(&mut driver, 0, &closed(3)), Some(0));
+        assert_eq!(solves(&mut driver, 1_000 * MS, &closed(3)), None, "a solver has it");
+        let rejected = |block| Event::BlockRejected(BlockRejected { market: BatchMarketId(0), block, code: 7 });
+        driver.on_events(1_000 * MS, &[rejected(2)]);
+        assert_eq!(solves(&mut driver, 1_100 * MS, &closed(3)), None, "that was for another block");
+        driver.on_events(2_000 * MS, &[rejected(3)]);
+        assert_eq!(solves(&mut driver, 2_019 * MS, &closed(3)), None);
+        assert_eq!(driver.deadline_ns(&closed(3)), 2_020 * MS);
+        assert_eq!(solves(&mut driver, 2_020 * MS, &closed(3)), Some(1));
+        driver.on_events(3_000 * MS, &[rejected(3)]);
+        assert_eq!(solves(&mut driver, 3_039 * MS, &closed(3)), None, "the pause is longer now");
+        assert_eq!(solves(&mut driver, 3_040 * MS, &closed(3)), Some(2));
+        assert_eq!(solves(&mut driver, 3_040 * MS + SILENT_AFTER_NS, &closed(3)), Some(3), "nothing was heard");
+        assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another block begins anew");
+        driver.start_over();
+        assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another leads");
+    }
+
+    #[test]
+    fn pauses_have_an_end() {
+        let mut solving = Solving { block: 1, attempt: 0, is_out: true, again_ns: 0 };
+        for _ in 0..200 {
+            solving.fail(0);
+            assert!((PAUSE_NS_MIN..=PAUSE_NS_MAX).contains(&solving.again_ns));
+        }
+        assert_eq!(solving.again_ns, PAUSE_NS_MAX);
+    }
+}
