@@ -6,12 +6,14 @@
 //! Peers: SPEEDEX's own implementation can not be built here; its figures are those measured apart on a machine like this one.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use walras_batch_venue::{Signatures, Venue};
 use walras_batch_workload::{Model, PaidAssets, Workload, stands_in};
 use walras_types::BatchPrice;
 
+use crate::recovery::{self, Size};
 use crate::report::{Figure, PeerFigure, Report, Unit};
 
 /// How to run.
@@ -21,6 +23,8 @@ pub struct Config {
     pub rounds: usize,
     /// Whether to run all of it, not a hundredth.
     pub is_full: bool,
+    /// Where a venue's log and snapshots lie while it is killed and recovered: on the disk to be measured.
+    pub scratch: PathBuf,
 }
 
 const ASSETS: u16 = 50;
@@ -30,9 +34,21 @@ const THREADS: [usize; 2] = [1, 2];
 const WARM_UP: usize = 3;
 const SEED: u64 = 1;
 
-/// Metrics that the file of results has to hold. The time of recovery is measured where states are kept on disk, which is not built yet.
-pub const REQUIRED: [&str; 5] =
-    ["propose_ktps", "validate_ktps", "propose_1m_accounts_ktps", "bytes_per_offer", "bytes_per_account"];
+/// Metrics that the file of results has to hold.
+pub const REQUIRED: [&str; 8] = [
+    "propose_ktps",
+    "validate_ktps",
+    "propose_1m_accounts_ktps",
+    "propose_signed_ktps",
+    "validate_signed_ktps",
+    "bytes_per_offer",
+    "bytes_per_account",
+    "recovery_s",
+];
+
+/// States that are recovered after a kill.
+const RECOVERED: [Size; 3] =
+    [Size { accounts: 1_000, blocks: 2 }, Size { accounts: 10_000, blocks: 5 }, Size { accounts: 100_000, blocks: 10 }];
 
 /// Runs all of it. Fails at the first wrong answer.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
@@ -66,6 +82,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let how = "measured apart on a machine like this one, 2 threads, blocks of 200,000, no signatures, no disk";
     let peer = PeerFigure::new("SPEEDEX's own implementation", 58.0, Unit::Ktps, how);
     blocks.tell(report, "_1m_accounts_ktps", (peer.clone(), peer), Some((290.0, f64::NAN)));
+    let sizes = if config.is_full { &RECOVERED[..] } else { &RECOVERED[..1] };
+    recovery::run(sizes, &config.scratch, report)?;
     report.check("every block that was proposed was validated on another state, all roots equal; nothing valid was dropped");
     Ok(())
 }

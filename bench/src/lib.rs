@@ -27,6 +27,7 @@ pub mod peer;
 pub mod pipeline;
 pub mod plain;
 pub mod records;
+pub mod recovery;
 pub mod replay;
 pub mod replication;
 pub mod report;

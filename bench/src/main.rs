@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{blocks, clearing, document, engine, instructions, order_book, replay, replication};
+use walras_bench::{blocks, clearing, document, engine, instructions, order_book, recovery, replay, replication};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -121,6 +121,8 @@ fn main() -> ExitCode {
         }
         // What `instructions` has valgrind count.
         [counted, stream, index, folder] if counted == "counted" => instructions::counted(stream, index, Path::new(folder)),
+        // What `blocks` kills.
+        [victim, folder, accounts, blocks] if victim == "victim" => run_victim(folder, accounts, blocks),
         _ => Options::parse(arguments.into_iter()).and_then(|options| run(&options)),
     };
     match done {
@@ -176,7 +178,12 @@ fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    blocks::run(&blocks::Config { rounds, is_full: !options.small }, report)
+    std::fs::create_dir_all(&options.streams).context("making the folder of logs; name another with --streams")?;
+    blocks::run(&blocks::Config { rounds, is_full: !options.small, scratch: options.streams.clone() }, report)
+}
+
+fn run_victim(folder: &str, accounts: &str, blocks: &str) -> anyhow::Result<()> {
+    recovery::victim(Path::new(folder), accounts.parse()?, blocks.parse()?)
 }
 
 fn run_replay(options: &Options, report: &mut Report) -> anyhow::Result<()> {

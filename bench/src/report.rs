@@ -30,6 +30,9 @@ pub enum Unit {
     /// Milliseconds: less is better.
     #[serde(rename = "ms")]
     Ms,
+    /// Seconds: less is better.
+    #[serde(rename = "s")]
+    S,
     /// Million operations per second: more is better.
     #[serde(rename = "mops")]
     Mops,
@@ -73,6 +76,7 @@ impl Unit {
             Self::TimesFaster => "times",
             Self::Failures => "failures",
             Self::Queries => "queries",
+            Self::S => "s",
             Self::Mops => "mops",
             Self::PerS => "per_s",
             Self::Percent => "percent",
@@ -85,7 +89,7 @@ impl Unit {
 
     const fn less_is_better(self) -> bool {
         match self {
-            Self::Ns | Self::Us | Self::Ms | Self::Failures | Self::Queries | Self::Instructions | Self::Bytes => true,
+            Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions | Self::Bytes => true,
             Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }

@@ -85,6 +85,13 @@ impl Workload {
         self.model.check();
     }
 
+    /// Goes on after the numbers that accounts have used, where another workload was before.
+    pub fn go_on_after(&mut self, last: impl Fn(AccountId) -> TransactionSeq) {
+        for (account, mine) in (0..).map(AccountId).zip(&mut self.last) {
+            *mine = u32::try_from(last(account).0).expect("no run has 2^32 transactions of one account");
+        }
+    }
+
     /// The hidden valuations, by [`AssetIndex`].
     #[must_use]
     pub fn valuations(&self) -> &[f64] {

@@ -313,6 +313,13 @@ impl VenueHandle {
         answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
     }
 
+    /// The same for a thread of its own.
+    pub fn snapshot_blocking(&self) -> Result<LogIndex, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Snapshot(reply))?;
+        answer.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
     /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the newest
     /// names, and must say who leads rather than that there is no such name.
     pub fn catalog_for_commands(&self) -> Result<std::sync::Arc<crate::json::Catalog>, RejectReason> {

@@ -1,0 +1,278 @@
+//! A venue with a batch market that is killed and started again: how long until it is there, against how much it holds.
+//!
+//! The venue is a process of its own (this program once more, as [`victim`]), so that `kill -9` is what it is in life: threads end anywhere,
+//! and what the process had not written is gone. It says what has been acknowledged; after each kill the one that follows must have all of it.
+//! Recovering is reading the newest snapshot, applying the log's entries after it, and hashing all accounts and offers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use walras_batch_workload::{Model, Workload};
+use walras_node::config::{Batch, Config};
+use walras_node::runtime::{Clock, StartOptions, Venue, VenueHandle, View};
+use walras_types::{AccountId, AssetId, BatchMarketId, PublicKey, Symbol, TransactionSeq, TransferId};
+use walras_wire::batch::SignedTransaction;
+use walras_wire::{AssetSpec, Command, SetAccountKey, SubmitTransaction, Transfer};
+
+use crate::report::{Figure, Report, Unit};
+
+/// A state to be recovered.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Accounts, each with a balance of every asset.
+    pub accounts: u32,
+    /// Blocks that were cleared before, of 100,000 transactions each.
+    pub blocks: u32,
+}
+
+const ASSETS: u16 = 50;
+const TRANSACTIONS: usize = 100_000;
+const MARKET: BatchMarketId = BatchMarketId(0);
+const SEED: u64 = 7;
+/// Kills of each state; the figure is the median.
+const KILLS: usize = 3;
+/// Commands acknowledged after each start, before the next kill.
+const ACKNOWLEDGED: u64 = 20_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Measures each size, of which the last is the figure that has to be there.
+pub fn run(sizes: &[Size], scratch: &Path, report: &mut Report) -> anyhow::Result<()> {
+    for (at, size) in sizes.iter().enumerate() {
+        let folder = scratch.join("recovery");
+        let _ = std::fs::remove_dir_all(&folder);
+        let result = measure(*size, &folder);
+        let _ = std::fs::remove_dir_all(&folder);
+        let found = result.with_context(|| format!("recovering {} accounts", size.accounts))?;
+        let suffix = if at + 1 == sizes.len() { String::new() } else { format!("_{}_accounts", size.accounts) };
+        let seconds = report.samples(format!("recovery{suffix}_s"), found.iter().map(|found| found.seconds).collect());
+        report.figure(Figure::new(format!("recovery{suffix}_s"), seconds, Unit::S));
+        let last = found.last().context("it was killed once at least")?;
+        report.figure(Figure::new(format!("recovery{suffix}_state_bytes"), last.state_bytes, Unit::Bytes));
+        report.figure(Figure::new(format!("recovery{suffix}_offers"), last.offers, Unit::Count));
+        report.figure(Figure::new(format!("recovery{suffix}_entries_replayed"), last.replayed, Unit::Count));
+    }
+    report.check(
+        "after each kill -9 the venue had every entry that it had acknowledged, and its batch market cleared the next block",
+    );
+    Ok(())
+}
+
+/// What a start found.
+struct Found {
+    seconds: f64,
+    state_bytes: f64,
+    offers: f64,
+    replayed: f64,
+}
+
+fn measure(size: Size, folder: &Path) -> anyhow::Result<Vec<Found>> {
+    let mut victim = Victim::start(folder, size)?;
+    let mut acknowledged = victim.until_acknowledged()?;
+    let mut all = Vec::new();
+    for _ in 0..KILLS {
+        victim.kill()?;
+        let state_bytes = newest_snapshot_bytes(folder)?;
+        victim = Victim::start(folder, size)?;
+        let [nanoseconds, log_index, replayed, offers] = victim.recovered;
+        ensure!(log_index >= acknowledged, "entry {acknowledged} was acknowledged, and the log ends with {log_index}");
+        eprintln!("  {} accounts: {:.2} s, {replayed} entries replayed, {offers} offers", size.accounts, nanoseconds as f64 / 1e9);
+        all.push(Found { seconds: nanoseconds as f64 / 1e9, state_bytes, offers: offers as f64, replayed: replayed as f64 });
+        acknowledged = victim.until_acknowledged()?;
+    }
+    victim.kill()?;
+    Ok(all)
+}
+
+fn newest_snapshot_bytes(folder: &Path) -> anyhow::Result<f64> {
+    let mut newest: Option<(std::time::SystemTime, u64)> = None;
+    for file in std::fs::read_dir(folder.join("snapshots")).context("looking for snapshots")? {
+        let meta = file?.metadata()?;
+        let found = (meta.modified()?, meta.len());
+        newest = newest.max(Some(found));
+    }
+    Ok(newest.map_or(0.0, |(_, bytes)| bytes as f64))
+}
+
+/// A venue in a process of its own.
+struct Victim {
+    child: Child,
+    says: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    /// Nanoseconds, last entry, entries replayed, standing offers.
+    recovered: [u64; 4],
+}
+
+impl Victim {
+    fn start(folder: &Path, size: Size) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("finding this program's file")?;
+        let mut command = Process::new(program);
+        command.arg("victim").arg(folder).args([size.accounts.to_string(), size.blocks.to_string()]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting the venue")?;
+        let says = BufReader::new(child.stdout.take().context("its output")?).lines();
+        let mut victim = Self { child, says, recovered: [0; 4] };
+        victim.recovered = victim.hear("recovered")?;
+        Ok(victim)
+    }
+
+    /// Numbers behind a word.
+    fn hear<const N: usize>(&mut self, word: &str) -> anyhow::Result<[u64; N]> {
+        for line in self.says.by_ref() {
+            let line = line.context("hearing the venue")?;
+            let Some(numbers) = line.strip_prefix(word) else { continue };
+            let numbers: Vec<u64> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+            return numbers.try_into().map_err(|_| anyhow::anyhow!("the venue said: {line}"));
+        }
+        bail!("the venue ended before it said {word:?}: what it wrote is above")
+    }
+
+    /// The last entry acknowledged when there were enough.
+    fn until_acknowledged(&mut self) -> anyhow::Result<u64> {
+        let (mut last, mut count) = (0, 0);
+        while count < ACKNOWLEDGED {
+            let [index, more] = self.hear("acknowledged")?;
+            (last, count) = (index, count + more);
+        }
+        Ok(last)
+    }
+
+    fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill().context("killing the venue")?;
+        self.child.wait().context("waiting for its end")?;
+        Ok(())
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.kill();
+    }
+}
+
+/// `walras-bench victim DIR ACCOUNTS BLOCKS`: recovers or makes the venue, says what it found, then takes transactions until it is killed.
+pub fn victim(folder: &Path, accounts: u32, blocks: u32) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let venue = Venue::start(&options(folder))?;
+    let nanoseconds = begun.elapsed().as_nanos();
+    let handle = venue.handle();
+    let recovered = venue.recovered();
+    let (is_new, log_index, replayed) = (recovered.log_index.0 == 0, recovered.log_index, recovered.entries_replayed);
+    let mut model = Model::standard(ASSETS, accounts, TRANSACTIONS.min(8 * accounts as usize));
+    // Then nobody has to know the hashes that decide ties.
+    model.cancel_share = 0.0;
+    let mut workload = Workload::new(model, SEED ^ log_index.0);
+    if is_new {
+        make(&handle, &workload)?;
+        for _ in 0..blocks {
+            block(&handle, &mut workload)?;
+        }
+        snapshot(&handle)?;
+    } else {
+        let accounts = workload.model().account_count;
+        let used = move |view: &View<'_>| (0..accounts).map(|id| view.engine.next_transaction(AccountId(id)).0 - 1).collect();
+        let used: Vec<u64> = handle.read_blocking(used).map_err(|reason| anyhow::anyhow!("{reason}"))?;
+        workload.go_on_after(|account| TransactionSeq(used[account.0 as usize]));
+    }
+    say(&format!("recovered {nanoseconds} {log_index} {replayed} {}", look(&handle)?.offers))?;
+    loop {
+        block(&handle, &mut workload)?;
+    }
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).context("saying it")
+}
+
+fn options(folder: &Path) -> StartOptions {
+    let mut config = Config::default();
+    config.log.snapshot_every_entries = 5_000_000;
+    config.engine.threads = 2;
+    let assets = (0..ASSETS).map(symbol).collect();
+    config.batch = vec![Batch { name: "MAIN".into(), assets, interval_ms: 250, ..Batch::default() }];
+    StartOptions { data: PathBuf::from(folder), clock: Clock::system(), config }
+}
+
+fn symbol(asset: u16) -> String {
+    format!("A{asset}")
+}
+
+/// Assets, accounts with keys and endowments.
+fn make(handle: &VenueHandle, workload: &Workload) -> anyhow::Result<()> {
+    let send = |command| handle.send_blocking(command).map_err(|reason| anyhow::anyhow!("{reason}"));
+    for asset in 0..ASSETS {
+        let symbol = Symbol::new(&symbol(asset)).context("a symbol")?;
+        send(Command::CreateAsset(AssetSpec { asset: AssetId(asset.into()), symbol, decimals: 2 }))?;
+    }
+    for account in (0..workload.model().account_count).map(AccountId) {
+        send(Command::CreateAccount(account))?;
+        let key = PublicKey(std::array::from_fn(|at| if at < 4 { account.0.to_le_bytes()[at] } else { 1 }));
+        send(Command::SetAccountKey(SetAccountKey { account, key }))?;
+        for asset in (0..u32::from(ASSETS)).map(AssetId) {
+            let transfer_id = TransferId(u64::from(asset.0) + 1);
+            send(Command::Deposit(Transfer { account, asset, amount: workload.endowment(), transfer_id }))?;
+        }
+    }
+    wait(|| Ok(look(handle)?.is_open))
+}
+
+/// What of the market matters here.
+struct Look {
+    is_open: bool,
+    next_block: u64,
+    idle: bool,
+    offers: u64,
+}
+
+fn look(handle: &VenueHandle) -> anyhow::Result<Look> {
+    let seen = handle.read_blocking(|view| {
+        view.engine.batch_market(MARKET).map_or(Look { is_open: false, next_block: 0, idle: true, offers: 0 }, |found| Look {
+            is_open: found.market.is_some(),
+            next_block: found.next_block,
+            idle: found.collected == 0 && found.closed.is_none(),
+            offers: found.market.map_or(0, |market| market.books().iter().map(|book| book.sells().as_slice().len() as u64).sum()),
+        })
+    });
+    seen.map_err(|reason| anyhow::anyhow!("{reason}"))
+}
+
+fn wait(mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !is_so()? {
+        ensure!(begun.elapsed() < PATIENCE, "the venue does not come on within {PATIENCE:?}");
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// Sends a block's transactions, says what was acknowledged, and waits until they are cleared.
+fn block(handle: &VenueHandle, workload: &mut Workload) -> anyhow::Result<()> {
+    let before = look(handle)?.next_block;
+    let transactions = workload.block(|_, _| false).to_vec();
+    for part in transactions.chunks(2_000) {
+        let mut answers = Vec::with_capacity(part.len());
+        for transaction in part {
+            let signed = SignedTransaction { transaction: *transaction, signature: [0; 64] };
+            let command = Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed)?);
+            answers.push(handle.submit(command).map_err(|reason| anyhow::anyhow!("{reason}"))?);
+        }
+        let mut last = 0;
+        for answer in answers {
+            last = answer.blocking_recv()??.log_index.0;
+        }
+        say(&format!("acknowledged {last} {}", part.len()))?;
+    }
+    workload.closed(&[0; 32], []);
+    wait(|| {
+        let now = look(handle)?;
+        Ok(now.next_block > before && now.idle)
+    })
+}
+
+/// So that the newest snapshot holds the whole state, and the log what came after it.
+fn snapshot(handle: &VenueHandle) -> anyhow::Result<()> {
+    let taken = handle.snapshot_blocking();
+    taken.map(|_| ()).map_err(|reason| anyhow::anyhow!("{reason}"))
+}
