@@ -49,7 +49,7 @@ use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, trie_proof_bytes_max,
 };
 use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX};
-use walras_types::{AccountId, Amount, BatchPrice};
+use walras_types::{AccountId, Amount, BatchMarketId, BatchPrice};
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
@@ -304,9 +304,14 @@ impl Cleared {
     /// The bytes of the block's roots, which with [`BlockHeader::bytes`] hash to [`crate::Roots::state`].
     #[must_use]
     pub fn light_roots(&self) -> Vec<u8> {
-        let market = self.header.market.0.to_le_bytes();
-        [&[VERSION, ROOTS][..], &self.roots.accounts, &self.touched, &market, &self.roots.offers].concat()
+        roots_bytes(self.header.market, &self.roots, &self.touched)
     }
+}
+
+/// [`Cleared::light_roots`] of a block that somebody kept: of which market, its roots, and the root of the accounts that it touched.
+#[must_use]
+pub fn roots_bytes(market: BatchMarketId, roots: &Roots, touched: &[u8; 32]) -> Vec<u8> {
+    [&[VERSION, ROOTS][..], &roots.accounts, touched, &market.0.to_le_bytes(), &roots.offers].concat()
 }
 
 impl Accounts {

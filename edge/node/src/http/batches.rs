@@ -87,7 +87,7 @@ pub(super) async fn header(State(app): State<App>, Path((name, block)): Path<(St
         let detail = format!("block {block}: it is none of those that are remembered, which are the last 1000 or fewer");
         ApiError::with_status(Refusal::new(RejectReason::NotFound, detail), StatusCode::NOT_FOUND)
     };
-    Ok(ok(&batches::header(&found.ok_or_else(gone)?)))
+    Ok(ok(&batches::header(market, &found.ok_or_else(gone)?)))
 }
 
 #[derive(Deserialize)]
@@ -185,20 +185,18 @@ pub(super) async fn account_proof(State(app): State<App>, Path((name, account)):
     let found = app
         .venue
         .read(move |v| {
-            let (proof, content) = v.engine.prove_account(account)?;
-            let newest = v.engine.batch_markets().filter_map(|view| view.last).max_by_key(|last| last.log_index)?;
+            let (last, statement) = v.engine.account_statement(account)?;
             // Another market's block may have changed the accounts since.
-            let last = v.engine.batch_market(market)?.last.filter(|last| last.log_index == newest.log_index)?;
-            Some((v.market.batch(market)?.proof(last.header.number)?.clone(), proof.encode(), content))
+            let is_its = last.header.market == market;
+            is_its.then(|| Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement)))?
         })
         .await?;
-    let (block, proof, content) = found.ok_or_else(|| {
+    let (block, statement) = found.ok_or_else(|| {
         not_provable("the account has changed since the market's last block, or there is none: ask again after the next one")
     })?;
-    let mut body = batches::header(&block);
+    let mut body = batches::header(market, &block);
     body["account_id"] = account.0.into();
-    body["proof"] = hex(&proof).into();
-    body["content"] = hex(&content).into();
+    body["statement"] = hex(&statement).into();
     Ok(ok(&body))
 }
 
@@ -234,18 +232,14 @@ pub(super) async fn offer_proof(
         .venue
         .read(move |v| {
             let pair = v.engine.batch_pair(market, sell, buy)?;
-            let proof = v.engine.prove_offer(market, pair, &key)?.encode();
-            let view = v.engine.batch_market(market)?;
-            let standing = view.market?.book(pair).and_then(|book| book.sells().get(&key));
-            let content = standing.map(walras_batch::Batch::offer_content);
-            Some((v.market.batch(market)?.proof(view.last?.header.number)?.clone(), proof, content))
+            let (last, statement) = v.engine.offer_statement(market, pair, &key)?;
+            Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement))
         })
         .await?;
-    let (block, proof, content) = found.ok_or_else(|| {
+    let (block, statement) = found.ok_or_else(|| {
         not_provable("a batch is closed and not cleared yet, or there is no block, or no such pair: ask again after the next block")
     })?;
-    let mut body = batches::header(&block);
-    body["proof"] = hex(&proof).into();
-    body["content"] = content.map(|content| hex(&content)).into();
+    let mut body = batches::header(market, &block);
+    body["statement"] = hex(&statement).into();
     Ok(ok(&body))
 }

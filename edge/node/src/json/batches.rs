@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use walras_batch::light::roots_bytes;
 use walras_clearing::{BatchMarket, Pair};
 use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer};
-use walras_types::{Amount, AssetId, BatchPhase, BatchPrice, Intake, TransactionSeq};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
 use super::scale::{AssetScale, Catalog};
@@ -154,9 +155,9 @@ pub fn phase(phase: BatchPhase) -> &'static str {
     }
 }
 
-/// The header of a block, and what the state hashed to.
+/// The header of a block, and what the state hashed to: what a light client opens.
 #[must_use]
-pub fn header(proof: &BlockProof) -> Value {
+pub fn header(market: BatchMarketId, proof: &BlockProof) -> Value {
     json!({
         "block": proof.block.to_string(),
         "header": hex(&proof.header),
@@ -166,6 +167,7 @@ pub fn header(proof: &BlockProof) -> Value {
             "touched": hex(&proof.touched),
             "state": hex(&proof.roots.state),
         },
+        "light_roots": hex(&roots_bytes(market, &proof.roots, &proof.touched)),
     })
 }
 
