@@ -91,7 +91,7 @@ pub enum Extent {
 fn ways(direction: Direction, extent: Extent) -> Vec<Way> {
     let (from_us, to_us) = match direction {
         Direction::Inbound => (0, 1_000),
-        Direction::Outbound => (300, 1_400),
+        Direction::Outbound => (300, 2_400),
     };
     let (apart_us, cadences) = match extent {
         Extent::Full => (25, &CADENCES[..]),

@@ -21,4 +21,5 @@ pub mod plot;
 pub mod policy;
 pub mod published;
 pub mod record;
+pub mod replicated;
 pub mod workload;

@@ -6,12 +6,16 @@ use walras_figures::plot::{Area, FONT, draw};
 use crate::figure::{CADENCE_DRAWN, Direction, Figure, Panel, TARGETS, Way};
 use crate::published::published;
 use crate::record::direction_name;
+use crate::replicated::{PUBLISHED as PUBLISHED_LATENCIES, Replicated, Submission};
 use crate::workload::Disturbance;
 
 const STATIC: RGBColor = RGBColor(40, 90, 180);
 const RULE: RGBColor = RGBColor(200, 60, 50);
 const OURS: RGBColor = RGBColor(20, 140, 80);
 const PUBLISHED: RGBColor = RGBColor(140, 140, 140);
+
+/// Name, colour, and where to find ours and the published.
+type Line = (&'static str, RGBColor, fn(&Submission) -> f64, fn(&(f64, f64, f64)) -> f64);
 
 /// Both panels.
 ///
@@ -28,6 +32,54 @@ pub fn figure(figure: &Figure) -> anyhow::Result<String> {
         for (panel, half) in figure.panels.iter().zip(&halves) {
             draw_panel(half, panel, figure.disturbance)?;
         }
+        Ok(())
+    })
+}
+
+/// Figure 6a: latency by copies.
+///
+/// # Errors
+/// When a value is no number.
+pub fn replicated(outcome: &Replicated) -> anyhow::Result<String> {
+    draw((760, 500), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption("Fig. 6a: submission latency by number of copies", (FONT, 20))
+            .margin(12)
+            .x_label_area_size(42)
+            .y_label_area_size(56)
+            .build_cartesian_2d(0.7..5.3, 0.0..1_400.0)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc("copies of an order, each through another gateway")
+            .y_desc("submission latency, us")
+            .label_style((FONT, 13))
+            .x_label_formatter(&|copies| format!("{copies:.0}"))
+            .y_label_formatter(&|us| format!("{us:.0}"))
+            .draw()?;
+        let lines: [Line; 3] = [
+            ("p99.9", RULE, |of| of.p999_us, |of| of.2),
+            ("p99", STATIC, |of| of.p99_us, |of| of.1),
+            ("p50", OURS, |of| of.p50_us, |of| of.0),
+        ];
+        for (name, colour, ours, published) in lines {
+            let points: Vec<(f64, f64)> = outcome.by_copies.iter().map(|of| (of.copies as f64, ours(of))).collect();
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(4))?
+                .label(name)
+                .legend(move |at| Circle::new((at.0 + 8, at.1), 4, colour.filled()));
+            let points = PUBLISHED_LATENCIES.iter().enumerate().map(|(index, of)| ((index + 1) as f64, published(of)));
+            chart
+                .draw_series(points.map(|point| Circle::new(point, 5, colour.stroke_width(1))))?
+                .label(format!("{name}, published"))
+                .legend(move |at| Circle::new((at.0 + 8, at.1), 5, colour.stroke_width(1)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE.mix(0.8))
+            .label_font((FONT, 13))
+            .draw()?;
         Ok(())
     })
 }

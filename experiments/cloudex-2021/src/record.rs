@@ -10,6 +10,7 @@ use walras_figures::origin::{Origin, write_files};
 use crate::figure::{CADENCE_DRAWN, CADENCES, Direction, Extent, Figure, LEVEL_WINDOW, Panel, STEP_NS, TARGETS, Way};
 use crate::plot;
 use crate::published::published;
+use crate::replicated::{Costs, PUBLISHED, Replicated, Submission};
 use crate::workload::{Disturbance, Workload};
 
 /// One figure's folder.
@@ -52,6 +53,50 @@ impl Record {
             "panels": figure.panels.iter().map(|panel| panel_json(panel, figure.disturbance, extent)).collect::<Vec<_>>(),
         });
         Ok(Self { folder, result, table: table(figure), plot_svg: plot::figure(figure)? })
+    }
+
+    /// Of figure 6a.
+    ///
+    /// # Errors
+    /// When it can not be drawn.
+    pub fn of_replicated(outcome: &Replicated, workload: &Workload) -> anyhow::Result<Self> {
+        let costs = Costs::FITTED;
+        let mut table =
+            "Submission latency in us, ours / published.\n\n| copies | p50 | p99 | p99.9 |\n| --- | --- | --- | --- |\n".to_owned();
+        let mut by_copies = Vec::new();
+        for (ours, published) in outcome.by_copies.iter().zip(&PUBLISHED) {
+            let Submission { copies, p50_us, p99_us, p999_us, first, duplicates, lost } = *ours;
+            let pairs = [(p50_us, published.0), (p99_us, published.1), (p999_us, published.2)];
+            let cells: Vec<String> = pairs.iter().map(|(ours, published)| format!("{ours:.0} / {published:.0}")).collect();
+            let _ = writeln!(table, "| {copies} | {} |", cells.join(" | "));
+            by_copies.push(json!({
+                "copies": copies,
+                "ours_us": { "p50": hundredths(p50_us), "p99": hundredths(p99_us), "p999": hundredths(p999_us) },
+                "published_us": { "p50": published.0, "p99": published.1, "p999": published.2 },
+                "orders": first, "duplicates_dropped": duplicates, "orders_lost": lost,
+            }));
+        }
+        let [one, two] = &outcome.with_crash;
+        let crash = |ours: &Submission| json!({ "copies": ours.copies, "orders_taken": ours.first, "orders_lost": ours.lost });
+        let ratio = |of: fn(&Submission) -> f64| match (outcome.by_copies.first(), outcome.by_copies.get(2)) {
+            (Some(one), Some(three)) => thousandths(of(three) / of(one)),
+            _ => f64::NAN,
+        };
+        let result = json!({
+            "network": outcome.source.name(),
+            "workload": { "seed": workload.seed, "orders_per_s": workload.orders_per_s, "seconds": workload.duration_ns / 1_000_000_000 },
+            "fitted": {
+                "software_ns": costs.software_ns, "send_ns": costs.send_ns, "gateway_ns": costs.gateway_ns, "receive_ns": costs.receive_ns,
+                "gateway_straggle_share_and_mean_ns": costs.gateway_straggle, "common_straggle_share_and_mean_ns": costs.common_straggle,
+            },
+            "three_copies_over_one": {
+                "ours": { "p50": ratio(|of| of.p50_us), "p99": ratio(|of| of.p99_us), "p999": ratio(|of| of.p999_us) },
+                "published": { "p50": 0.85, "p99": 0.71, "p999": 0.60 },
+            },
+            "by_copies": by_copies,
+            "a_gateway_dies": [crash(one), crash(two)],
+        });
+        Ok(Self { folder: "fig-6a", result, table, plot_svg: plot::replicated(outcome)? })
     }
 
     /// Writes `result.json`, `table.md` and `plot.svg`.

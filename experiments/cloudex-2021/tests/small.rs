@@ -5,10 +5,11 @@ use std::path::Path;
 use walras_experiments_cloudex_2021::figure::{Extent, Figure, TARGETS, Way, run};
 use walras_experiments_cloudex_2021::network::{Source, data_folder};
 use walras_experiments_cloudex_2021::record::Record;
+use walras_experiments_cloudex_2021::replicated;
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
 
 fn small(disturbance: Disturbance) -> Figure {
-    run(&Workload::SMALL, Path::new("no/such/folder"), disturbance, Extent::Small).unwrap()
+    run(&Workload::SMALL, Path::new("no/such/folder"), disturbance, Extent::Small).expect("the synthetic network needs no data")
 }
 
 #[test]
@@ -49,4 +50,17 @@ fn measured_links_are_read_where_they_are() {
     }
     let unordered = figure.without_resequencing.unfair_percent();
     assert!((17.0..32.0).contains(&unordered), "{unordered}");
+}
+
+#[test]
+fn copies_cut_the_tail_and_survive_a_gateway() {
+    let workload = Workload { duration_ns: 5_000_000_000, ..Workload::FULL };
+    let outcome = replicated::run(&workload, Path::new("no/such/folder")).unwrap();
+    let [one, two, three, ..] = &outcome.by_copies[..] else { panic!("five numbers of copies") };
+    assert!(two.p50_us < one.p50_us && three.p999_us < 0.8 * one.p999_us, "{outcome:?}");
+    assert!(outcome.by_copies.iter().all(|of| of.lost == 0 && of.duplicates == of.first * (of.copies as u64 - 1)), "{outcome:?}");
+    let [alone, twice] = &outcome.with_crash;
+    assert!(alone.lost > 0, "the gateway passed orders on that nobody else had");
+    assert_eq!(twice.lost, 0);
+    assert!(Record::of_replicated(&outcome, &workload).unwrap().plot_svg.contains("p99.9"));
 }

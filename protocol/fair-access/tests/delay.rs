@@ -22,7 +22,7 @@ struct Transits {
 impl Transits {
     fn next(&mut self, base_ns: i64, width_ns: i64) -> i64 {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        base_ns + i64::try_from(self.state >> 33).unwrap() % width_ns
+        base_ns + (self.state >> 33).cast_signed() % width_ns
     }
 }
 

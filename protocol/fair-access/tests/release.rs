@@ -35,7 +35,7 @@ impl Naive {
             }
             queue.push(seq);
         }
-        Some((seq, u32::try_from(readers.len()).unwrap()))
+        Some((seq, u32::try_from(readers.len()).expect("few readers")))
     }
 
     fn take(&mut self, reader: u32) -> Option<Result<u64, u64>> {

@@ -51,8 +51,8 @@ impl Naive {
         }
         self.held.remove(at);
         let sequence = if self.left.iter().any(|left| *left > key) {
-            let latest_ns = self.left.iter().map(|left| left.0).max().unwrap();
-            let previous_ns = self.left.last().unwrap().0;
+            let latest_ns = self.left.iter().map(|left| left.0).max().unwrap_or(0);
+            let previous_ns = self.left.last().map_or(0, |left| left.0);
             Sequence::Broken {
                 behind_previous_ns: previous_ns.saturating_sub(key.0),
                 behind_latest_ns: latest_ns.saturating_sub(key.0),
