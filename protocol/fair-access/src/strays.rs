@@ -2,8 +2,10 @@
 //!
 //! A gateway that stamps too early (its clock jumped, drifts or lies) makes its orders look slow, and would drive the delay of everybody
 //! up; so would one behind a broken link. Each gateway's recent median is compared with the median of all gateways' medians. What is further
-//! away than allowed, either way, is a stray: its samples steer no delay until it is back within half of that. Its orders still flow, late or
-//! clamped as they are, and are counted; the operator sees its name. When all become slow together nobody strays.
+//! away than allowed, either way, is a stray: its samples steer no delay until it is back within half of that, and whoever feeds
+//! [`crate::resequence`] takes its orders as [`crate::resequence::Stamp::OnArrival`], so that they wait from their arrival: nobody
+//! gains by stamping early more than what is allowed. They are counted; the operator sees the name. When all become slow together nobody
+//! strays.
 
 use crate::sliding::Sliding;
 use crate::{GATEWAYS_MAX, GatewayId};
