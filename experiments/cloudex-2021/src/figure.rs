@@ -138,6 +138,14 @@ impl Panel {
         self.ways.iter().find(|(way, _)| *way == wanted).map(|(_, outcome)| outcome)
     }
 
+    /// The mean delay that ours needs at an unfairness: on straight lines between its targets, which lie above its curve; outside them that
+    /// of the nearest. `None` below the fairest.
+    #[must_use]
+    pub fn ours_us(&self, unfair_percent: f64) -> Option<f64> {
+        let ours: Vec<Outcome> = TARGETS.iter().filter_map(|target| self.outcome(Way::Tracking(*target)).copied()).collect();
+        Frontier::of(&ours).delay_us(unfair_percent)
+    }
+
     /// The greatest deviation from the target, relative to it, of one dynamic way at all targets.
     #[must_use]
     pub fn worst_relative_error(&self, way: impl Fn(Ppm) -> Way) -> f64 {

@@ -128,6 +128,7 @@ fn panel_json(panel: &Panel, disturbance: Disturbance, extent: Extent) -> Value 
             "delay_us": hundredths(outcome.delay_us()),
             "static_frontier_us": frontier_us.map(hundredths),
             "ratio_to_static": frontier_us.map(|us| thousandths(outcome.delay_us() / us)),
+            "ours_at_this_unfairness_us": panel.ours_us(outcome.unfair_percent()).map(hundredths),
         }))
     };
     let targets: Vec<Value> = TARGETS
@@ -195,7 +196,7 @@ fn table(figure: &Figure) -> String {
         let _ = writeln!(text, "## {}\n", direction_name(panel.direction));
         text.push_str("Unfair in percent / mean delay in us. *Static* is the least that static delays need at our unfairness.\n\n");
         text.push_str(
-            "| target | ours | static | less | CloudEx's rule, run here | published |\n| --- | --- | --- | --- | --- | --- |\n",
+            "| target | ours | static | less | CloudEx's rule, run here | ours at the rule's unfairness | published |\n| --- | --- | --- | --- | --- | --- | --- |\n",
         );
         for target in TARGETS {
             let (Some(ours), Some(rule)) =
@@ -207,12 +208,13 @@ fn table(figure: &Figure) -> String {
             let less = 100.0 * (1.0 - ours.delay_us() / frontier_us);
             let _ = writeln!(
                 text,
-                "| {} | {:.2} / {:.0} | {frontier_us:.0} | {less:.0} % | {:.2} / {:.0} | {} |",
+                "| {} | {:.2} / {:.0} | {frontier_us:.0} | {less:.0} % | {:.2} / {:.0} | {:.0} | {} |",
                 f64::from(target.0) / 10_000.0,
                 ours.unfair_percent(),
                 ours.delay_us(),
                 rule.unfair_percent(),
                 rule.delay_us(),
+                panel.ours_us(rule.unfair_percent()).unwrap_or(f64::NAN),
                 from.dynamic_at(target).map_or_else(String::new, |(unfair, us)| format!("{unfair} / {us}")),
             );
         }
