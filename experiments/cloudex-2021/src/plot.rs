@@ -51,6 +51,7 @@ pub fn replicated(outcome: &Replicated) -> anyhow::Result<String> {
         chart
             .configure_mesh()
             .light_line_style(WHITE)
+            .x_labels(5)
             .x_desc("copies of an order, each through another gateway")
             .y_desc("submission latency, us")
             .label_style((FONT, 13))
@@ -76,7 +77,7 @@ pub fn replicated(outcome: &Replicated) -> anyhow::Result<String> {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
+            .position(SeriesLabelPosition::UpperMiddle)
             .background_style(WHITE.mix(0.8))
             .label_font((FONT, 13))
             .draw()?;
