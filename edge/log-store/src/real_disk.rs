@@ -187,7 +187,7 @@ fn write_zeros(file: &File, from: u64, to: u64, pace: &Pace) -> io::Result<()> {
             offset += piece as u64;
             pace.note_filled(offset);
             if offset < to && pace.has_time() {
-                std::thread::sleep(ZERO_PAUSE);
+                std::thread::sleep(ZERO_PAUSE); // pause: so that the log beside it has the disk
             }
         }
         Ok(())

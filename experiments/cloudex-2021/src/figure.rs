@@ -1,0 +1,168 @@
+//! Figures 4 and 5: every way to set the delay, in both directions, on the same orders.
+
+use std::path::Path;
+
+use walras_fair_access::delay::{DelaySettings, Ppm};
+
+use crate::frontier::Frontier;
+use crate::inbound;
+use crate::network::{Network, Source};
+use crate::outbound;
+use crate::policy::{Outcome, stepped, tracking};
+use crate::workload::{Disturbance, Workload};
+
+/// Unfairness wanted.
+pub const TARGETS: [Ppm; 6] = [Ppm(5_000), Ppm(10_000), Ppm(20_000), Ppm(30_000), Ppm(40_000), Ppm(50_000)];
+
+/// Samples between two steps of `CloudEx`'s rule, which it does not tell. The second is drawn.
+pub const CADENCES: [u32; 4] = [30, 100, 300, 1_000];
+
+/// Of those the one that comes nearest to the published points of figure 5, and is drawn.
+pub const CADENCE_DRAWN: u32 = 100;
+
+/// Ours.
+pub const STEP_NS: u64 = 2_000;
+/// Ours: 6 ms of orders at 22,000/s.
+pub const LEVEL_WINDOW: usize = 127;
+
+/// Orders come in, market data goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Stamped at gateways, held at the sequencer.
+    Inbound,
+    /// Made at the engine, held at gateways.
+    Outbound,
+}
+
+/// A way to set the delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Fixed, in microseconds.
+    Static(u64),
+    /// `CloudEx`'s rule: target, samples between two steps.
+    Stepped(Ppm, u32),
+    /// Ours: target.
+    Tracking(Ppm),
+}
+
+impl Way {
+    fn settings(self) -> DelaySettings {
+        match self {
+            Self::Static(delay_us) => DelaySettings::Static { delay_ns: delay_us * 1_000 },
+            Self::Stepped(target, samples_per_step) => stepped(target, samples_per_step),
+            Self::Tracking(target) => tracking(target, STEP_NS, LEVEL_WINDOW),
+        }
+    }
+}
+
+/// One direction of a figure.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// Which.
+    pub direction: Direction,
+    /// Every way and what came of it.
+    pub ways: Vec<(Way, Outcome)>,
+    /// Of the static ones.
+    pub frontier: Frontier,
+}
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What the network is made to do.
+    pub disturbance: Disturbance,
+    /// Where its delays come from.
+    pub source: Source,
+    /// Orders in order of arrival: no clocks.
+    pub without_resequencing: Outcome,
+    /// Inbound, outbound.
+    pub panels: [Panel; 2],
+}
+
+/// How much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All cadences, static delays 25 us apart.
+    Full,
+    /// The cadence that is drawn, static delays 100 us apart.
+    Small,
+}
+
+fn ways(direction: Direction, extent: Extent) -> Vec<Way> {
+    let (from_us, to_us) = match direction {
+        Direction::Inbound => (0, 1_000),
+        Direction::Outbound => (300, 2_400),
+    };
+    let (apart_us, cadences) = match extent {
+        Extent::Full => (25, &CADENCES[..]),
+        Extent::Small => (100, &[CADENCE_DRAWN][..]),
+    };
+    let statics = (from_us..=to_us).step_by(apart_us).map(Way::Static);
+    let dynamic = TARGETS
+        .iter()
+        .flat_map(|target| cadences.iter().map(|cadence| Way::Stepped(*target, *cadence)).chain([Way::Tracking(*target)]));
+    statics.chain(dynamic).collect()
+}
+
+/// Runs both directions.
+///
+/// # Errors
+/// When the shared data are there but can not be understood.
+pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: Extent) -> anyhow::Result<Figure> {
+    let network_in = Network::load(data, workload.seed, 1)?;
+    let network_out = Network::load(data, workload.seed, 2)?;
+    let orders = inbound::orders(workload, &network_in, disturbance);
+    let ways_in = ways(Direction::Inbound, extent);
+    let in_outcomes = ways_in.iter().map(|way| inbound::resequenced(&orders, way.settings(), workload)).collect();
+    let ways_out = ways(Direction::Outbound, extent);
+    let settings: Vec<DelaySettings> = ways_out.iter().map(|way| way.settings()).collect();
+    let out_outcomes = outbound::released(&network_out, disturbance, &settings, workload);
+    Ok(Figure {
+        disturbance,
+        source: network_in.source,
+        without_resequencing: inbound::without_resequencing(&orders),
+        panels: [panel(Direction::Inbound, ways_in, in_outcomes), panel(Direction::Outbound, ways_out, out_outcomes)],
+    })
+}
+
+fn panel(direction: Direction, ways: Vec<Way>, outcomes: Vec<Outcome>) -> Panel {
+    let ways: Vec<(Way, Outcome)> = ways.into_iter().zip(outcomes).collect();
+    let statics: Vec<Outcome> = ways.iter().filter(|(way, _)| matches!(way, Way::Static(_))).map(|(_, outcome)| *outcome).collect();
+    Panel { direction, ways, frontier: Frontier::of(&statics) }
+}
+
+impl Panel {
+    /// What came of one way.
+    #[must_use]
+    pub fn outcome(&self, wanted: Way) -> Option<&Outcome> {
+        self.ways.iter().find(|(way, _)| *way == wanted).map(|(_, outcome)| outcome)
+    }
+
+    /// The mean delay that ours needs at an unfairness: on straight lines between its targets, which lie above its curve; outside them that
+    /// of the nearest. `None` below the fairest.
+    #[must_use]
+    pub fn ours_us(&self, unfair_percent: f64) -> Option<f64> {
+        let ours: Vec<Outcome> = TARGETS.iter().filter_map(|target| self.outcome(Way::Tracking(*target)).copied()).collect();
+        Frontier::of(&ours).delay_us(unfair_percent)
+    }
+
+    /// The greatest deviation from the target, relative to it, of one dynamic way at all targets.
+    #[must_use]
+    pub fn worst_relative_error(&self, way: impl Fn(Ppm) -> Way) -> f64 {
+        let error = |target: &Ppm| {
+            let achieved = self.outcome(way(*target)).map_or(f64::NAN, Outcome::unfair_percent);
+            (achieved * 10_000.0 / f64::from(target.0) - 1.0).abs()
+        };
+        TARGETS.iter().map(error).fold(0.0, f64::max)
+    }
+
+    /// Mean delay over that of the static frontier at the same unfairness, at its worst over all targets.
+    #[must_use]
+    pub fn worst_ratio_to_static(&self, way: impl Fn(Ppm) -> Way) -> f64 {
+        let ratio = |target: &Ppm| {
+            let outcome = self.outcome(way(*target))?;
+            Some(outcome.delay_us() / self.frontier.delay_us(outcome.unfair_percent())?)
+        };
+        TARGETS.iter().map(|target| ratio(target).unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,35 @@
+//! Fair access: orders in the order in which they reached the venue's edge, market data to everybody at the same instant.
+//!
+//! - [`resequence`]: the sequencer's hold. An order stamped t at the edge leaves at t + d_s, in the order of stamps.
+//! - [`duplicates`]: copies of one order through several gateways; the earliest counts.
+//! - [`release`]: a gateway's hold. Market data made at t is given out at t + d_h, to all subscribers at once.
+//! - [`delay`]: what d_s and d_h are: fixed, or steered to a share of unfairness that the operator names.
+//! - [`margins`]: what gateways tell of how early market data came, made into samples for d_h.
+//! - [`strays`]: gateways whose stamps do not fit the others', which must not steer anybody's delay.
+//!
+//! *Deliberately absent*: clocks, sockets and threads (time is an argument), what an order or a piece of market data is (a type
+//! parameter), and who may send (the gateway's sessions know that). Nothing here is replicated: the log begins where an order leaves
+//! [`resequence::Resequencer`]. Exactly-once is the engine's; [`duplicates`] only spares it copies.
+//!
+//! *Invariants*
+//! - An order on time is never released before one with a smaller (stamp, gateway, place in its session) that is held. One that comes
+//!   after a later one has left is released at once, and told so.
+//! - No piece of market data is given out before its release time, whatever is full.
+//! - Every buffer is bounded, by gateway, session or subscriber, and each pays for its own excess alone.
+//! - Whatever comes in is counted once: accepted or refused, on time or late.
+//! - Integers only: the same inputs give the same outputs everywhere.
+//!
+//! *Start reading* at [`resequence`], then [`delay`]. Source: CloudEx (Ghalayini et al., `HotOS` 2021), sections 2 and 3.
+#![deny(clippy::float_arithmetic)]
+
+pub mod delay;
+pub mod duplicates;
+mod ids;
+pub mod margins;
+pub mod release;
+pub mod resequence;
+mod sliding;
+pub mod strays;
+
+pub use ids::{GATEWAYS_MAX, GatewayId, SubscriberId};
+pub use sliding::Sliding;

@@ -1,0 +1,83 @@
+//! The last so many samples, in order of size.
+
+use std::collections::VecDeque;
+
+/// The exact quantiles of the last samples.
+#[derive(Clone, Debug)]
+pub struct Sliding {
+    samples_max: usize,
+    by_age: VecDeque<i64>,
+    by_size: Vec<i64>,
+}
+
+impl Sliding {
+    /// Room for so many samples, at least one.
+    ///
+    /// # Panics
+    /// For none.
+    #[must_use]
+    pub fn new(samples_max: usize) -> Self {
+        assert!(samples_max > 0, "a window without room has no quantile");
+        Self { samples_max, by_age: VecDeque::with_capacity(samples_max), by_size: Vec::with_capacity(samples_max) }
+    }
+
+    /// Takes a sample; the oldest leaves when there is no room. O(window), in one move of memory.
+    pub fn push(&mut self, sample: i64) {
+        if self.by_age.len() < self.samples_max {
+            let place = self.by_size.partition_point(|other| *other < sample);
+            self.by_size.insert(place, sample);
+        } else if let Some(oldest) = self.by_age.pop_front() {
+            let left = self.by_size.partition_point(|other| *other < oldest);
+            let place = self.by_size.partition_point(|other| *other < sample);
+            // The gap moves from where the oldest was to where the new one belongs.
+            if place > left {
+                self.by_size.copy_within(left + 1..place, left);
+                self.by_size[place - 1] = sample;
+            } else {
+                self.by_size.copy_within(place..left, place + 1);
+                self.by_size[place] = sample;
+            }
+        }
+        self.by_age.push_back(sample);
+    }
+
+    /// Whether as many samples came as there is room for.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.by_age.len() == self.samples_max
+    }
+
+    /// The sample above which at most half of the others lie; of two in the middle the greater. `None` before the first.
+    #[must_use]
+    pub fn median(&self) -> Option<i64> {
+        self.by_size.get(self.by_size.len() / 2).copied()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.by_age.clear();
+        self.by_size.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_sorted_window(samples_max in 1_usize..20, samples in prop::collection::vec(-9_i64..9, 0..80)) {
+            let mut sliding = Sliding::new(samples_max);
+            for (count, sample) in samples.iter().enumerate() {
+                sliding.push(*sample);
+                let mut naive = samples[(count + 1).saturating_sub(samples_max)..=count].to_vec();
+                naive.sort_unstable();
+                prop_assert_eq!(&sliding.by_size, &naive);
+                prop_assert_eq!(sliding.median(), Some(naive[naive.len() / 2]));
+                prop_assert_eq!(sliding.is_full(), count + 1 >= samples_max);
+            }
+        }
+    }
+}
