@@ -108,6 +108,8 @@ pub fn solve_robustly(node_count: usize, fixed: usize, edges: &[Difference], out
             let off = residual(whole, &potential).abs() * whole.weight.sqrt();
             // Early rounds weigh by the inverse of the distance, which no number of far edges can bend; later ones refine.
             let limit = if round < 3 { deviation } else { 3.0 * deviation };
+            // Where all but the false edges agree exactly, noise of rounding must not be weighed.
+            let limit = limit.max(0.05 * outlier_min);
             let weight = if off > limit && limit > 0.0 { whole.weight * limit / off } else { whole.weight };
             changed |= (weight - edge.weight).abs() > 0.01 * whole.weight;
             edge.weight = weight;

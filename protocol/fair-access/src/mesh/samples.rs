@@ -92,7 +92,7 @@ pub enum EdgeFault {
 /// Pairs per direction below which a window says nothing.
 const PAIRS_MIN: usize = 4;
 /// Clocks that drift apart faster than this are not both clocks.
-const EDGE_RATE_PPT_MAX: i64 = 900_000_000;
+pub(super) const EDGE_RATE_PPT_MAX: i64 = 900_000_000;
 
 impl WindowSamples {
     /// Forgets all pairs and keeps the memory.

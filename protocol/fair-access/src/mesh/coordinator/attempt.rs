@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::laplacian::{Difference, Robust, solve_robustly};
 use super::judge::{BadEdges, median};
+use super::place::place;
 use super::{Coordinator, EdgeEstimate, EdgeFault, Fault};
 
 /// Where a clock is: `clock - venue's time = base_ns + offset_ns` in the middle of a window, growing by `rate` per time of the venue.
@@ -124,10 +125,13 @@ pub(super) struct Attempt {
 /// Rates are solved for in trillionths; below this a rate is no outlier whatever the others do: half a microsecond a second.
 const RATE_OUTLIER_PPT_MIN: f64 = 500_000.0;
 
+/// An edge so far from where its nodes are cannot be weighed against others: 100 ms.
+const ABSURD_NS: f64 = 1e8;
+
 /// A line of 1,000 us/s that is read so far off gives 10 ns.
 const FAR_NS: f64 = 10_000.0;
 
-type Told = (usize, usize, Result<EdgeEstimate, EdgeFault>);
+pub(super) type Told = (usize, usize, Result<EdgeEstimate, EdgeFault>);
 
 impl Attempt {
     pub(super) fn solve(state: &Coordinator, window: u64, middle_ns: u64, edges: &[Told]) -> Self {
@@ -150,6 +154,19 @@ impl Attempt {
         attempt.tracks = place(state, middle_ns, &told);
         told.retain(|&(from, to, _)| attempt.tracks[from].is_some() && attempt.tracks[to].is_some());
         attempt.uses = vec![EdgeUse::Goes; told.len()];
+
+        attempt.measured = measure(middle_ns, &attempt.tracks, &told);
+        for index in 0..told.len() {
+            let edge = attempt.measured[index];
+            if attempt.off_track_ns(&edge).abs() > ABSURD_NS {
+                bad.count_bad(edge.from, edge.to);
+                attempt.uses[index] = EdgeUse::LeftOut;
+            }
+        }
+        attempt.culprit = bad.culprit();
+        if attempt.culprit.is_some() {
+            return attempt;
+        }
 
         attempt.culprit = attempt.solve_rates(state, &told, &mut bad);
         if attempt.culprit.is_some() {
@@ -209,9 +226,11 @@ impl Attempt {
     ) -> Option<(usize, Fault)> {
         let differences: Vec<_> = told
             .iter()
-            .map(|&(from, to, estimate)| {
+            .zip(&self.uses)
+            .map(|(&(from, to, estimate), edge_use)| {
+                let weight = if *edge_use == EdgeUse::LeftOut { 0.0 } else { 1.0 };
                 // Ratios of rates multiply along a path, so their logarithms add.
-                Difference { from, to, difference: (estimate.rate_ppt as f64 * 1e-12).ln_1p() * 1e12, weight: 1.0 }
+                Difference { from, to, difference: (estimate.rate_ppt as f64 * 1e-12).ln_1p() * 1e12, weight }
             })
             .collect();
         let solved = solve_robustly(self.tracks.len(), state.reference, &differences, RATE_OUTLIER_PPT_MIN);
@@ -360,42 +379,6 @@ impl Memory {
     }
 }
 
-/// The tracks of nodes in good standing, with new ones placed next to nodes that are known.
-fn place(state: &Coordinator, middle_ns: u64, told: &[(usize, usize, EdgeEstimate)]) -> Vec<Option<Track>> {
-    let node_count = state.standings.len();
-    let mut tracks: Vec<Option<Track>> = (0..node_count).map(|node| state.track(node)).collect();
-    if !state.is_excluded(state.reference) {
-        tracks[state.reference].get_or_insert(Track { base_ns: 0, offset_ns: 0.0, rate: 0.0, bend: 0.0, missed: 0 });
-    }
-    loop {
-        let mut placed = false;
-        for &(from, to, estimate) in told {
-            let drift = estimate.rate_ppt as f64 * 1e-12;
-            let offset_at = |local_ns: i128| {
-                let since_ns = (local_ns - i128::from(estimate.anchor_local_ns)) as f64;
-                i128::from(estimate.offset_ns) + (drift * since_ns).round() as i128
-            };
-            let (node, known) = match (tracks[from], tracks[to]) {
-                (Some(known), None) => (to, known.local_ns(middle_ns) + offset_at(known.local_ns(middle_ns))),
-                (None, Some(known)) => {
-                    let near_ns = known.local_ns(middle_ns) - i128::from(estimate.offset_ns);
-                    (from, known.local_ns(middle_ns) - offset_at(near_ns))
-                }
-                (Some(_), Some(_)) | (None, None) => continue,
-            };
-            tracks[node] = Some(Track { base_ns: known - i128::from(middle_ns), offset_ns: 0.0, rate: 0.0, bend: 0.0, missed: 0 });
-            placed = true;
-        }
-        if !placed {
-            break;
-        }
-    }
-    let edges = told.iter().map(|&(from, to, _)| (from, to));
-    let reached = reached(node_count, state.reference, edges);
-    tracks.iter_mut().zip(reached).filter(|(_, reached)| !reached).for_each(|(track, _)| *track = None);
-    tracks
-}
-
 /// The edges' lines where the venue's time is `middle_ns`.
 pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], told: &[(usize, usize, EdgeEstimate)]) -> Vec<Measured> {
     told.iter()
@@ -412,7 +395,7 @@ pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], told: &[(usize, 
 }
 
 /// Which nodes edges join to `start`.
-fn reached(node_count: usize, start: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
+pub(super) fn reached(node_count: usize, start: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut neighbours = vec![Vec::new(); node_count];
     for (a, b) in edges {
         neighbours[a].push(b);

@@ -2,12 +2,14 @@
 
 mod attempt;
 mod judge;
+mod place;
 mod quality;
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+use super::samples::EDGE_RATE_PPT_MAX;
 use super::{EdgeEstimate, EdgeFault, NodeId, Schedule};
 use crate::clock::Correction;
 use attempt::{Attempt, Memory, Track};
@@ -207,6 +209,12 @@ impl Coordinator {
     /// Takes a report in; the last one of an edge counts.
     pub fn on_report(&mut self, report: &EdgeReport) -> Result<(), ReportError> {
         let EdgeReport { window, from, to, result } = *report;
+        // A node fits its edges itself, so it can say anything: what no fit finds is a fault.
+        let is_steep = |estimate: &EdgeEstimate| estimate.rate_ppt.unsigned_abs() > EDGE_RATE_PPT_MAX.unsigned_abs();
+        let result = match result {
+            Ok(estimate) if is_steep(&estimate) => Err(EdgeFault::Steep { rate_ppt: estimate.rate_ppt }),
+            Ok(_) | Err(_) => result,
+        };
         let next = self.window_next;
         if window < next || window - next >= WINDOWS_OPEN {
             return Err(ReportError::Window { window, next });
