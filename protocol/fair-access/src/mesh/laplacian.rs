@@ -182,6 +182,7 @@ mod tests {
             for row in 0..node_count {
                 if row != pivot {
                     let factor = matrix[row][pivot] / matrix[pivot][pivot];
+                    #[allow(clippy::needless_range_loop, reason = "two rows of one matrix")]
                     for column in pivot..=node_count {
                         matrix[row][column] -= factor * matrix[pivot][column];
                     }
