@@ -1,0 +1,223 @@
+//! How far off a solution may be: the bounds that go with the lines.
+#![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::super::NodeId;
+use super::super::laplacian::{Difference, solve};
+use super::super::schedule::Random;
+use super::attempt::{Attempt, EdgeUse, Measured, Track};
+use super::judge::median;
+use super::{Coordinator, Correction, Quality, Standing, Verdict, WindowOutcome};
+
+/// What is remembered of how well clocks could be foretold and how well the graph ties them.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// The standard deviation of an edge around its loops.
+    pub(super) sigma: f64,
+    /// For each node the mean square of what it moved beyond what was foretold, and of how many windows.
+    moved: Vec<(f64, u32)>,
+    /// For each node its variance against the reference, an edge's being 1.
+    variance: Vec<Option<f64>>,
+    random: Random,
+}
+
+/// How many deviations a bound has: 99.9 % of a normal distribution lie within 3.3; asymmetries have longer tails.
+const DEVIATIONS: f64 = 4.0;
+/// With fewer edges than this beyond a tree, loops say too little of asymmetry: only the round trips bound it.
+const FREEDOM_MIN: usize = 8;
+/// Windows after which it is believed how fast a clock wanders.
+const WANDER_WINDOWS: u32 = 8;
+/// Windows without an edge after which a node is new.
+const MISSED_MAX: u32 = 2;
+
+impl Spread {
+    pub(super) fn new(node_count: usize) -> Self {
+        Self { sigma: 0.0, moved: vec![(0.0, 0); node_count], variance: vec![None; node_count], random: Random::new(0x5eed) }
+    }
+
+    pub(super) fn forget_node(&mut self, node: usize) {
+        self.moved[node] = (0.0, 0);
+        self.variance[node] = None;
+    }
+
+    /// The variances of the potentials against the reference's, an edge's being 1.
+    ///
+    /// They are the graph's effective resistances. Solved with random right sides that have the edges' variances, the squares of the
+    /// potentials have these as their mean; a few of them each window, averaged over windows, are enough for a bound.
+    fn resistances(&mut self, reference: usize, edges: &[Difference]) -> Vec<f64> {
+        let node_count = self.variance.len();
+        let is_fresh = self.variance.iter().enumerate().any(|(node, known)| known.is_none() && node != reference);
+        let rounds = if is_fresh { 48 } else { 12 };
+        let mut sum = vec![0.0; node_count];
+        let mut noise = edges.to_vec();
+        for _ in 0..rounds {
+            let mut bits = 0;
+            for (index, edge) in noise.iter_mut().enumerate() {
+                if index % 64 == 0 {
+                    bits = self.random.next();
+                }
+                let size = if edge.weight > 0.0 { edge.weight.sqrt().recip() } else { 0.0 };
+                edge.difference = if bits >> (index % 64) & 1 == 1 { size } else { -size };
+            }
+            for (sum, potential) in sum.iter_mut().zip(solve(node_count, reference, &noise, 0.02)) {
+                *sum += potential * potential;
+            }
+        }
+        let mut weight = vec![0.0; node_count];
+        for edge in edges {
+            weight[edge.from] += edge.weight;
+            weight[edge.to] += edge.weight;
+        }
+        (0..node_count)
+            .map(|node| {
+                let now = sum[node] / f64::from(rounds);
+                let mean = self.variance[node].filter(|_| !is_fresh).map_or(now, |before| 0.875 * before + 0.125 * now);
+                self.variance[node] = Some(mean);
+                let at_least = if weight[node] > 0.0 { 1.0 / weight[node] + 1.0 / weight[reference].max(1e-9) } else { 0.0 };
+                mean.max(at_least)
+            })
+            .collect()
+    }
+}
+
+impl Coordinator {
+    /// Makes a solution the state, and puts it into words.
+    pub(super) fn commit(&mut self, window: u64, middle_ns: u64, attempt: Attempt) -> WindowOutcome {
+        let node_count = self.standings.len();
+        let used: Vec<Difference> = (attempt.closing.iter().zip(&attempt.closed.is_outlier))
+            .map(|(edge, &out)| Difference { weight: if out { 0.0 } else { edge.weight }, ..*edge })
+            .collect();
+        let good: Vec<&Measured> = (attempt.measured.iter().zip(&attempt.uses))
+            .filter(|(_, edge_use)| **edge_use != EdgeUse::LeftOut)
+            .map(|(edge, _)| edge)
+            .collect();
+        let mut degree = vec![0.0f64; node_count];
+        for edge in &good {
+            degree[edge.from] += 1.0;
+            degree[edge.to] += 1.0;
+        }
+        self.spread.sigma = attempt.closed.sigma;
+        let resistances = self.spread.resistances(self.reference, &used);
+        let trips_ns = half_trips_ns(node_count, self.reference, &good);
+        let mean_degree = 2.0 * good.len() as f64 / node_count as f64;
+        if attempt.closed.sigma > 0.0 && mean_degree > 0.0 {
+            let per_window = 2.0 * attempt.tracking_sigma.powi(2) / mean_degree;
+            self.memory.aging = (per_window / attempt.closed.sigma.powi(2)).min(1.0);
+        }
+        for node in 0..node_count {
+            self.follow(node, &attempt);
+        }
+        self.memory.commit(window, self.config.memory_windows, &attempt);
+
+        let moved_middle = median(self.spread.moved.iter().filter(|(_, windows)| *windows > 0).map(|(square, _)| *square));
+        let verdicts = (0..node_count)
+            .map(|node| match (self.standings[node], attempt.tracks[node]) {
+                (Standing::Excluded { fault, .. }, _) => Verdict::Excluded(fault),
+                (_, None) => Verdict::Unreached,
+                (_, Some(track)) if node == self.reference => {
+                    Verdict::Synced(line(middle_ns, self.config.window_ns, &track, [1.0, 0.0, 0.0]))
+                }
+                (_, Some(track)) => {
+                    let ties = 1.0 / degree[node].max(1.0) + 1.0 / degree[self.reference].max(1.0);
+                    let bound = self.bound_ns(&attempt, resistances[node], ties, trips_ns[node]);
+                    let growth_ppt = DEVIATIONS * attempt.rate_sigma * ties.sqrt();
+                    let wander_ppt_per_s = self.wander_ppt_per_s(node, moved_middle);
+                    Verdict::Synced(line(middle_ns, self.config.window_ns, &track, [bound, growth_ppt, wander_ppt_per_s]))
+                }
+            })
+            .collect();
+        let quality = Quality {
+            edges: attempt.measured.len() as u32,
+            edges_remembered: attempt.closing.len() as u32,
+            edges_left_out: attempt.edges_bad,
+            loop_error_ns: attempt.closed.sigma.ceil() as u64,
+            noise_ns: attempt.tracking_sigma.ceil() as u64,
+        };
+        let reference = NodeId::of(self.reference);
+        WindowOutcome { window, reference, verdicts, newly_excluded: Vec::new(), readmitted: Vec::new(), quality }
+    }
+
+    /// A node's standing after a window.
+    fn follow(&mut self, node: usize, attempt: &Attempt) {
+        match (self.standings[node], attempt.tracks[node]) {
+            (Standing::Excluded { .. }, _) | (Standing::New, None) => {}
+            (Standing::New, Some(track)) => self.standings[node] = Standing::Tracked(Track { missed: 0, ..track }),
+            (Standing::Tracked(_), Some(track)) => {
+                self.standings[node] = Standing::Tracked(Track { missed: 0, ..track });
+                let (square, windows) = &mut self.spread.moved[node];
+                *windows = (*windows + 1).min(WANDER_WINDOWS);
+                *square += (attempt.moved_ns[node].powi(2) - *square) / f64::from(*windows);
+            }
+            (Standing::Tracked(track), None) if track.missed < MISSED_MAX => {
+                self.standings[node] = Standing::Tracked(Track { missed: track.missed + 1, ..track });
+            }
+            // The reference is its own line, whoever sees it.
+            (Standing::Tracked(_), None) if node == self.reference => {}
+            (Standing::Tracked(_), None) => {
+                self.standings[node] = Standing::New;
+                self.memory.forget_node(node);
+                self.spread.forget_node(node);
+            }
+        }
+    }
+
+    /// How far off a node's offset may be in the middle of the window.
+    fn bound_ns(&self, attempt: &Attempt, resistance: f64, ties: f64, trip_ns: Option<u64>) -> f64 {
+        // Half of the round trips on the way to the reference: no asymmetry is larger.
+        let hard = trip_ns.map_or(f64::INFINITY, |trip_ns| trip_ns as f64);
+        let freedom = attempt.closed.freedom;
+        if freedom < FREEDOM_MIN {
+            return hard;
+        }
+        let variance = attempt.closed.sigma.powi(2) * resistance + attempt.tracking_sigma.powi(2) * ties;
+        // With few loops the deviation itself is uncertain (Student's distribution).
+        let statistical = DEVIATIONS * (1.0 + 4.5 / freedom as f64) * variance.sqrt();
+        statistical.min(hard)
+    }
+
+    /// How fast a node's rate may change: what it moved beyond what was foretold, over half the square of a window.
+    fn wander_ppt_per_s(&self, node: usize, moved_middle: f64) -> f64 {
+        let window_s = self.config.window_ns as f64 * 1e-9;
+        let (square, windows) = self.spread.moved[node];
+        let seen = DEVIATIONS * 2.0 * square.max(moved_middle).sqrt() / (window_s * window_s) * 1e3;
+        if windows < WANDER_WINDOWS { seen.max(self.config.wander_ppt_per_s as f64) } else { seen }
+    }
+}
+
+/// The sum of half the round trips on the best way from the reference to each node (Dijkstra).
+fn half_trips_ns(node_count: usize, reference: usize, edges: &[&Measured]) -> Vec<Option<u64>> {
+    let mut neighbours = vec![Vec::new(); node_count];
+    for edge in edges {
+        let half_ns = edge.half_trip_ns.ceil() as u64;
+        neighbours[edge.from].push((edge.to, half_ns));
+        neighbours[edge.to].push((edge.from, half_ns));
+    }
+    let mut best = vec![None; node_count];
+    let mut next = BinaryHeap::from([Reverse((0u64, reference))]);
+    while let Some(Reverse((sum_ns, node))) = next.pop() {
+        if best[node].is_none() {
+            best[node] = Some(sum_ns);
+            next.extend(neighbours[node].iter().map(|&(to, half_ns)| Reverse((sum_ns.saturating_add(half_ns), to))));
+        }
+    }
+    best
+}
+
+/// A track as a correction, with its bound, the bound's growth and the growth's growth; all rounded up.
+fn line(middle_ns: u64, window_ns: u64, track: &Track, [bound_ns, growth_ppt, wander_ppt_per_s]: [f64; 3]) -> Correction {
+    let local_ns = track.local_ns(middle_ns);
+    // The line is used from half a window after its anchor to one and a half: a chord there is nearest to a rate that grows.
+    let rate = track.rate + track.bend * 0.625 * window_ns as f64;
+    Correction {
+        anchor_local_ns: u64::try_from(local_ns).unwrap_or(0),
+        offset_ns: i64::try_from(local_ns - i128::from(middle_ns)).unwrap_or(i64::MAX),
+        // Per time of the node's own clock, which is a little longer or shorter than the venue's.
+        rate_ppt: (rate / (1.0 + rate) * 1e12).round() as i64,
+        // One more, since the offset is rounded.
+        bound_ns: (bound_ns.ceil() as u64).saturating_add(1),
+        bound_growth_ppt: growth_ppt.ceil() as u64,
+        bound_growth_ppt_per_s: wander_ppt_per_s.ceil() as u64,
+    }
+}

@@ -1,0 +1,240 @@
+//! One node's part: sends probes, answers those of others, collects stamps, fits its edges.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{CodedFilter, EdgeReport, Half, NODES_MAX, NodeId, Pair, Probe, Schedule, Stamps, WindowSamples};
+use crate::clock::Correction;
+
+/// How a node probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProberConfig {
+    /// Which node this is.
+    pub node: NodeId,
+    /// Who probes whom.
+    pub schedule: Schedule,
+    /// How long a window is, in the venue's time.
+    pub window_ns: u64,
+    /// How long an edge waits from one exchange to the next.
+    pub interval_ns: u64,
+    /// How long the second probe of a pair follows the first.
+    pub spacing_ns: u64,
+    /// Which pairs count.
+    pub filter: CodedFilter,
+}
+
+/// A probe to be sent. When it has left, [`Prober::on_sent`] wants to know when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendProbe {
+    /// To whom.
+    pub to: NodeId,
+    /// What.
+    pub probe: Probe,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProberEffect {
+    /// Send a probe.
+    Send(SendProbe),
+    /// Tell the coordinator.
+    Report(EdgeReport),
+}
+
+/// Exchanges of an edge that may be under way; one more forgets the oldest.
+const UNDER_WAY_MAX: usize = 64;
+
+/// The probing side and the answering side of a node. Times are the host's clock, as raw as it can be had: a clock that somebody steers
+/// while it is measured bends the lines.
+#[derive(Clone, Debug)]
+pub struct Prober {
+    config: ProberConfig,
+    /// The host's clock less the venue's time, to a millisecond or so: says which window it is.
+    offset_ns: i64,
+    window: Option<u64>,
+    edges: Vec<Edge>,
+    peers: BTreeMap<NodeId, Peer>,
+    exchange_next: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Edge {
+    to: NodeId,
+    ask_at_ns: u64,
+    /// The second ask of this exchange is due then.
+    second_due: Option<(u32, u64)>,
+    under_way: VecDeque<Exchange>,
+    samples: WindowSamples,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    number: u32,
+    ask_tx_ns: [Option<u64>; 2],
+    answer_rx_ns: [Option<u64>; 2],
+    stamps: Option<Stamps>,
+}
+
+/// What is remembered of a node that probes this one.
+#[derive(Clone, Copy, Default, Debug)]
+struct Peer {
+    exchange: u32,
+    ask_rx_ns: [Option<u64>; 2],
+    answer_tx_ns: [Option<u64>; 2],
+    complete: Option<Stamps>,
+}
+
+impl Prober {
+    /// A node that has sent nothing yet.
+    pub fn new(config: ProberConfig) -> Self {
+        Self { config, offset_ns: 0, window: None, edges: Vec::new(), peers: BTreeMap::new(), exchange_next: 0 }
+    }
+
+    /// The coordinator's answer also says which window it is.
+    pub fn on_correction(&mut self, correction: &Correction) {
+        self.offset_ns = correction.offset_ns;
+    }
+
+    /// Sends what is due, and closes the window when its time has come. Returns when to call again at the latest.
+    pub fn on_timer(&mut self, local_ns: u64, effects: &mut Vec<ProberEffect>) -> u64 {
+        let window = self.venue_ns(local_ns) / self.config.window_ns;
+        // A correction may move the venue's time back over a window's edge: that window stays as it was closed.
+        if self.window.is_none_or(|current| window > current || window + 1 < current) {
+            self.close(effects);
+            self.open(window, local_ns);
+        }
+        let mut next_ns = self.local_ns((self.window.unwrap_or(window) + 1) * self.config.window_ns).max(local_ns + 1);
+        for edge in &mut self.edges {
+            if let Some((exchange, due_ns)) = edge.second_due {
+                if due_ns <= local_ns {
+                    edge.second_due = None;
+                    let probe = Probe::Ask { exchange, half: Half::Second };
+                    effects.push(ProberEffect::Send(SendProbe { to: edge.to, probe }));
+                }
+            } else if edge.ask_at_ns <= local_ns {
+                let exchange = self.exchange_next;
+                self.exchange_next = self.exchange_next.wrapping_add(1);
+                edge.begin(exchange);
+                // What a late timer missed is not made up for.
+                edge.ask_at_ns = edge.ask_at_ns.max(local_ns.saturating_sub(self.config.interval_ns)) + self.config.interval_ns;
+                edge.second_due = Some((exchange, local_ns + self.config.spacing_ns));
+                let probe = Probe::Ask { exchange, half: Half::First };
+                effects.push(ProberEffect::Send(SendProbe { to: edge.to, probe }));
+            }
+            next_ns = next_ns.min(edge.second_due.map_or(edge.ask_at_ns, |(_, due_ns)| due_ns));
+        }
+        next_ns
+    }
+
+    /// A probe left when the host's clock read `tx_ns`.
+    pub fn on_sent(&mut self, sent: &SendProbe, tx_ns: u64) {
+        match sent.probe {
+            Probe::Ask { exchange, half } => {
+                self.update(sent.to, exchange, |under_way| under_way.ask_tx_ns[half.index()] = Some(tx_ns));
+            }
+            Probe::Answer { exchange, half, .. } => {
+                if let Some(peer) = self.peers.get_mut(&sent.to).filter(|peer| peer.exchange == exchange) {
+                    peer.answer_tx_ns[half.index()] = Some(tx_ns);
+                }
+            }
+        }
+    }
+
+    /// A probe came from a node when the host's clock read `rx_ns`. What does not fit is ignored: a peer can spoil its own edge only.
+    pub fn on_probe(&mut self, from: NodeId, rx_ns: u64, probe: &Probe, effects: &mut Vec<ProberEffect>) {
+        match *probe {
+            Probe::Ask { exchange, half } => {
+                if from == self.config.node || from.index() >= self.config.schedule.node_count().min(NODES_MAX) {
+                    return;
+                }
+                let stamps = self.peers.entry(from).or_default().on_ask(exchange, half, rx_ns);
+                effects.push(ProberEffect::Send(SendProbe { to: from, probe: Probe::Answer { exchange, half, stamps } }));
+            }
+            Probe::Answer { exchange, half, stamps } => {
+                self.update(from, exchange, |under_way| under_way.answer_rx_ns[half.index()] = Some(rx_ns));
+                if let Some(stamps) = stamps {
+                    self.update(from, stamps.exchange, |under_way| under_way.stamps = Some(stamps));
+                }
+            }
+        }
+    }
+
+    fn venue_ns(&self, local_ns: u64) -> u64 {
+        u64::try_from(i128::from(local_ns) - i128::from(self.offset_ns)).unwrap_or(0)
+    }
+
+    fn local_ns(&self, venue_ns: u64) -> u64 {
+        u64::try_from(i128::from(venue_ns) + i128::from(self.offset_ns)).unwrap_or(0)
+    }
+
+    fn close(&mut self, effects: &mut Vec<ProberEffect>) {
+        let Some(window) = self.window else { return };
+        let anchor_local_ns = self.local_ns(window * self.config.window_ns + self.config.window_ns / 2);
+        for edge in self.edges.drain(..) {
+            let result = edge.samples.fit(&self.config.filter, anchor_local_ns);
+            effects.push(ProberEffect::Report(EdgeReport { window, from: self.config.node, to: edge.to, result }));
+        }
+    }
+
+    fn open(&mut self, window: u64, local_ns: u64) {
+        self.window = Some(window);
+        let mine = self.config.schedule.edges(window).into_iter().filter(|&(from, _)| from == self.config.node);
+        self.edges = mine.map(|(_, to)| Edge::new(to, local_ns)).collect();
+        // Spread over the interval, so that a node's own probes do not queue behind each other.
+        let step_ns = self.config.interval_ns / (self.edges.len() as u64).max(1);
+        for (index, edge) in self.edges.iter_mut().enumerate() {
+            edge.ask_at_ns += index as u64 * step_ns;
+        }
+    }
+
+    /// Fills in what is known of an exchange under way, and takes its pairs once all is.
+    fn update(&mut self, to: NodeId, exchange: u32, fill: impl FnOnce(&mut Exchange)) {
+        let Some(edge) = self.edges.iter_mut().find(|edge| edge.to == to) else { return };
+        let Some(index) = edge.under_way.iter().position(|under_way| under_way.number == exchange) else { return };
+        fill(&mut edge.under_way[index]);
+        if let Some((forward, backward)) = edge.under_way[index].pairs() {
+            edge.under_way.remove(index);
+            edge.samples.forward.push(forward);
+            edge.samples.backward.push(backward);
+        }
+    }
+}
+
+impl Edge {
+    fn new(to: NodeId, ask_at_ns: u64) -> Self {
+        Self { to, ask_at_ns, second_due: None, under_way: VecDeque::new(), samples: WindowSamples::default() }
+    }
+
+    fn begin(&mut self, number: u32) {
+        if self.under_way.len() == UNDER_WAY_MAX {
+            self.under_way.pop_front();
+        }
+        self.under_way.push_back(Exchange { number, ask_tx_ns: [None; 2], answer_rx_ns: [None; 2], stamps: None });
+    }
+}
+
+impl Exchange {
+    fn pairs(&self) -> Option<(Pair, Pair)> {
+        let stamps = self.stamps?;
+        let forward = Pair { tx_ns: both(self.ask_tx_ns)?, rx_ns: stamps.ask_rx_ns };
+        let backward = Pair { tx_ns: stamps.answer_tx_ns, rx_ns: both(self.answer_rx_ns)? };
+        Some((forward, backward))
+    }
+}
+
+impl Peer {
+    /// The stamps to send along: those of the last exchange before this one that became complete.
+    fn on_ask(&mut self, exchange: u32, half: Half, rx_ns: u64) -> Option<Stamps> {
+        if self.exchange != exchange {
+            if let (Some(ask_rx_ns), Some(answer_tx_ns)) = (both(self.ask_rx_ns), both(self.answer_tx_ns)) {
+                self.complete = Some(Stamps { exchange: self.exchange, ask_rx_ns, answer_tx_ns });
+            }
+            *self = Self { exchange, complete: self.complete, ..Self::default() };
+        }
+        self.ask_rx_ns[half.index()] = Some(rx_ns);
+        self.complete
+    }
+}
+
+fn both(stamps: [Option<u64>; 2]) -> Option<[u64; 2]> {
+    Some([stamps[0]?, stamps[1]?])
+}

@@ -1,0 +1,226 @@
+//! What one edge collects in a window, and what it says of the two clocks.
+#![allow(clippy::float_arithmetic, reason = "an estimator: nothing of it is replicated")]
+
+use thiserror::Error;
+
+use super::line::{self, Point};
+use super::refine::refine;
+
+/// Two probes that were sent one shortly after the other: a coded pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// When each left, by the sender's clock.
+    pub tx_ns: [u64; 2],
+    /// When each arrived, by the receiver's clock.
+    pub rx_ns: [u64; 2],
+}
+
+/// Which pairs are believed to have met no queue: those whose spacing the network kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodedFilter {
+    /// By how much the spacing may change: more than the noise of four stamps.
+    pub spacing_error_ns_max: u64,
+    /// Where fewer pairs than this share (in thousandths) or this number are left, the filter has taken the envelope away with the noise:
+    /// all pairs are used.
+    pub kept_permille_min: u32,
+    /// See `kept_permille_min`.
+    pub kept_min: u32,
+}
+
+impl Default for CodedFilter {
+    /// 150 ns, for stamps with 30 ns of noise; at least 2 %, and 8 pairs.
+    fn default() -> Self {
+        Self { spacing_error_ns_max: 150, kept_permille_min: 20, kept_min: 8 }
+    }
+}
+
+impl CodedFilter {
+    fn keeps(&self, pair: &Pair) -> bool {
+        let sent = i128::from(pair.tx_ns[1]) - i128::from(pair.tx_ns[0]);
+        let received = i128::from(pair.rx_ns[1]) - i128::from(pair.rx_ns[0]);
+        (received - sent).unsigned_abs() <= u128::from(self.spacing_error_ns_max)
+    }
+
+    /// Whether the pairs that the filter keeps are enough to be used alone.
+    fn suffices(&self, kept_count: usize, pair_count: usize) -> bool {
+        kept_count >= self.kept_min as usize && kept_count * 1_000 >= pair_count * self.kept_permille_min as usize
+    }
+}
+
+/// The pairs of a window in both directions.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct WindowSamples {
+    /// From the node that probes to the one that answers.
+    pub forward: Vec<Pair>,
+    /// The answers.
+    pub backward: Vec<Pair>,
+}
+
+/// What an edge found: the second node's clock less the first's, as a line over the first's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EdgeEstimate {
+    /// What the first node's clock read where `offset_ns` holds: the middle of the window.
+    pub anchor_local_ns: u64,
+    /// The second node's clock less the first's at the anchor.
+    pub offset_ns: i64,
+    /// How much that grows per time of the first's clock.
+    pub rate_ppt: i64,
+    /// The shortest round trip: where in it the true offset lies, only symmetry says.
+    pub round_trip_ns: u64,
+}
+
+/// Why an edge found nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum EdgeFault {
+    /// Too few probes came through.
+    #[error("too few probes came through in both directions: check the path and the peer")]
+    Silent,
+    /// No line separates the bounds: a clock jumped within the window, or stamps are wrong.
+    #[error("the stamps contradict each other by {by_ns} ns: one of the two clocks jumped or its node's stamps are wrong")]
+    Contradiction {
+        /// By how much the bounds overlap.
+        by_ns: u64,
+    },
+    /// The clocks drift apart faster than clocks do.
+    #[error("the two clocks drift apart by {rate_ppt} ppt: one of them is broken or being set")]
+    Steep {
+        /// How fast.
+        rate_ppt: i64,
+    },
+}
+
+/// Pairs per direction below which a window says nothing.
+const PAIRS_MIN: usize = 4;
+/// Clocks that drift apart faster than this are not both clocks.
+pub(super) const EDGE_RATE_PPT_MAX: i64 = 900_000_000;
+
+impl WindowSamples {
+    /// Forgets all pairs and keeps the memory.
+    pub fn clear(&mut self) {
+        self.forward.clear();
+        self.backward.clear();
+    }
+
+    /// The line of largest margin around `anchor_local_ns`, the middle of the window by the first node's clock, moved to the middle of
+    /// the stamps' noise where that can be seen.
+    pub fn fit(&self, filter: &CodedFilter, anchor_local_ns: u64) -> Result<EdgeEstimate, EdgeFault> {
+        let first = self.forward.first().ok_or(EdgeFault::Silent)?;
+        if self.forward.len() < PAIRS_MIN || self.backward.len() < PAIRS_MIN {
+            return Err(EdgeFault::Silent);
+        }
+        // Offsets are taken relative to the first one, which may be years; what is left fits a float exactly.
+        let base_ns = i128::from(first.rx_ns[0]) - i128::from(first.tx_ns[0]);
+        let upper = points(&self.forward, filter, |pair, index| (pair.tx_ns[index], pair.rx_ns[index]), anchor_local_ns, base_ns);
+        let lower = points(&self.backward, filter, |pair, index| (pair.rx_ns[index], pair.tx_ns[index]), anchor_local_ns, base_ns);
+        let line = line::fit(&upper, &lower).ok_or(EdgeFault::Silent)?;
+        if line.gap_ns <= 0.0 {
+            return Err(EdgeFault::Contradiction { by_ns: (-line.gap_ns).ceil() as u64 });
+        }
+        let line = refine(line, &upper, &lower, filter.spacing_error_ns_max as f64);
+        let rate_ppt = (line.rate * 1e12).round() as i64;
+        if rate_ppt.abs() > EDGE_RATE_PPT_MAX {
+            return Err(EdgeFault::Steep { rate_ppt });
+        }
+        let offset_ns = base_ns + line.offset_ns.round() as i128;
+        let offset_ns = i64::try_from(offset_ns).map_err(|_| EdgeFault::Contradiction { by_ns: u64::MAX })?;
+        Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns: line.gap_ns.ceil() as u64 })
+    }
+}
+
+/// The bounds that pairs give: `stamps` returns the first node's stamp and the second's.
+fn points(
+    pairs: &[Pair],
+    filter: &CodedFilter,
+    stamps: impl Fn(&Pair, usize) -> (u64, u64),
+    anchor_local_ns: u64,
+    base_ns: i128,
+) -> Vec<Point> {
+    let kept_count = pairs.iter().filter(|pair| filter.keeps(pair)).count();
+    let all = !filter.suffices(kept_count, pairs.len());
+    let mut points = Vec::with_capacity(2 * if all { pairs.len() } else { kept_count });
+    for pair in pairs.iter().filter(|pair| all || filter.keeps(pair)) {
+        for index in 0..2 {
+            let (from_ns, to_ns) = stamps(pair, index);
+            points.push(Point {
+                at_ns: (i128::from(from_ns) - i128::from(anchor_local_ns)) as f64,
+                offset_ns: (i128::from(to_ns) - i128::from(from_ns) - base_ns) as f64,
+            });
+        }
+    }
+    if !points.is_sorted_by(|a, b| a.at_ns <= b.at_ns) {
+        points.sort_by(|a, b| a.at_ns.total_cmp(&b.at_ns));
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+    const S: u64 = 1_000_000_000;
+
+    /// An exchange every 10 ms for a second around `S`; the second clock is `ahead_ns` ahead, paths take 20 us, and every third pair
+    /// meets a queue of 5 us between its probes.
+    fn window(ahead_ns: u64) -> WindowSamples {
+        let mut samples = WindowSamples::default();
+        for step in 0..100u64 {
+            let queue_ns = if step % 3 == 0 { 5 * US } else { 0 };
+            let tx = S / 2 + step * 10_000 * US;
+            let forward = Pair { tx_ns: [tx, tx + 30 * US], rx_ns: [tx + ahead_ns + 20 * US, tx + ahead_ns + 50 * US + queue_ns] };
+            let back = forward.rx_ns;
+            let backward = Pair { tx_ns: back, rx_ns: [back[0] - ahead_ns + 20 * US, back[1] - ahead_ns + 20 * US + queue_ns] };
+            samples.forward.push(forward);
+            samples.backward.push(backward);
+        }
+        samples
+    }
+
+    #[test]
+    fn symmetric_paths_give_the_offset_however_large() {
+        for ahead_ns in [0, 123, 10_000_000, 1_700_000_000_000_000_000] {
+            let estimate = window(ahead_ns).fit(&CodedFilter::default(), S).unwrap();
+            let expected = EdgeEstimate { anchor_local_ns: S, offset_ns: ahead_ns as i64, rate_ppt: 0, round_trip_ns: 40 * US };
+            assert_eq!(estimate, expected);
+        }
+    }
+
+    #[test]
+    fn pairs_that_the_network_stretched_are_dropped_unless_nearly_all_are() {
+        let filter = CodedFilter::default();
+        let mut samples = window(0);
+        assert_eq!(samples.forward.iter().filter(|pair| filter.keeps(pair)).count(), 66);
+        // A pair whose first probe queued and whose second did not would pull the envelope if it were the lowest: it is dropped.
+        samples.forward[1].rx_ns[1] -= 10 * US;
+        assert_eq!(samples.fit(&filter, S).unwrap().round_trip_ns, 40 * US);
+        for pair in samples.forward.iter_mut().skip(1) {
+            pair.rx_ns[1] += 3 * US;
+        }
+        // One of a hundred left, or none: the envelope of all.
+        assert!(samples.fit(&filter, S).is_ok());
+    }
+
+    #[test]
+    fn a_jump_in_the_window_is_a_contradiction_and_silence_is_silence() {
+        let mut samples = window(0);
+        for at in 50..100 {
+            for index in 0..2 {
+                samples.forward[at].rx_ns[index] += 2_000 * US;
+                samples.backward[at].tx_ns[index] += 2_000 * US;
+            }
+        }
+        assert!(matches!(samples.fit(&CodedFilter::default(), S), Err(EdgeFault::Contradiction { .. } | EdgeFault::Steep { .. })));
+        samples.backward.truncate(3);
+        assert_eq!(samples.fit(&CodedFilter::default(), S), Err(EdgeFault::Silent));
+    }
+
+    #[test]
+    fn absurd_stamps_are_refused_and_do_not_overflow() {
+        let far = Pair { tx_ns: [0, u64::MAX], rx_ns: [u64::MAX, 0] };
+        let samples = WindowSamples { forward: vec![far; 8], backward: vec![far; 8] };
+        assert!(samples.fit(&CodedFilter::default(), 0).is_err());
+        let near = Pair { tx_ns: [0, 0], rx_ns: [u64::MAX, u64::MAX] };
+        let samples = WindowSamples { forward: vec![near; 8], backward: vec![near; 8] };
+        assert!(samples.fit(&CodedFilter::default(), u64::MAX).is_err());
+    }
+}

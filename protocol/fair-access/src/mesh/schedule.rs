@@ -1,0 +1,146 @@
+//! Who probes whom: a function of the configuration and the window, so that all nodes know it without talking.
+
+use super::{NODES_MAX, NodeId};
+
+/// The probe graph of every window.
+///
+/// The nodes stand in a circle in an order drawn from the seed, and each probes those that stand K strides of different lengths ahead: so
+/// each has exactly 2 K edges, no pair has two, and with random strides the graph is a good expander. The strides of a window are K
+/// successive ones of all there are, in a drawn order; each window one is left and one is new, so an edge lives K windows, and when all
+/// strides have been used every pair has been probed (with an even number of nodes all but those that stand opposite).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    node_count: usize,
+    stride_count: usize,
+    seed: u64,
+    rotates: bool,
+}
+
+impl Schedule {
+    /// Strides that change one by one: K is `stride_count`. `node_count` is clamped to `NODES_MAX`, and there is at least one stride.
+    pub fn rotating(node_count: usize, stride_count: usize, seed: u64) -> Self {
+        Self { node_count: node_count.min(NODES_MAX), stride_count: stride_count.max(1), seed, rotates: true }
+    }
+
+    /// The same graph in every window, as in the paper.
+    pub fn fixed(node_count: usize, stride_count: usize, seed: u64) -> Self {
+        Self { rotates: false, ..Self::rotating(node_count, stride_count, seed) }
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.node_count
+    }
+
+    /// The edges of a window as (who probes and fits, who answers), each pair of nodes once, sorted.
+    pub fn edges(&self, window: u64) -> Vec<(NodeId, NodeId)> {
+        let mut edges = Vec::new();
+        if self.is_complete() {
+            for from in 0..self.node_count {
+                // Half of the others each, so that the work is even.
+                edges.extend((1..=(self.node_count - 1) / 2).map(|stride| (from, (from + stride) % self.node_count)));
+            }
+            if self.node_count.is_multiple_of(2) {
+                let half = self.node_count / 2;
+                edges.extend((0..half).map(|from| (from, from + half)));
+            }
+        } else {
+            let mut random = Random::new(self.seed);
+            let order = random.order(self.node_count);
+            let strides = random.order((self.node_count - 1) / 2);
+            let first = if self.rotates { (window % strides.len() as u64) as usize } else { 0 };
+            for stride in (first..first + self.stride_count).map(|at| strides[at % strides.len()] + 1) {
+                edges.extend((0..order.len()).map(|at| (order[at], order[(at + stride) % order.len()])));
+            }
+        }
+        let mut edges: Vec<_> = edges.into_iter().map(|(from, to)| (NodeId::of(from), NodeId::of(to))).collect();
+        edges.sort_unstable();
+        edges
+    }
+
+    /// Whether so many strides would join all pairs anyway.
+    fn is_complete(&self) -> bool {
+        self.node_count <= 2 * self.stride_count + 2
+    }
+}
+
+/// Numbers from a seed (SplitMix64, Steele, Lea and Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `end`, which is not 0.
+    fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+
+    /// The numbers below `end` in some order.
+    fn order(&mut self, end: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..end).collect();
+        for last in (1..end).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn degrees(node_count: usize, edges: &[(NodeId, NodeId)]) -> Vec<usize> {
+        let mut degrees = vec![0; node_count];
+        for (from, to) in edges {
+            degrees[from.index()] += 1;
+            degrees[to.index()] += 1;
+        }
+        degrees
+    }
+
+    #[test]
+    fn every_node_has_twice_k_edges_and_no_pair_comes_twice() {
+        for window in 0..60 {
+            let edges = Schedule::rotating(50, 10, 7).edges(window);
+            let pairs: BTreeSet<_> = edges.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
+            assert_eq!(pairs.len(), edges.len());
+            assert!(edges.iter().all(|(a, b)| a != b));
+            assert!(degrees(50, &edges).iter().all(|&degree| degree == 20));
+        }
+    }
+
+    #[test]
+    fn a_window_changes_one_stride_and_in_time_all_pairs_are_probed() {
+        let schedule = Schedule::rotating(51, 10, 7);
+        let mut seen = BTreeSet::new();
+        for window in 0..25 {
+            let before: BTreeSet<_> = schedule.edges(window).into_iter().collect();
+            let after: BTreeSet<_> = schedule.edges(window + 1).into_iter().collect();
+            assert_eq!(after.difference(&before).count(), 51);
+            seen.extend(after.into_iter().map(|(a, b)| (a.min(b), a.max(b))));
+        }
+        assert_eq!(seen.len(), 51 * 50 / 2);
+        let fixed = Schedule::fixed(50, 10, 7);
+        assert_eq!(fixed.edges(0), fixed.edges(9));
+    }
+
+    #[test]
+    fn few_nodes_probe_each_other_all() {
+        for node_count in 0..=21 {
+            let edges = Schedule::rotating(node_count, 10, 1).edges(3);
+            assert_eq!(edges.len(), node_count * node_count.saturating_sub(1) / 2, "{node_count}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The bounds that the mesh publishes hold, its clocks never go back, and a bound that becomes wide stops stamping.
+
+#![allow(clippy::float_arithmetic, clippy::unwrap_used, reason = "a simulation")]
+
+mod simulation;
+
+use simulation::{Simulation, World};
+use walras_fair_access::clock::{ClockStatus, StampGate, StampLimits};
+
+fn world(node_count: usize, seed: u64) -> World {
+    World { interval_ns: 10_000_000, ..World::new(node_count, seed) }
+}
+
+#[test]
+fn the_true_error_is_within_the_bound_999_times_in_1000() {
+    let (mut within, mut all, mut widest_ns) = (0, 0, 0);
+    for seed in 1..=8 {
+        for asymmetry_ns in [0.0, 500.0, 2_000.0] {
+            let mut simulation = Simulation::rotating(World { asymmetry_ns, ..world(24, seed) });
+            simulation.steps(10);
+            // From the very first line on; the reference is not counted, since its error is none.
+            let covered = simulation.covered(0, |node| node != 0);
+            within += covered.0;
+            all += covered.1;
+            if asymmetry_ns == 500.0 {
+                widest_ns = widest_ns.max(simulation.looks.last().unwrap().iter().map(|look| look.reading.bound_ns).max().unwrap());
+            }
+        }
+    }
+    assert!(all > 20_000 && within * 1_000 >= all * 999, "{within} of {all}");
+    assert!(widest_ns < 1_000, "and they are worth something: {widest_ns} ns at 0.5 us of asymmetry");
+}
+
+#[test]
+fn a_mesh_too_small_for_loops_gives_the_bound_of_its_round_trips() {
+    for node_count in [2, 3] {
+        let mut simulation = Simulation::rotating(World { asymmetry_ns: 5_000.0, ..world(node_count, 3) });
+        simulation.steps(8);
+        let (within, all) = simulation.covered(0, |node| node != 0);
+        assert_eq!(within, all);
+        let looks = simulation.looks.last().unwrap();
+        assert!(looks[1..].iter().all(|look| look.reading.bound_ns > 10_000), "half a trip is 20 us and more");
+    }
+}
+
+#[test]
+fn no_virtual_clock_ever_goes_back() {
+    let mut simulation = Simulation::rotating(World { offset_ns_max: 400e6, ..world(24, 4) });
+    let mut times = [0; 24];
+    let mut seen = 0;
+    for _ in 0..12 {
+        simulation.step();
+        for looks in &simulation.looks[seen..] {
+            for look in looks {
+                assert!(look.reading.time_ns > times[look.node]);
+                times[look.node] = look.reading.time_ns;
+            }
+        }
+        seen = simulation.looks.len();
+    }
+}
+
+#[test]
+fn a_node_that_is_cut_off_stops_stamping_and_starts_again_when_it_is_back() {
+    let mut simulation = Simulation::rotating(world(24, 5));
+    let mut gate = StampGate::new(StampLimits::new(3_000, 1_500, 2_000_000_000).unwrap());
+    let mut statuses = Vec::new();
+    let mut seen = 0;
+    for window in 0..60 {
+        simulation.cut_off = (12..40).contains(&window).then_some(9);
+        simulation.step();
+        for looks in &simulation.looks[seen..] {
+            let look = looks.iter().find(|look| look.node == 9);
+            // The virtual clock's own time serves as the host's: all that counts is how long it takes.
+            let reading = look.map(|look| look.reading);
+            let status = gate.on_reading(reading.map_or(0, |reading| reading.time_ns), reading);
+            statuses.push((window, status));
+            let inside = look.is_none_or(|look| look.error_ns.abs() <= look.reading.bound_ns as f64);
+            assert!(inside || status != ClockStatus::Good, "window {window}: stamps while its bound does not hold");
+        }
+        seen = simulation.looks.len();
+    }
+    statuses.dedup_by_key(|(_, status)| *status);
+    let order: Vec<_> = statuses.iter().map(|(_, status)| *status).collect();
+    assert_eq!(order, [ClockStatus::Wide, ClockStatus::Good, ClockStatus::Wide, ClockStatus::Good], "{statuses:?}");
+    assert!((12..40).contains(&statuses[2].0) && statuses[3].0 >= 40, "{statuses:?}");
+}
