@@ -225,7 +225,7 @@ mod tests {
             ("0.5", -2, "0.005"),
             ("1.5", 2, "150"),
             ("7", 3, "7000"),
-            (".5", 1, "05"),
+            (".5", 1, "5"),
         ] {
             assert_eq!(shifted(text, places).as_deref(), Some(shown), "{text} {places}");
         }

@@ -39,6 +39,8 @@ const ASSETS: [(&str, u8, f64); 10] = [
 /// The market's name.
 const NAME: &str = "main";
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How soon the bots look again where a batch is not cleared yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What each begins with, of each asset, in dollars.
 const USER_DOLLARS: f64 = 10_000.0;
@@ -183,14 +185,20 @@ impl BatchBots {
     }
 
     pub(super) fn run(mut self, stop: &StopSignal) {
-        while !stop.wait(INTERVAL) {
-            if let Err(reason) = self.act() {
-                return warn!("the bots of the batch market stop: {reason}");
-            }
+        let mut pause = INTERVAL;
+        while !stop.wait(pause) {
+            pause = match self.act() {
+                Ok(true) => INTERVAL,
+                Ok(false) => LOOK_AGAIN,
+                Err(reason) => return warn!("the bots of the batch market stop: {reason}"),
+            };
         }
     }
 
-    fn act(&mut self) -> Result<(), RejectReason> {
+    /// Sends a batch's transactions, unless the one before is not cleared yet: then what stands and what is available is about to change, and
+    /// one transaction that can not be kept costs its account all of the batch's.
+    fn act(&mut self) -> Result<bool, RejectReason> {
+        let Some(mut seen) = self.look()? else { return Ok(false) };
         self.wander();
         self.looks += 1;
         if self.looks.is_multiple_of(60) {
@@ -201,7 +209,6 @@ impl BatchBots {
                 }
             }
         }
-        let mut seen = self.look()?;
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         let count = TRANSACTIONS.start() + self.below(TRANSACTIONS.end() - TRANSACTIONS.start() + 1);
         for _ in 0..count {
@@ -227,15 +234,15 @@ impl BatchBots {
                     | RejectReason::Overloaded
                     | RejectReason::StorageFull,
                 ) => {
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(reason) => return Err(reason),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn look(&self) -> Result<Vec<Seen>, RejectReason> {
+    fn look(&self) -> Result<Option<Vec<Seen>>, RejectReason> {
         let accounts: Vec<AccountId> = self.scenario.bots.iter().map(|(account, _)| *account).collect();
         let (assets, market) = (self.scenario.assets.clone(), self.scenario.market);
         self.scenario.venue.read_blocking(move |v| {
@@ -253,7 +260,9 @@ impl BatchBots {
                     })
                     .collect(),
             };
-            accounts.iter().map(one).collect()
+            let view = v.engine.batch_market(market)?;
+            let is_quiet = view.collected == 0 && view.closed.is_none();
+            is_quiet.then(|| accounts.iter().map(one).collect())
         })
     }
 
