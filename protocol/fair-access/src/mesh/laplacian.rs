@@ -101,7 +101,7 @@ pub fn solve_robustly(node_count: usize, fixed: usize, edges: &[Difference], out
     const TOLERANCE: f64 = 1e-7;
     let mut counted: Vec<Difference> = edges.to_vec();
     let mut potential = solve(node_count, fixed, &counted, TOLERANCE);
-    for round in 0..8 {
+    for round in 0..12 {
         let deviation = median_deviation(edges, &potential);
         let mut changed = false;
         for (edge, whole) in counted.iter_mut().zip(edges) {
@@ -111,7 +111,7 @@ pub fn solve_robustly(node_count: usize, fixed: usize, edges: &[Difference], out
             // Where all but the false edges agree exactly, noise of rounding must not be weighed.
             let limit = limit.max(0.05 * outlier_min);
             let weight = if off > limit && limit > 0.0 { whole.weight * limit / off } else { whole.weight };
-            changed |= (weight - edge.weight).abs() > 0.01 * whole.weight;
+            changed |= (weight - edge.weight).abs() > 0.01 * edge.weight;
             edge.weight = weight;
         }
         if !changed && round >= 3 {
@@ -182,6 +182,7 @@ mod tests {
             for row in 0..node_count {
                 if row != pivot {
                     let factor = matrix[row][pivot] / matrix[pivot][pivot];
+                    #[allow(clippy::needless_range_loop, reason = "two rows of one matrix")]
                     for column in pivot..=node_count {
                         matrix[row][column] -= factor * matrix[pivot][column];
                     }
