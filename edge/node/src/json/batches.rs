@@ -1,5 +1,5 @@
 //! Batch markets as JSON. Amounts are exact; prices are valuations, of which only ratios mean something, so they are shown as what a whole unit
-//! is worth in whole units of the market's first asset, to [`PRICE_DIGITS`] digits, with the exact bits beside.
+//! is worth in whole units of the market's first asset, to eight digits, with the exact bits beside.
 
 use std::sync::Arc;
 
