@@ -13,7 +13,7 @@ use crate::settings::{AssetTable, BatchSettings, SettingsError};
 use crate::trees::OfferTrees;
 
 /// A batch market on a ledger: what stands in it, and the batch that is closed and waits to be cleared.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Batch {
     pub(crate) settings: BatchSettings,
     pub(crate) table: AssetTable,
@@ -26,6 +26,22 @@ pub struct Batch {
     pub(crate) closed: Option<ClosedBatch>,
     /// No part of the state.
     pub(crate) trees: OfferTrees,
+}
+
+/// A copy has a market of its own at once, so that its first block takes as long as any other.
+impl Clone for Batch {
+    fn clone(&self) -> Self {
+        let Self { settings, table, market, number, parent, closed, trees } = self;
+        Self {
+            settings: settings.clone(),
+            table: table.clone(),
+            market: Arc::new(BatchMarket::clone(market)),
+            number: *number,
+            parent: *parent,
+            closed: closed.clone(),
+            trees: trees.clone(),
+        }
+    }
 }
 
 /// A batch that waits to be cleared.

@@ -141,14 +141,14 @@ impl<I: PriceIndex> Engine<I> {
             Command::CollectFees(c) => self.collect_fees(c, events),
             Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
             Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
-            Command::CreateBatchMarket(c) => self.create_batch_market(c, events),
-            Command::AddBatchAsset(c) => self.add_batch_asset(c, events),
-            Command::SetBatchPhase(c) => self.set_batch_phase(c, events),
-            Command::SetBatchInterval(c) => self.set_batch_interval(c, events),
-            Command::SetAccountKey(c) => self.set_account_key(c, events),
-            Command::SetIssuer(c) => self.set_issuer(c, events),
-            Command::SubmitTransaction(c) => self.submit_transaction(c, events),
-            Command::CloseBatch(c) => self.close_batch(c, events),
+            Command::CreateBatchMarket(_)
+            | Command::AddBatchAsset(_)
+            | Command::SetBatchPhase(_)
+            | Command::SetBatchInterval(_)
+            | Command::SetAccountKey(_)
+            | Command::SetIssuer(_)
+            | Command::SubmitTransaction(_)
+            | Command::CloseBatch(_) => self.execute_batch(command, events),
         }
     }
 
