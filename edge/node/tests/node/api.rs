@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use walras_batch::light::LightBlock;
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_gateway::ClientKey;
 use walras_node::cli::client::{Client, read_key};
 use walras_node::http::ROUTES;
+use walras_node::json::batches::unhex;
 use walras_node::node::operator_key_file;
+use walras_types::{AccountId, BatchPrice, OfferName, TransactionSeq};
 
 use crate::schema::{check, check_named, document};
 use crate::support::{Raw, Signer, Venue, key, limit, wait_for_transactions};
@@ -308,7 +312,7 @@ fn batches(walk: &mut Walk) {
     assert_eq!(results["results"][3]["error"]["code"], 100);
     walk.go(400, "post", path, b"{\"no_such_field\":1}", None);
     walk.go(404, "post", "/v1/batches/none/transactions", &bytes, None);
-    walk.go(413, "post", path, &vec![b' '; 1 << 20], None);
+    walk.go(413, "post", path, json!({"transactions": vec!["00"; 1_001]}).to_string().as_bytes(), None);
     let client = Client::new(&walk.url, None);
     wait_for_transactions(&client, "main", 3);
     assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["name"], "main");
@@ -333,8 +337,19 @@ fn batches(walk: &mut Walk) {
         let (limit, tie) = (text("limit_bits"), text("tie"));
         format!("/v1/batches/{name}/proofs/offer?account_id={account}&sequence=2&sell=BTC&buy={buy}&limit_bits={limit}&tie={tie}")
     };
-    assert!(walk.get(200, &place(0, "main", "USD"))["content"].is_string());
-    assert!(walk.get(200, &place(1, "main", "USD"))["content"].is_null(), "nobody else has it");
+    let number = |field: &str| offer[field].as_str().unwrap().parse::<u64>().unwrap();
+    for (account, stands) in [(0, Some(10_000_000)), (1, None)] {
+        let said = walk.get(200, &place(account, "main", "USD"));
+        let bytes = |field: &str| unhex(said[field].as_str().unwrap()).unwrap();
+        let trusted = unhex(said["roots"]["state"].as_str().unwrap()).unwrap();
+        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("header"), &bytes("light_roots")).unwrap();
+        let id = OfferId(OfferName { account: AccountId(account), sequence: TransactionSeq(2) }.number());
+        let key = OfferKey { limit: BatchPrice::from_bits(number("limit_bits")).unwrap(), tie: number("tie"), id };
+        // The market's assets are USD and BTC, in this order.
+        let pair = Pair { sell: AssetIndex(1), buy: AssetIndex(0) };
+        let found = block.offer(pair, &key, &bytes("statement")).unwrap();
+        assert_eq!(found.map(|offer| offer.amount().get()), stands);
+    }
     walk.get(400, "/v1/batches/main/proofs/offer?account_id=0");
     walk.get(404, &place(0, "none", "USD"));
     walk.get(409, &place(0, "main", "XYZ"));
