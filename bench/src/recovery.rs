@@ -34,7 +34,7 @@ const MARKET: BatchMarketId = BatchMarketId(0);
 const SEED: u64 = 7;
 /// Kills of each state; the figure is the median.
 const KILLS: usize = 3;
-/// Commands acknowledged after each start, before the next kill.
+/// Commands of the next block acknowledged before the next kill.
 const ACKNOWLEDGED: u64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -127,8 +127,9 @@ impl Victim {
         bail!("the venue ended before it said {word:?}: what it wrote is above")
     }
 
-    /// The last entry acknowledged when there were enough.
+    /// The last entry acknowledged when a block was cleared, and enough of the next one is on its way.
     fn until_acknowledged(&mut self) -> anyhow::Result<u64> {
+        let [_block] = self.hear("cleared")?;
         let (mut last, mut count) = (0, 0);
         while count < ACKNOWLEDGED {
             let [index, more] = self.hear("acknowledged")?;
@@ -247,7 +248,7 @@ fn wait(mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends a block's transactions, says what was acknowledged, and waits until they are cleared.
+/// Sends a block's transactions, says what was acknowledged, waits until they are cleared, and says that too.
 fn block(handle: &VenueHandle, workload: &mut Workload) -> anyhow::Result<()> {
     let before = look(handle)?.next_block;
     let transactions = workload.block(|_, _| false).to_vec();
@@ -268,7 +269,8 @@ fn block(handle: &VenueHandle, workload: &mut Workload) -> anyhow::Result<()> {
     wait(|| {
         let now = look(handle)?;
         Ok(now.next_block > before && now.idle)
-    })
+    })?;
+    say(&format!("cleared {before}"))
 }
 
 /// So that the newest snapshot holds the whole state, and the log what came after it.
