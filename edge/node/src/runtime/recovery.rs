@@ -193,8 +193,8 @@ impl Venue {
         }
         let threads = config.engine.threads();
         engine.set_threads(threads);
-        let keys = KeyRing::default();
-        let mut core = Core::new(&engine, market, fills, keys.clone());
+        let (keys, key_changes) = KeyRing::new();
+        let mut core = Core::new(&engine, market, fills, keys);
         let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
         let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
         sequencer.prepare_batches();
@@ -265,7 +265,7 @@ impl Venue {
             status,
             doorbell: Doorbell::default(),
             cluster: None,
-            signatures: Signatures::start(keys, threads).map_err(RecoveryError::Thread)?,
+            signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, engine, log, snapshots })
     }

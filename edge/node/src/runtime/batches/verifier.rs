@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 use std::num::NonZero;
-use std::sync::{Arc, PoisonError, RwLock};
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select, unbounded};
 use tokio::sync::oneshot;
 use tracing::error;
 use walras_batch_signatures::{CHUNK_MAX, KeyCache, SignedItem, Verifier};
@@ -15,10 +14,24 @@ use walras_wire::batch::{SignedTransaction, SigningDomain, encode_signed_transac
 /// Requests that wait for the thread.
 const JOBS_MAX: usize = 1_024;
 
-/// The keys of accounts and the domains of markets, as far as the engine has applied them. Its thread writes, the verifier reads.
-#[derive(Clone, Debug, Default)]
-pub(in crate::runtime) struct KeyRing(Arc<RwLock<Known>>);
+/// Where the engine's thread puts keys of accounts and domains of markets as it applies them. It waits for nobody: they go through a queue, and
+/// whoever checks signatures takes what is in it before each check. So a key is known to every check that is asked for after it was applied.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) struct KeyRing(Sender<Change>);
 
+/// What the engine's thread told.
+#[derive(Debug)]
+enum Change {
+    Key(AccountId, PublicKey),
+    Domain(BatchMarketId, [u8; 32]),
+    Clear,
+}
+
+/// The other end of a [`KeyRing`].
+#[derive(Debug)]
+pub(in crate::runtime) struct Changes(Receiver<Change>);
+
+/// What is known.
 #[derive(Debug, Default)]
 struct Known {
     keys: KeyCache,
@@ -28,33 +41,49 @@ struct Known {
 }
 
 impl KeyRing {
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Known> {
-        // Whole after every change, so a panic elsewhere does not spoil it.
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    /// A queue. There are never more keys in it than the log sets before the next check.
+    pub(in crate::runtime) fn new() -> (Self, Changes) {
+        let (changes_in, changes) = unbounded();
+        (Self(changes_in), Changes(changes))
     }
 
     /// An account has a key.
     pub(in crate::runtime) fn set_key(&self, account: AccountId, key: PublicKey) {
-        let mut known = self.write();
-        if known.keys.insert(account, key).is_err() {
-            error!("account {account} is beyond the last that a venue may have, and its key is not kept");
-            return;
-        }
-        let place = account.0 as usize;
-        if known.has_key.len() <= place {
-            known.has_key.resize(place + 1, false);
-        }
-        known.has_key[place] = true;
+        self.tell(Change::Key(account, key));
     }
 
     /// A market was created.
     pub(in crate::runtime) fn set_domain(&self, market: BatchMarketId, domain: [u8; 32]) {
-        self.write().domains.insert(market, domain);
+        self.tell(Change::Domain(market, domain));
     }
 
     /// The state is another.
     pub(in crate::runtime) fn clear(&self) {
-        *self.write() = Known::default();
+        self.tell(Change::Clear);
+    }
+
+    fn tell(&self, change: Change) {
+        // Nobody checks any more when the venue stops.
+        let _ = self.0.send(change);
+    }
+}
+
+impl Known {
+    fn follow(&mut self, change: Change) {
+        match change {
+            Change::Clear => *self = Self::default(),
+            Change::Domain(market, domain) => drop(self.domains.insert(market, domain)),
+            Change::Key(account, key) => {
+                if self.keys.insert(account, key).is_err() {
+                    return error!("account {account} is beyond the last that a venue may have, and its key is not kept");
+                }
+                let place = account.0 as usize;
+                if self.has_key.len() <= place {
+                    self.has_key.resize(place + 1, false);
+                }
+                self.has_key[place] = true;
+            }
+        }
     }
 }
 
@@ -73,9 +102,9 @@ pub(in crate::runtime) struct Signatures {
 
 impl Signatures {
     /// Starts the thread; sums are shared among so many.
-    pub(in crate::runtime) fn start(keys: KeyRing, threads: NonZero<usize>) -> std::io::Result<Self> {
+    pub(in crate::runtime) fn start(changes: Changes, threads: NonZero<usize>) -> std::io::Result<Self> {
         let (jobs_in, jobs) = bounded(JOBS_MAX);
-        std::thread::Builder::new().name("walras-signatures".to_owned()).spawn(move || run(&keys, &jobs, threads))?;
+        std::thread::Builder::new().name("walras-signatures".to_owned()).spawn(move || run(&changes, &jobs, threads))?;
         Ok(Self { jobs: jobs_in })
     }
 
@@ -94,9 +123,25 @@ impl Signatures {
     }
 }
 
-fn run(keys: &KeyRing, jobs: &Receiver<Job>, threads: NonZero<usize>) {
+fn run(Changes(changes): &Changes, jobs: &Receiver<Job>, threads: NonZero<usize>) {
+    let mut known = Known::default();
     let mut verifiers: HashMap<BatchMarketId, ([u8; 32], Verifier)> = HashMap::new();
-    while let Ok(first) = jobs.recv() {
+    let mut changes = changes.clone();
+    loop {
+        let first = select! {
+            recv(jobs) -> job => match job {
+                Ok(job) => job,
+                Err(_) => return,
+            },
+            recv(changes) -> change => {
+                match change {
+                    Ok(change) => known.follow(change),
+                    // The engine's thread is gone; what is asked yet is answered.
+                    Err(_) => changes = never(),
+                }
+                continue;
+            }
+        };
         // All of one market that wait, as long as they fit a sum.
         let mut together = vec![first];
         let mut count = together[0].transactions.len();
@@ -106,7 +151,8 @@ fn run(keys: &KeyRing, jobs: &Receiver<Job>, threads: NonZero<usize>) {
             count += job.transactions.len();
             together.push(job);
         }
-        let known = keys.0.read().unwrap_or_else(PoisonError::into_inner);
+        // What was told before any of these was asked.
+        changes.try_iter().for_each(|change| known.follow(change));
         together.sort_by_key(|job| job.market);
         while let Some(market) = together.first().map(|job| job.market) {
             let rest = together.split_off(together.partition_point(|job| job.market == market));
@@ -167,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_is_judged_by_its_market_and_key() {
-        let ring = KeyRing::default();
+        let (ring, changes) = KeyRing::new();
         let key = |account: u32| SigningKey::from_seed(&[account as u8 + 1; 32]);
         for account in 0..4 {
             ring.set_key(AccountId(account), key(account).public_key());
@@ -175,7 +221,7 @@ mod tests {
         let (main, other) = (BatchMarketId(0), BatchMarketId(1));
         ring.set_domain(main, [1; 32]);
         ring.set_domain(other, [2; 32]);
-        let signatures = Signatures::start(ring, NonZero::<usize>::MIN).unwrap();
+        let signatures = Signatures::start(changes, NonZero::<usize>::MIN).unwrap();
         let signed = |domain: [u8; 32], account: u32, by: u32| {
             let payment = Payment { to: AccountId(9), asset: AssetId(0), amount: Amount::new(5).unwrap() };
             let transaction = BatchTransaction {

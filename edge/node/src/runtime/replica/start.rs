@@ -147,12 +147,12 @@ impl ReplicaVenue {
         let status = Status::new(&config.venue.name, clock.now());
         let reports = ReportSettings::default();
         let fault = |detail: String| RecoveryError::Snapshot { index: recovered.snapshot.log_index, detail };
-        let (keys, threads) = (KeyRing::default(), config.engine.threads());
+        let ((keys, key_changes), threads) = (KeyRing::new(), config.engine.threads());
         let mut state = match recovered.snapshot.slot.0 {
-            0 => State::genesis(reports, keys.clone()),
+            0 => State::genesis(reports, keys),
             _ => {
                 let bytes = store.read(recovered.snapshot.slot).and_then(SnapshotReader::read_all);
-                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys.clone()).map_err(fault)?
+                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys).map_err(fault)?
             }
         };
         state.engine.set_threads(threads);
@@ -274,7 +274,7 @@ impl ReplicaVenue {
             status,
             doorbell,
             cluster: Some(cluster.clone()),
-            signatures: Signatures::start(keys, threads).map_err(RecoveryError::Thread)?,
+            signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
     }
