@@ -8,58 +8,50 @@ import { atMostEvery } from "../base/signal.ts";
 import type { Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
-import { type Palette, palette } from "./theme.ts";
+import { curveOptions, HostedPlot, type PlotOptions } from "./plot.ts";
+import type { Palette } from "./theme.ts";
 
 const DRAW_EVERY_MS = 120;
 const LEVELS_SHOWN = 400;
 
 type Curves = [prices: number[], demand: (number | null)[], supply: (number | null)[]];
 
+interface Pointed {
+  price: number;
+  size: number;
+  side: string;
+}
+
 export function depthView(venue: Venue): void {
   const host = byId("depth-plot");
   const readout = h("span.muted", { id: "depth-readout" });
   byId("depth-tools").append(readout);
-  host.setAttribute("role", "img");
-  let plot: uPlot | null = null;
-
-  const draw = atMostEvery(DRAW_EVERY_MS, () => {
+  const onCursor = (at: Pointed): void => {
     const market = venue.market.value;
-    if (!market || !plot) return;
-    const curves = curvesOf(market);
-    plot.setData(curves);
-    const idle = plot.cursor.idx === null || plot.cursor.idx === undefined;
-    if (idle) setText(readout, `${market.units.instrument.base} within reach of each price`);
-    host.setAttribute("aria-label", spoken(market));
-  });
-  const rebuild = (): void => {
-    plot?.destroy();
-    plot = null;
-    const market = venue.market.value;
-    if (!market || host.clientWidth === 0) return;
-    const { base } = market.units.instrument;
-    plot = new uPlot(options(host, palette.value, (at) => {
-      if (at !== null) setText(readout, `${group(at.price.toFixed(market.units.instrument.price_decimals))}: ${group(at.size.toFixed(3))} ${base} ${at.side}`);
-    }), curvesOf(market), host);
-    draw();
+    if (!market) return;
+    const { base, price_decimals: decimals } = market.units.instrument;
+    setText(readout, `${group(at.price.toFixed(decimals))}: ${group(at.size.toFixed(3))} ${base} ${at.side}`);
   };
-  let size = "";
-  new ResizeObserver(() => {
-    const now = `${host.clientWidth} ${host.clientHeight}`;
-    if (now === size || host.clientWidth === 0) return;
-    size = now;
-    if (plot) plot.setSize({ width: host.clientWidth, height: host.clientHeight });
-    else rebuild();
-  }).observe(host);
-  palette.watch(rebuild);
+  const plot = new HostedPlot(host, (colours) => ({ options: options(colours, onCursor), data: curvesOf(venue.market.value) }));
+
+  const show = (): void => {
+    const market = venue.market.value;
+    if (!market) return;
+    plot.show(curvesOf(market));
+    if (plot.isIdle) setText(readout, `${market.units.instrument.base} within reach of each price`);
+    host.setAttribute("aria-label", spoken(market));
+  };
+  const draw = atMostEvery(DRAW_EVERY_MS, show);
   venue.market.watch((market) => {
     if (!market) return;
     market.bookChanged.watch(draw);
-    rebuild();
+    show();
   });
 }
 
 /** Both sides to the same distance from the middle, so that the picture leans only when the market does. */
-function curvesOf(market: Market): Curves {
+function curvesOf(market: Market | null): Curves {
+  if (!market) return [[], [], []];
   const { book, units } = market;
   const bids = book.bids.slice(0, LEVELS_SHOWN);
   const asks = book.asks.slice(0, LEVELS_SHOWN);
@@ -94,45 +86,22 @@ function curvesOf(market: Market): Curves {
   return [prices, demand, supply];
 }
 
-function options(
-  host: HTMLElement,
-  colours: Palette,
-  onCursor: (at: { price: number; size: number; side: string } | null) => void,
-): uPlot.Options {
+function options(colours: Palette, onCursor: (at: Pointed) => void): PlotOptions {
   const stepped = (align: 1 | -1): uPlot.Series.PathBuilder => (uPlot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory)({ align });
-  const axis = { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false } };
-  return {
-    width: host.clientWidth,
-    height: host.clientHeight,
-    legend: { show: false },
-    padding: [6, 6, 0, 0],
-    scales: { x: { time: false }, y: { range: (_, _min, max) => [0, (Number.isFinite(max) ? max : 1) * 1.08] } },
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-    axes: [
-      { ...axis, size: 22, gap: 4, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => group(String(Math.round(tick * 1e6) / 1e6))) },
-      { ...axis, size: 46, gap: 4, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map((tick) => group(String(Math.round(tick * 1e6) / 1e6))) },
-    ],
-    series: [
-      {},
-      { stroke: colours.bid, width: 2, fill: faded(colours.bid), paths: stepped(-1), points: { show: false } },
-      { stroke: colours.ask, width: 2, fill: faded(colours.ask), paths: stepped(1), points: { show: false } },
-    ],
-    hooks: {
-      setCursor: [(plot) => {
-        const index = plot.cursor.idx;
-        if (index === null || index === undefined) return onCursor(null);
-        const price = plot.data[0]?.[index];
-        const demand = plot.data[1]?.[index] ?? null;
-        const size = demand ?? plot.data[2]?.[index] ?? null;
-        if (price !== undefined && size !== null) onCursor({ price, size, side: demand === null ? "for sale" : "wanted" });
-      }],
-    },
+  const label = (tick: number): string => group(String(Math.round(tick * 1e6) / 1e6));
+  const style = {
+    padding: [6, 6, 0, 0] as uPlot.Padding, room: 1.08, amountsWidth: 46, lineWidth: 2, fillStrength: 0.16,
+    wanted: stepped(-1), offered: stepped(1), price: label, amount: label,
   };
-}
-
-/** The colour at a sixth of its strength. */
-function faded(colour: string): string {
-  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.16)");
+  const setCursor = (plot: uPlot): void => {
+    const index = plot.cursor.idx;
+    if (index == null) return;
+    const price = plot.data[0]?.[index];
+    const demand = plot.data[1]?.[index] ?? null;
+    const size = demand ?? plot.data[2]?.[index] ?? null;
+    if (price !== undefined && size !== null) onCursor({ price, size, side: demand === null ? "for sale" : "wanted" });
+  };
+  return { ...curveOptions(colours, style), hooks: { setCursor: [setCursor] } };
 }
 
 function spoken(market: Market): string {

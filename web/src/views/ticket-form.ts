@@ -1,8 +1,9 @@
 // The ticket's fields: what can be typed and chosen. ticket.ts gives them life.
 
 import type { Display, OrderKind, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
-import { h, setText } from "../base/dom.ts";
+import { h } from "../base/dom.ts";
 import type { FieldName, TicketFields } from "../state/ticket.ts";
+import { Answer, Choice, labelled, shareButtons, type UnitField, unitField } from "./form.ts";
 
 export const TIME_WORDS: Record<TimeInForce, string> = {
   gtc: "Until cancelled (GTC)",
@@ -20,134 +21,82 @@ const SELF_TRADE: [SelfTrade, string][] = [
   ["decrement", "Shrink both"], ["allow", "Let them trade"],
 ];
 
-interface Field {
-  row: HTMLElement;
-  input: HTMLInputElement;
-  unit: HTMLElement;
-  fault: HTMLElement;
-}
-
 export class TicketForm {
   readonly element: HTMLFormElement;
-  readonly price = field("price", "Price");
-  readonly trigger = field("trigger", "Trigger");
-  readonly size = field("size", "Size");
-  readonly minutes = field("minutes", "Minutes");
-  readonly peak = field("peak", "Peak");
-  readonly minSize = field("minSize", "At least");
+  /** In the order in which they stand. */
+  readonly fields: Record<FieldName, UnitField> = {
+    trigger: ticketField("trigger", "Trigger"),
+    price: ticketField("price", "Price"),
+    size: ticketField("size", "Size"),
+    minutes: ticketField("minutes", "Minutes"),
+    peak: ticketField("peak", "Peak"),
+    minSize: ticketField("minSize", "At least"),
+  };
   readonly timeInForce = select("tif", Object.entries(TIME_WORDS) as [TimeInForce, string][]);
   readonly postOnly = select("post-only", POST_ONLY);
   readonly display = select("display", DISPLAY);
   readonly selfTrade = select("self-trade", SELF_TRADE);
-  readonly shares = h("div.shares", { role: "group", "aria-label": "Size as a share of what is available" });
   readonly sum = h("dl.sum");
   readonly submit = h("button.submit", { type: "submit", id: "submit" });
-  readonly answer = h("div.answer", { id: "ticket-answer", role: "status", "aria-live": "assertive" });
-  readonly #sides: HTMLElement;
-  readonly #kinds: HTMLElement;
-  readonly postOnlyRow: HTMLElement;
-  readonly displayRow: HTMLElement;
+  readonly answer = new Answer("ticket-answer");
+  readonly #side = new Choice<Side>("side", "Side", [["buy", "Buy"], ["sell", "Sell"]], "sides");
+  readonly #kind = new Choice<OrderKind>("kind", "Order type", KINDS, "kinds");
 
-  constructor() {
-    this.#sides = choice("side", "Side", [["buy", "Buy"], ["sell", "Sell"]], "sides");
-    this.#kinds = choice("kind", "Order type", KINDS, "kinds");
-    this.postOnlyRow = labelled("post-only", "Taking", this.postOnly);
-    this.displayRow = labelled("display", "Shown", this.display);
+  constructor(takeShare: (percent: bigint) => void) {
+    const { trigger, price, size, minutes, peak, minSize } = this.fields;
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
-      this.#sides, this.#kinds,
-      this.trigger.row, this.price.row, this.size.row, this.shares,
-      labelled("tif", "Stands", this.timeInForce), this.minutes.row,
+      this.#side.element, this.#kind.element,
+      trigger.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),
+      labelled("tif", "Stands", this.timeInForce), minutes.row,
       h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade"),
-        h("div.inner", {}, this.postOnlyRow, this.displayRow, this.peak.row, this.minSize.row, labelled("self-trade", "Self-trade", this.selfTrade))),
-      this.sum, h("div.foot", {}, this.submit, this.answer));
+        h("div.inner", {}, labelled("post-only", "Taking", this.postOnly), labelled("display", "Shown", this.display),
+          peak.row, minSize.row, labelled("self-trade", "Self-trade", this.selfTrade))),
+      this.sum, h("div.foot", {}, this.submit, this.answer.element));
   }
 
   get side(): Side {
-    return checked(this.#sides) as Side;
+    return this.#side.value;
   }
 
   set side(side: Side) {
-    check(this.#sides, side);
+    this.#side.value = side;
   }
 
   get kind(): OrderKind {
-    return checked(this.#kinds) as OrderKind;
+    return this.#kind.value;
   }
 
   set kind(kind: OrderKind) {
-    check(this.#kinds, kind);
+    this.#kind.value = kind;
   }
 
   focusSide(): void {
-    this.#sides.querySelector<HTMLInputElement>("input:checked")?.focus();
+    this.#side.focus();
   }
 
-  fields(): TicketFields {
+  typed(): TicketFields {
+    const { price, trigger, size, minutes, peak, minSize } = this.fields;
     return {
       side: this.side,
       kind: this.kind,
-      price: this.price.input.value,
-      trigger: this.trigger.input.value,
-      size: this.size.input.value,
+      price: price.input.value,
+      trigger: trigger.input.value,
+      size: size.input.value,
       timeInForce: this.timeInForce.value as TimeInForce,
-      minutes: this.minutes.input.value,
+      minutes: minutes.input.value,
       postOnly: this.postOnly.value as PostOnly,
       display: this.display.value as Display,
-      peak: this.peak.input.value,
-      minSize: this.minSize.input.value,
+      peak: peak.input.value,
+      minSize: minSize.input.value,
       selfTrade: this.selfTrade.value as SelfTrade,
     };
   }
-
-  all(): Record<FieldName, Field> {
-    const { price, trigger, size, minutes, peak, minSize } = this;
-    return { price, trigger, size, minutes, peak, minSize };
-  }
-
-  showFault(name: FieldName, text: string): void {
-    const { input, fault } = this.all()[name];
-    setText(fault, text);
-    fault.hidden = text === "";
-    if (text === "") input.removeAttribute("aria-invalid");
-    else input.setAttribute("aria-invalid", "true");
-  }
-
-  say(tone: "good" | "bad" | "plain", title: string, text: string): void {
-    this.answer.dataset["tone"] = tone;
-    this.answer.replaceChildren(h("b", {}, title), text);
-  }
 }
 
-function field(name: FieldName, label: string): Field {
-  const id = `ticket-${name}`;
-  const input = h("input", {
-    type: "text", inputmode: "decimal", id, name, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-fault`,
-  });
-  const unit = h("span.unit", { "aria-hidden": "true" });
-  const fault = h("span.fault", { id: `${id}-fault`, hidden: true });
-  const row = h("div.field", {}, h("label", { for: id }, label), h("div.with-unit", {}, input, unit), fault);
-  return { row, input, unit, fault };
-}
-
-function labelled(id: string, label: string, control: HTMLSelectElement): HTMLElement {
-  return h("div.field", {}, h("label", { for: id }, label), control);
+function ticketField(name: FieldName, label: string): UnitField {
+  return unitField(`ticket-${name}`, name, label);
 }
 
 function select<T extends string>(id: string, options: [T, string][]): HTMLSelectElement {
   return h("select", { id }, ...options.map(([value, words]) => h("option", { value }, words)));
-}
-
-function choice<T extends string>(name: string, label: string, options: [T, string][], style: string): HTMLElement {
-  return h("div", { class: `choice ${style}`, role: "radiogroup", "aria-label": label },
-    ...options.map(([value, words], index) =>
-      h("label", {}, h("input", { type: "radio", name, value, checked: index === 0 }), h("span", {}, words))));
-}
-
-function checked(group: HTMLElement): string {
-  return group.querySelector<HTMLInputElement>("input:checked")?.value ?? "";
-}
-
-function check(group: HTMLElement, value: string): void {
-  const input = group.querySelector<HTMLInputElement>(`input[value="${value}"]`);
-  if (input) input.checked = true;
 }

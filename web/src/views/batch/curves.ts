@@ -9,6 +9,7 @@ import { group } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Pair } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
+import { curveOptions, HostedPlot, type PlotOptions } from "../plot.ts";
 import { type Palette, palette } from "../theme.ts";
 import { assetSelect, fillAssets } from "./asset-select.ts";
 import { typedLimit } from "./typed-limit.ts";
@@ -21,7 +22,6 @@ export function curvesView(venue: Venue): void {
   const { desk } = venue;
   const host = byId("curves-plot");
   const words = byId("curves-words");
-  host.setAttribute("role", "img");
   const sell = assetSelect("curves-sell", "Asset that is sold", (asset) => desk.market.value?.choose({ sell: asset }));
   const buy = assetSelect("curves-buy", "Asset that it is sold for", (asset) => desk.market.value?.choose({ buy: asset }));
   const swap = h("button.icon", { type: "button", id: "curves-swap", "aria-label": "Turn the pair around", onclick: () => {
@@ -29,7 +29,8 @@ export function curvesView(venue: Venue): void {
     if (market) market.choose({ sell: market.pair.value.buy });
   } }, "⇄");
   byId("curves-tools").append(h("div.pair", {}, h("label.compact", {}, "of", sell), swap, h("label.compact", {}, "in", buy)));
-  let plot: uPlot | null = null;
+  const demandNow = (): Demand | null => desk.market.value?.demand.value ?? null;
+  const plot = new HostedPlot(host, (colours) => ({ options: options(colours, demandNow), data: curvesOf(demandNow()) }));
 
   const draw = oncePerFrame(() => {
     const market = desk.market.value;
@@ -38,27 +39,11 @@ export function curvesView(venue: Venue): void {
     const pair = market.pair.value;
     fillAssets(sell, assets, pair.sell);
     fillAssets(buy, assets, pair.buy);
-    if (!plot && host.clientWidth > 0) rebuild();
     const demand = market.demand.value;
-    plot?.setData(curvesOf(demand));
+    plot.show(curvesOf(demand));
     host.dataset["pair"] = demand ? `${pair.sell} ${pair.buy}` : "";
     words.replaceChildren(...wordsOf(demand, pair));
     host.setAttribute("aria-label", words.textContent ?? "");
-  });
-  const rebuild = (): void => {
-    plot?.destroy();
-    plot = new uPlot(options(host, palette.value, () => desk.market.value?.demand.value ?? null), curvesOf(desk.market.value?.demand.value ?? null), host);
-  };
-  let size = "";
-  new ResizeObserver(() => {
-    const now = `${host.clientWidth} ${host.clientHeight}`;
-    if (now === size || host.clientWidth === 0) return;
-    size = now;
-    if (plot) plot.setSize({ width: host.clientWidth, height: host.clientHeight });
-    else rebuild();
-  }).observe(host);
-  palette.watch(() => {
-    if (plot) rebuild();
   });
   typedLimit.watch(draw);
   desk.market.watch((market) => {
@@ -109,29 +94,15 @@ function wordsOf(demand: Demand | null, pair: Pair): Node[] {
   return [price, plain(" "), said("buy", here.demand, `${pair.sell} wanted`), plain(", "), said("sell", here.supply, "offered"), plain(`.${balance}`)];
 }
 
-function options(host: HTMLElement, colours: Palette, demandNow: () => Demand | null): uPlot.Options {
-  const axis = { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false } };
-  const label = (tick: number): string => group(String(Number(tick.toPrecision(7))));
-  const short = (tick: number): string => (tick >= 1e6 ? `${label(tick / 1e6)} M` : label(tick));
-  const linear = uPlot.paths.linear as uPlot.Series.LinearPathBuilderFactory;
-  return {
-    width: host.clientWidth,
-    height: host.clientHeight,
-    legend: { show: false },
-    padding: [26, 6, 0, 0],
-    scales: { x: { time: false, range: (_, min, max) => [min, max] }, y: { range: (_, _min, max) => [0, (Number.isFinite(max) && max > 0 ? max : 1) * 1.06] } },
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-    axes: [
-      { ...axis, size: 22, gap: 4, space: 70, grid: { show: false }, values: (_, ticks) => ticks.map(label) },
-      { ...axis, size: 56, gap: 4, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(short) },
-    ],
-    series: [
-      {},
-      { stroke: colours.bid, width: 2.5, fill: faded(colours.bid), paths: linear(), points: { show: false } },
-      { stroke: colours.ask, width: 2.5, fill: faded(colours.ask), paths: linear(), points: { show: false } },
-    ],
-    hooks: { draw: [(plot) => drawMarks(plot, demandNow(), palette.value)] },
+function options(colours: Palette, demandNow: () => Demand | null): PlotOptions {
+  const price = (tick: number): string => group(String(Number(tick.toPrecision(7))));
+  const linear = (uPlot.paths.linear as uPlot.Series.LinearPathBuilderFactory)();
+  const style = {
+    // Room at the top for the flags, and a fill on which text of the same colour stays readable.
+    padding: [26, 6, 0, 0] as uPlot.Padding, room: 1.06, amountsWidth: 56, lineWidth: 2.5, fillStrength: 0.1,
+    wanted: linear, offered: linear, price, amount: (tick: number) => (tick >= 1e6 ? `${price(tick / 1e6)} M` : price(tick)),
   };
+  return { ...curveOptions(colours, style), hooks: { draw: [(plot) => drawMarks(plot, demandNow(), palette.value)] } };
 }
 
 /** The price, the point on it where the curves meet, the names of the curves, and the limit that is being typed. */
@@ -190,9 +161,4 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
     }
   }
   ctx.restore();
-}
-
-/** The colour at a tenth of its strength: text of the same colour stays readable on it. */
-function faded(colour: string): string {
-  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
 }

@@ -1,74 +1,48 @@
 // The fields of an offer: how much of what, for what, and for how much at least. offer.ts gives them life.
 
-import { h, setText } from "../../base/dom.ts";
+import { h } from "../../base/dom.ts";
 import type { OfferFields } from "../../state/offer.ts";
+import { Answer, Choice, type Field, field, labelled, shareButtons, type UnitField, unitField } from "../form.ts";
 import { assetSelect } from "./asset-select.ts";
 
-interface Field {
-  row: HTMLElement;
-  input: HTMLInputElement;
-  fault: HTMLElement;
+export interface OfferActions {
+  chooseSell: (asset: string) => void;
+  chooseBuy: (asset: string) => void;
+  takeShare: (percent: bigint) => void;
 }
 
 export class OfferForm {
   readonly element: HTMLFormElement;
   readonly sell: HTMLSelectElement;
   readonly buy: HTMLSelectElement;
-  readonly amount: Field;
-  readonly limit: Field;
+  readonly fields: { amount: Field; limit: UnitField };
   readonly limitUnit = h("span.unit-line.muted");
-  readonly shares = h("div.shares", { role: "group", "aria-label": "Amount as a share of what is available" });
   readonly sum = h("dl.sum");
   readonly prospect = h("p.prospect", { id: "offer-prospect" });
   readonly submit = h("button.submit.sell", { type: "submit", id: "offer-submit" });
-  readonly answer = h("div.answer", { id: "offer-answer", role: "status", "aria-live": "assertive" });
-  readonly #price: HTMLElement;
+  readonly answer = new Answer("offer-answer");
+  readonly #price = new Choice<OfferFields["price"]>("offer-price", "Price", [["limit", "At a limit"], ["any", "Any price"]], "prices");
 
-  constructor(chooseSell: (asset: string) => void, chooseBuy: (asset: string) => void) {
+  constructor({ chooseSell, chooseBuy, takeShare }: OfferActions) {
     this.sell = assetSelect("offer-sell", "Asset to sell", chooseSell);
     this.buy = assetSelect("offer-buy", "Asset to buy", chooseBuy);
-    this.amount = field("amount", "Sell", this.sell);
-    this.limit = field("limit", "At least", h("span.unit", { "aria-hidden": "true" }));
-    this.#price = h("div.choice.prices", { role: "radiogroup", "aria-label": "Price" },
-      ...([["limit", "At a limit"], ["any", "Any price"]] as const).map(([value, words], index) =>
-        h("label", {}, h("input", { type: "radio", name: "offer-price", value, checked: index === 0 }), h("span", {}, words))));
+    this.fields = { amount: field("offer-amount", "amount", "Sell", this.sell), limit: unitField("offer-limit", "limit", "At least") };
     this.element = h("form.ticket.offer", { novalidate: true, autocomplete: "off", "aria-labelledby": "offer-title" },
-      this.amount.row, this.shares,
-      h("div.field", {}, h("label", { for: "offer-buy" }, "For"), this.buy),
-      this.#price, this.limit.row, this.limitUnit, this.sum, this.prospect, h("div.foot", {}, this.submit, this.answer));
+      this.fields.amount.row, shareButtons("Amount as a share of what is available", takeShare),
+      labelled("offer-buy", "For", this.buy),
+      this.#price.element, this.fields.limit.row, this.limitUnit, this.sum, this.prospect,
+      h("div.foot", {}, this.submit, this.answer.element));
   }
 
   get price(): OfferFields["price"] {
-    return this.#price.querySelector<HTMLInputElement>("input:checked")?.value === "any" ? "any" : "limit";
+    return this.#price.value;
   }
 
   set price(price: OfferFields["price"]) {
-    const input = this.#price.querySelector<HTMLInputElement>(`input[value="${price}"]`);
-    if (input) input.checked = true;
+    this.#price.value = price;
   }
 
-  fields(): OfferFields {
-    return { amount: this.amount.input.value, limit: this.limit.input.value, price: this.price };
+  typed(): OfferFields {
+    return { amount: this.fields.amount.input.value, limit: this.fields.limit.input.value, price: this.price };
   }
-
-  showFault(name: "amount" | "limit", text: string): void {
-    const { input, fault } = this[name];
-    setText(fault, text);
-    fault.hidden = text === "";
-    if (text === "") input.removeAttribute("aria-invalid");
-    else input.setAttribute("aria-invalid", "true");
-  }
-
-  say(tone: "good" | "bad" | "plain", title: string, text: string): void {
-    this.answer.dataset["tone"] = tone;
-    this.answer.replaceChildren(h("b", {}, title), text);
-  }
-}
-
-function field(name: "amount" | "limit", label: string, beside: HTMLElement): Field {
-  const id = `offer-${name}`;
-  const input = h("input", { type: "text", inputmode: "decimal", id, name, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-fault` });
-  const fault = h("span.fault", { id: `${id}-fault`, hidden: true });
-  const row = h("div.field", {}, h("label", { for: id }, label), h(`div.${beside.matches("select") ? "with-select" : "with-unit"}`, {}, input, beside), fault);
-  return { row, input, fault };
 }

@@ -11,6 +11,7 @@ import { describeFill } from "../../state/offer-outcome.ts";
 import { describeError } from "../../state/outcome.ts";
 import { offerKey } from "../../state/own-offers.ts";
 import type { Venue } from "../../state/venue.ts";
+import { focusFault, onArrows, showFaults, showSum } from "../form.ts";
 import { fillAssets } from "./asset-select.ts";
 import { OfferForm } from "./offer-form.ts";
 import { typedLimit } from "./typed-limit.ts";
@@ -21,7 +22,18 @@ export interface OfferControls {
 
 export function offerView(venue: Venue, openKey: () => void): OfferControls {
   const { desk } = venue;
-  const form = new OfferForm((asset) => desk.market.value?.choose({ sell: asset }), (asset) => desk.market.value?.choose({ buy: asset }));
+  const form = new OfferForm({
+    chooseSell: (asset) => desk.market.value?.choose({ sell: asset }),
+    chooseBuy: (asset) => desk.market.value?.choose({ buy: asset }),
+    takeShare: (percent) => {
+      const sell = desk.market.value?.pair.value.sell ?? "";
+      const available = venue.account.balances.value.get(sell)?.available ?? "0";
+      const decimals = desk.decimals(sell);
+      amount.input.value = trimZeros(formatUnits((parseUnits(available, decimals) * percent) / 100n, decimals));
+      draw();
+    },
+  });
+  const { amount, limit } = form.fields;
   const hint = h("div.hint", { id: "offer-hint" });
   byId("offer-body").append(hint, form.element);
   let attempted = false;
@@ -32,7 +44,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
   let answered: string | null = null;
 
   const unitsOf = ({ sell, buy }: Pair): OfferUnits => ({ sellDecimals: desk.decimals(sell), buyDecimals: desk.decimals(buy) });
-  const check = (market: BatchMarket): CheckedOffer => checkOffer(form.fields(), unitsOf(market.pair.value));
+  const check = (market: BatchMarket): CheckedOffer => checkOffer(form.typed(), unitsOf(market.pair.value));
 
   const draw = oncePerFrame(() => {
     const market = desk.market.value;
@@ -41,19 +53,15 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     const pair = market.pair.value;
     fillAssets(form.sell, assets, pair.sell);
     fillAssets(form.buy, assets, pair.buy);
-    setText(form.limit.row.querySelector(".unit") ?? form.limitUnit, pair.buy);
+    setText(limit.unit, pair.buy);
     suggest(market);
-    form.limit.row.hidden = form.price === "any";
+    limit.row.hidden = form.price === "any";
     const checked = check(market);
-    for (const name of ["amount", "limit"] as const) {
-      const fault = checked.faults[name] ?? "";
-      const typed = form[name].input.value.trim() !== "";
-      form.showFault(name, attempted || (typed && fault !== "") ? fault : "");
-    }
+    showFaults(form.fields, checked.faults, attempted);
     setText(form.limitUnit, form.price === "any" ? `for whatever ${pair.buy} the block's prices give` : `${pair.buy} for each ${pair.sell}, after commission`);
-    const shownLimit = Number(form.limit.input.value.replace(/\s/g, ""));
-    const limit = form.price === "limit" && !isSuggested && checked.limitBits !== null && shownLimit > 0 ? shownLimit : null;
-    if (typedLimit.value !== limit) typedLimit.value = limit;
+    const shownLimit = Number(limit.input.value.replace(/\s/g, ""));
+    const marked = form.price === "limit" && !isSuggested && checked.limitBits !== null && shownLimit > 0 ? shownLimit : null;
+    if (typedLimit.value !== marked) typedLimit.value = marked;
     drawSum(market, checked);
     const { signer: { value: signer } } = desk;
     hint.hidden = signer.state === "ready";
@@ -64,50 +72,49 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
   });
 
   const suggest = (market: BatchMarket): void => {
-    if (!isSuggested || document.activeElement === form.limit.input) return;
+    if (!isSuggested || document.activeElement === limit.input) return;
     const { sell, buy } = market.pair.value;
     const [worth, cost] = [market.price(sell), market.price(buy)];
-    form.limit.input.value = worth === null || cost === null ? "" : suggestedLimit(worth, cost, market.info.value.commission_exponent);
+    limit.input.value = worth === null || cost === null ? "" : suggestedLimit(worth, cost, market.info.value.commission_exponent);
   };
 
-  const drawSum = (market: BatchMarket, { amount, least }: CheckedOffer): void => {
+  const drawSum = (market: BatchMarket, { amount: sold, least }: CheckedOffer): void => {
     const pair = market.pair.value;
     const units = unitsOf(pair);
     const available = venue.account.balances.value.get(pair.sell)?.available;
     const [worth, cost] = [market.price(pair.sell), market.price(pair.buy)];
-    const expected = amount === null || worth === null || cost === null ? null
-      : expectedAt(amount, worth, cost, market.info.value.commission_exponent, units);
+    const expected = sold === null || worth === null || cost === null ? null
+      : expectedAt(sold, worth, cost, market.info.value.commission_exponent, units);
     const lines: [string, string][] = [
       ["Brings at least", least === null || form.price === "any" ? "–" : `${showUnits(least, units.buyDecimals)} ${pair.buy}`],
       ["At the last prices", expected === null ? "–" : `${showUnits(expected, units.buyDecimals)} ${pair.buy}`],
       ["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${pair.sell}`],
     ];
     setText(form.prospect, prospect(expected, least, pair));
-    form.sum.replaceChildren(...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+    showSum(form.sum, lines);
   };
 
   const send = async (market: BatchMarket): Promise<void> => {
-    const { amount, limitBits, faults } = check(market);
-    attempted = amount === null || limitBits === null || Object.keys(faults).length > 0;
-    if (amount === null || limitBits === null || attempted) {
+    const { amount: sold, limitBits, faults } = check(market);
+    attempted = sold === null || limitBits === null || Object.keys(faults).length > 0;
+    if (sold === null || limitBits === null || attempted) {
       draw();
-      const field = faults.amount === undefined ? "limit" : "amount";
-      form[field].input.focus();
-      return form.say("bad", "Not sent", `${field === "amount" ? "Sell" : "At least"}: ${faults[field] ?? "fill this in."}`);
+      const first = focusFault(form.fields, faults);
+      return form.answer.say("bad", "Not sent", first ? `${first === "amount" ? "Sell" : "At least"}: ${faults[first]}` : "Fill in both fields.");
     }
     sending = true;
     draw();
     const pair = market.pair.value;
     try {
-      const stated = form.price === "any" ? "0" : form.limit.input.value.replace(/\s/g, "");
-      const sent = await desk.offer(pair, amount, limitBits, stated);
+      const stated = form.price === "any" ? "0" : limit.input.value.replace(/\s/g, "");
+      const sent = await desk.offer(pair, sold, limitBits, stated);
       answered = offerKey(sent);
-      form.say("good", `Collected for block ${group(sent.block)}`, `Transaction ${group(sent.sequence)}. It clears together with all others of that block.`);
-      form.amount.input.value = "";
+      form.answer.say("good", `Collected for block ${group(sent.block)}`, `Transaction ${group(sent.sequence)}. It clears together with all others of that block.`);
+      amount.input.value = "";
       attempted = false;
     } catch (error) {
       const { title, text } = describeError(error as Error);
-      form.say("bad", title, text);
+      form.answer.say("bad", title, text);
     } finally {
       sending = false;
       draw();
@@ -120,38 +127,27 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     if (market && !sending && !form.submit.disabled) void send(market);
   });
   form.element.addEventListener("input", (event) => {
-    if (event.target === form.limit.input) isSuggested = form.limit.input.value.trim() === "";
+    if (event.target === limit.input) isSuggested = limit.input.value.trim() === "";
     draw();
   });
   form.element.addEventListener("change", () => draw());
-  form.limit.input.addEventListener("blur", () => draw());
-  form.limit.input.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
-    event.preventDefault();
-    form.limit.input.value = steppedRate(form.limit.input.value, (event.key === "ArrowUp" ? 1n : -1n) * (event.shiftKey ? 10n : 1n));
+  limit.input.addEventListener("blur", () => draw());
+  onArrows(limit.input, (by) => {
+    limit.input.value = steppedRate(limit.input.value, by);
     isSuggested = false;
     draw();
   });
-  for (const percent of [25n, 50n, 75n, 100n]) {
-    form.shares.append(h("button", { type: "button", "aria-label": `${percent} percent of what is available`, onclick: () => {
-      const sell = desk.market.value?.pair.value.sell ?? "";
-      const available = venue.account.balances.value.get(sell)?.available ?? "0";
-      const decimals = desk.decimals(sell);
-      form.amount.input.value = trimZeros(formatUnits((parseUnits(available, decimals) * percent) / 100n, decimals));
-      draw();
-    } }, `${percent} %`));
-  }
 
   desk.filled.watch((fills) => {
     const [first] = fills;
     if (!first) return;
     const own = fills.find((each) => offerKey(each) === answered);
-    if (own) form.say("good", "Traded", `${describeFill(own)}.`);
+    if (own) form.answer.say("good", "Traded", `${describeFill(own)}.`);
   });
   desk.offers.changed.watch((offers) => {
     const stands = offers.list(desk.market.value?.name ?? "").find(({ key, state }) => key === answered && state === "standing");
-    if (stands && /Collected/.test(form.answer.textContent ?? "")) {
-      form.say("good", "It stands", `${group(trimZeros(stands.amount))} ${stands.sell} are offered in every block from ${group(stands.block)} on.`);
+    if (stands && /Collected/.test(form.answer.text)) {
+      form.answer.say("good", "It stands", `${group(trimZeros(stands.amount))} ${stands.sell} are offered in every block from ${group(stands.block)} on.`);
     }
   });
   desk.signer.watch(draw);
@@ -161,8 +157,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     if (!market) return;
     market.pair.watch(() => {
       isSuggested = true;
-      form.amount.input.value = "";
-      form.limit.input.value = "";
+      for (const { input } of [amount, limit]) input.value = "";
       attempted = false;
       draw();
     });
@@ -177,9 +172,10 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
       if (field === "sell" || field === "buy") return form[field].focus();
       if (field === "limit" && form.price === "any") form.price = "limit";
       draw();
-      form.limit.row.hidden = form.price === "any";
-      form[field].input.focus();
-      form[field].input.select();
+      limit.row.hidden = form.price === "any";
+      const { input } = form.fields[field];
+      input.focus();
+      input.select();
     },
   };
 }
