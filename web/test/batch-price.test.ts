@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ANY_PRICE, BITS_MAX, BITS_MIN, bitsOfRatio, boughtAtLeast, limitOfDecimal, partsOf } from "../src/base/batch-price.ts";
-import { DecimalError, changePpm, quotient, significant } from "../src/base/decimal.ts";
+import { DecimalError, changePpm, decimalsOf, divide, quotient, significant } from "../src/base/decimal.ts";
 import { Random } from "./fake/random.ts";
 
 interface Vector {
@@ -14,8 +14,8 @@ const { limits } = JSON.parse(readFileSync(new URL("./transaction-vector.json", 
 
 for (const { text, sell_decimals: sell, buy_decimals: buy, bits, bought_at_least: bought } of limits) {
   test(`a limit of ${text} with ${sell} and ${buy} decimals is what Rust makes of it`, () => {
-    if (bits === null) return assert.throws(() => limitOfDecimal(text, sell, buy), DecimalError);
-    assert.equal(limitOfDecimal(text, sell, buy), BigInt(bits));
+    if (bits === null) return assert.throws(() => limitOfDecimal(text, sell, buy, null), DecimalError);
+    assert.equal(limitOfDecimal(text, sell, buy, null), BigInt(bits));
     for (const [amount, expected] of bought) {
       const least = boughtAtLeast(BigInt(bits), BigInt(amount));
       assert.equal(least > AMOUNT_MAX ? null : least.toString(), expected, amount);
@@ -41,20 +41,40 @@ test("the bits are a double's, and rounding up is the next double only where the
   }
 });
 
-test("what a limit must bring is never less than what was typed, and less by one would be", () => {
+/** What was typed, as a ratio of smallest units. */
+function ratioOf(text: string, sell: number, buy: number): [numerator: bigint, denominator: bigint] {
+  return [BigInt(text.replace(".", "")) * 10n ** BigInt(buy), 10n ** BigInt(decimalsOf(`${text}1`) - 1 + sell)];
+}
+
+test("a limit asks for what was typed, in whole units: no unit less, and no unit more", () => {
   const random = new Random(6);
-  for (let round = 0; round < 2_000; round += 1) {
+  let exact = 0;
+  for (let round = 0; round < 4_000; round += 1) {
     const [sell, buy] = [random.below(9), random.below(9)];
-    const text = `${random.below(100_000)}.${String(random.below(1_000_000)).padStart(6, "0")}`;
+    // Few digits and round amounts too: there what was typed comes to a whole number of units, which a limit above it would exceed.
+    const text = round % 2 === 0 ? `${random.below(100_000)}.${String(random.below(1_000_000)).padStart(6, "0")}` : `${random.below(100)}.${random.below(1_000)}`;
     if (!/[1-9]/.test(text)) continue;
-    const bits = limitOfDecimal(text, sell, buy);
-    const amount = BigInt(1 + random.below(1_000_000_000));
-    const scale = 10n ** BigInt(6 + sell);
-    const typed = BigInt(text.replace(".", "")) * 10n ** BigInt(buy) * amount;
-    const least = boughtAtLeast(bits, amount);
-    assert.ok(least * scale >= typed, `${text}: at least what was typed`);
-    assert.ok(compare(bits - 1n, BigInt(text.replace(".", "")) * 10n ** BigInt(buy), scale) < 0, `${text}: a lower limit would be worse than typed`);
+    const amount = BigInt(1 + random.below(1_000_000)) * 10n ** BigInt(random.below(6));
+    const [numerator, denominator] = ratioOf(text, sell, buy);
+    const bits = limitOfDecimal(text, sell, buy, amount);
+    const [least, typed] = [boughtAtLeast(bits, amount), divide(numerator * amount, denominator, "up")];
+    // Beyond 2^52 units neighbouring prices are whole units apart.
+    if (typed < 1n << 52n) assert.equal(least, typed, `${text} of ${amount}`);
+    else assert.ok(least >= typed && least - typed <= typed >> 51n, `${text} of ${amount}: ${least} for ${typed}`);
+    if ((numerator * amount) % denominator === 0n && compare(bits, numerator, denominator) < 0) exact += 1;
+    const unknown = limitOfDecimal(text, sell, buy, null);
+    assert.ok(compare(unknown, numerator, denominator) >= 0, `${text}: of an amount that is not known, never below what was typed`);
   }
+  assert.ok(exact > 100, `whole numbers of units were among them: ${exact}`);
+});
+
+test("where an amount is so large that the price below asks for less, the limit is the price above", () => {
+  const amount = (1n << 62n) + 1n;
+  const [numerator, denominator] = ratioOf("1.1", 0, 0);
+  const typed = divide(numerator * amount, denominator, "up");
+  const bits = limitOfDecimal("1.1", 0, 0, amount);
+  assert.ok(boughtAtLeast(bits - 1n, amount) < typed && boughtAtLeast(bits, amount) >= typed);
+  assert.ok(compare(bits, numerator, denominator) > 0);
 });
 
 test("the range ends where Rust's does", () => {
@@ -69,8 +89,8 @@ test("the range ends where Rust's does", () => {
 });
 
 test("what is no limit says what to write", () => {
-  for (const text of ["", ".", "1,5", "1e3", "-1", "0x1", "1.2.3"]) assert.throws(() => limitOfDecimal(text, 2, 2), /plain number/, text);
-  assert.throws(() => limitOfDecimal("0.00", 2, 2), /Any price/);
+  for (const text of ["", ".", "1,5", "1e3", "-1", "0x1", "1.2.3"]) assert.throws(() => limitOfDecimal(text, 2, 2, 1n), /plain number/, text);
+  assert.throws(() => limitOfDecimal("0.00", 2, 2, 1n), /Any price/);
 });
 
 test("quotients, significant digits, changes", () => {

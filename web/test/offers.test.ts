@@ -66,7 +66,7 @@ test("an offer is checked field by field", () => {
   const typed = (amount: string, limit: string, price: "limit" | "any" = "limit") => checkOffer({ amount, limit, price }, UNITS);
   assert.deepEqual(typed("1 000", "1.0832").faults, {});
   assert.equal(typed("1000", "1.25").least, 125_000n);
-  assert.equal(typed("1000", "1.0832").least, 108_321n, "1.0832 is no binary fraction: its bits are above it, and so is what it must bring");
+  assert.equal(typed("1000", "1.0832").least, 108_320n, "1.0832 is no binary fraction, and asks for no cent more than it comes to");
   assert.equal(typed("0.01", "1.0832").least, 2n, "a cent must bring two: one would be less than the limit");
   assert.equal(typed("1000", "", "any").limitBits, 0n);
   assert.match(typed("", "").faults.amount ?? "", /Fill/);

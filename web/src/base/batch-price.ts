@@ -2,7 +2,7 @@
 // from 2^-126 to 2^126; 0 is the limit that any price honours. The Rust side is core/types/src/batch_price.rs, and
 // test/transaction-vector.json, made there, holds what both must agree on.
 
-import { type Rounding, DecimalError } from "./decimal.ts";
+import { DecimalError, divide, type Rounding } from "./decimal.ts";
 
 const FRACTION_BITS = 52n;
 const EXPONENT_BIAS = 1023n + FRACTION_BITS;
@@ -52,10 +52,12 @@ export function boughtAtLeast(bits: bigint, sold: bigint): bigint {
 }
 
 /**
- * What somebody typed, "whole units bought for a whole unit sold", as a limit in smallest units. Rounded up: the venue's limit is never below
- * what was typed, so never worse for who sells. Throws with advice.
+ * What somebody typed, "whole units bought for a whole unit sold", as the limit of an offer to sell `amount` smallest units (`null` while that is
+ * not known). What counts at the venue is what the whole amount must bring, in whole units: never less than what was typed comes to, and no unit
+ * more where that can be helped. So the price next below what was typed does where that asks for as much; otherwise it is the one above.
+ * Throws with advice.
  */
-export function limitOfDecimal(text: string, sellDecimals: number, buyDecimals: number): bigint {
+export function limitOfDecimal(text: string, sellDecimals: number, buyDecimals: number, amount: bigint | null): bigint {
   const match = /^(\d*)(?:\.(\d*))?$/.exec(text.trim());
   const [, whole = "", fraction = ""] = match ?? [];
   if (!match || whole + fraction === "") {
@@ -63,7 +65,10 @@ export function limitOfDecimal(text: string, sellDecimals: number, buyDecimals: 
   }
   const digits = BigInt(whole + fraction);
   if (digits === 0n) throw new DecimalError("A limit is above zero. To take whatever price clears, choose “Any price”.");
-  const bits = bitsOfRatio(digits * 10n ** BigInt(buyDecimals), 10n ** BigInt(fraction.length + sellDecimals), "up");
+  const [numerator, denominator] = [digits * 10n ** BigInt(buyDecimals), 10n ** BigInt(fraction.length + sellDecimals)];
+  const below = amount === null ? null : bitsOfRatio(numerator, denominator, "down");
+  const isAsMuch = amount !== null && below !== null && boughtAtLeast(below, amount) === divide(numerator * amount, denominator, "up");
+  const bits = isAsMuch ? below : bitsOfRatio(numerator, denominator, "up");
   if (bits === null) throw new DecimalError("No market clears at such a price: write one nearer to those above.");
   return bits;
 }

@@ -23,10 +23,7 @@ export interface CheckedOffer {
   faults: { amount?: string; limit?: string };
   amount: bigint | null;
   limitBits: bigint | null;
-  /**
-   * Smallest units that the whole amount buys at the limit: never less. One more than what was typed comes to, where that is a whole number
-   * of units and the limit is no binary fraction: its bits are rounded up.
-   */
+  /** Smallest units that the whole amount buys at the limit: never less. */
   least: bigint | null;
 }
 
@@ -39,7 +36,7 @@ export function checkOffer(fields: OfferFields, units: OfferUnits): CheckedOffer
     return parsed;
   });
   const limitBits = fields.price === "any" ? ANY_PRICE
-    : quantity(fields.limit, faults, "limit", (text) => limitOfDecimal(text, units.sellDecimals, units.buyDecimals));
+    : quantity(fields.limit, faults, "limit", (text) => limitOfDecimal(text, units.sellDecimals, units.buyDecimals, amount));
   let least = amount !== null && limitBits !== null ? boughtAtLeast(limitBits, amount) : null;
   if (least !== null && least > AMOUNT_MAX) {
     faults.limit = "The limit times the amount is more than there can be: lower one of them.";
