@@ -18,7 +18,7 @@ help: ## list the commands
 setup: ## install what is missing, or say the one line to run
 	@./tools/setup.sh
 
-demo: setup web ## start a venue with real order flow, and print the address of its page
+demo: setup web ## start a venue with order flow, and print the address of its page: make demo SPEED=20 (times, or max)
 	$(CARGO) build --release -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
@@ -42,7 +42,8 @@ rust-test: ## unit, property, scenario and recovery tests, doc tests, the small 
 web: web/dist/index.html ## build the page
 
 web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $(shell find web/src web/public web/index.html -type f 2>/dev/null)
-	cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+	cd web && ../tools/quietly.sh "web: fetching the libraries of package-lock.json (npm ci)" npm ci --no-audit --no-fund --loglevel=error
+	cd web && ../tools/quietly.sh "web: building the page" npm run --silent build
 
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
@@ -52,14 +53,17 @@ PYTHON_VENV := sdk/python/.venv
 
 $(PYTHON_VENV)/installed: sdk/python/requirements-test.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv --clear $(PYTHON_VENV)
-	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	tools/quietly.sh "python: making a virtual environment" $(PYTHON) -m venv --clear $(PYTHON_VENV)
+	tools/quietly.sh "python: fetching what requirements-test.txt names (pip)" \
+		$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/python/dist, and test it
 	rm -rf sdk/python/dist
-	cd sdk/python && PATH="$$PWD/.venv/bin:$$PATH" maturin build --quiet --release --locked --out dist
-	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
+	cd sdk/python && PATH="$$PWD/.venv/bin:$$PATH" ../../tools/quietly.sh "python: building the wheel (maturin, optimised: minutes the first time)" \
+		maturin build --quiet --release --locked --out dist
+	tools/quietly.sh "python: installing the wheel" \
+		$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
 	cd sdk/python && .venv/bin/mypy walras tests && .venv/bin/pytest -q
 
 python-test: python # what CI checks of it: style as well

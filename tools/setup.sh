@@ -1,46 +1,69 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need beside the Rust, Node and Python toolchains, or says the one line to run.
+# Checks the Rust, Node, Python and C toolchains, and installs what the build and the tests need beside them, or says the one line to run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-missing=()
 say() { printf 'setup: %s\n' "$*" >&2; }
+stop() { say "$1"; say "run this, then try again: $2"; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+# at_least 20.20.2 20.19
+at_least() { [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-need_tool() { # name, what to do
-    command -v "$1" >/dev/null 2>&1 || { say "$1 is missing: $2"; exit 1; }
-}
-need_tool cargo "install Rust 1.88 or newer"
-need_tool node "install Node.js 20 or newer"
-need_tool npm "install npm (it comes with Node.js)"
-python=${PYTHON:-python3}
+# The versions are those that the manifests ask for.
+rust_wanted=$(sed -nE 's/^rust-version = "([0-9.]+)".*/\1/p' Cargo.toml)
+node_wanted=$(sed -nE 's/.*"node": *">=([0-9.]+)".*/\1/p' web/package.json)
+python_wanted=3.11
 
-rust_minor=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+).*/\1/')
-[ "$rust_minor" -ge 88 ] || { say "Rust 1.88 or newer is needed, this is $(rustc --version)"; exit 1; }
+rustup_line="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+{ has cargo && has rustc; } || stop "Rust is missing, $rust_wanted or newer is needed" "$rustup_line"
+rust=$(rustc --version | sed -E 's/^rustc ([0-9.]+).*/\1/') || rust=0
+if ! at_least "$rust" "$rust_wanted"; then
+    if has rustup; then line='rustup update stable && rustup default stable'; else line=$rustup_line; fi
+    stop "Rust $rust_wanted or newer is needed, this is $rust" "$line"
+fi
 for component in rustfmt clippy; do
     cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
 done
 
-have_browser() { command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1; }
-have_browser || missing+=(chromium)
+# `n` is a manager of Node versions; it installs under /usr/local.
+{ has node && has npm; } || stop "Node.js or npm is missing, Node.js $node_wanted or newer is needed" \
+    "sudo sh -c 'apt-get update && apt-get install -y nodejs npm && npx --yes n lts' && hash -r"
+node=$(node --version | sed -E 's/^v([0-9.]+).*/\1/') || node=0
+at_least "$node" "$node_wanted" || stop "Node.js $node_wanted or newer is needed, this is $node" "sudo npx --yes n lts && hash -r"
 
+# Without these nothing is built; the others are only for tests.
+needed=()
+program=$'#include <string.h>\nint main(void) { return (int)strlen(""); }'
+${CC:-cc} -x c -o /dev/null - >/dev/null 2>&1 <<<"$program" || needed+=(gcc libc6-dev)
+
+wanted=()
+has "${CHROMIUM:-chromium}" || wanted+=(chromium)
 # The tests of the Python package run in a virtual environment of their own.
-command -v "$python" >/dev/null 2>&1 || missing+=(python3)
-"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3-venv)
+python=${PYTHON:-python3}
+has "$python" || wanted+=(python3)
+"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || wanted+=(python3-venv)
 
+missing=(${needed[@]+"${needed[@]}"} ${wanted[@]+"${wanted[@]}"})
 if [ ${#missing[@]} -gt 0 ]; then
     line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    if [ "$(id -u)" = 0 ] && has apt-get; then
         say "installing ${missing[*]} (about a minute)"
-        log=$(mktemp)
-        if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-            tail -5 "$log" >&2
-            say "that failed; run: $line"
-            exit 1
-        fi
-        rm -f "$log"
+        DEBIAN_FRONTEND=noninteractive tools/quietly.sh "setup: fetching the list of packages" apt-get update -qq \
+            && DEBIAN_FRONTEND=noninteractive tools/quietly.sh "setup: apt-get install ${missing[*]}" \
+                apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+            || { say "that failed; run: $line"; exit 1; }
     else
         say "run this once: sudo sh -c '$line'"
+        if [ ${#needed[@]} -gt 0 ]; then
+            say "(a C compiler is needed to build the venue)"
+            exit 1
+        fi
         say "(chromium is only for the page's own tests, Python for its package's; the venue runs without them)"
         [ "${1:-}" = --allow-missing ] || [ -z "${CI:-}" ] || exit 1
     fi
+fi
+
+if has "$python" && ! "$python" -c "import sys; sys.exit(sys.version_info < ($(sed 's/\./, /' <<<"$python_wanted")))"; then
+    say "the tests of the Python package need Python $python_wanted or newer, and $("$python" --version) is none: name one with make PYTHON=python$python_wanted ..."
+    [ "${1:-}" = --allow-missing ] || [ -z "${CI:-}" ] || exit 1
 fi
