@@ -13,6 +13,7 @@ use super::{CliError, Output, print};
 use crate::config::Config;
 use crate::local_cluster::{LocalCluster, LocalOptions};
 use crate::node::NodeError;
+use crate::progress::while_waiting;
 use crate::runtime::{AcceptedLoss, accept_loss};
 
 /// `walras cluster`.
@@ -211,10 +212,10 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("could not wait for signals"))?;
     let mut local = LocalCluster::prepare(&program, &args.dir, &options)?;
-    for id in 1..=u64::from(args.replicas) {
-        local.start(id)?;
-    }
-    let leader = local.wait_for_leader(std::time::Duration::from_secs(30))?;
+    let leader = while_waiting("starting the replicas, until one leads", || {
+        (1..=u64::from(args.replicas)).try_for_each(|id| local.start(id))?;
+        local.wait_for_leader(std::time::Duration::from_secs(30))
+    })?;
     let lines: String = local
         .replicas
         .iter()
@@ -233,7 +234,7 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
         local.operator_key().display()
     ))?;
     let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
-    local.stop()?;
+    while_waiting("stopping the replicas", || local.stop())?;
     watched
 }
 

@@ -23,7 +23,7 @@ use super::status::Status;
 use super::{Doorbell, Queues, Reply, Request, VenueHandle};
 use crate::config::Config;
 use crate::json::SharedCatalog;
-use crate::progress;
+use crate::progress::{Slow, while_waiting};
 
 /// Reads and subscriptions that may wait for the engine's thread.
 pub(super) const REQUESTS_MAX: usize = 4096;
@@ -174,18 +174,18 @@ impl Venue {
         let (log_dir, snapshot_dir) = (data.join("log"), data.join("snapshots"));
         let begun = Instant::now();
         let snapshot_store = SnapshotStore::open(disk.clone(), &snapshot_dir, LogOptions::default().owner_id)?;
-        let (snapshot, damaged) = snapshot_store.load_newest()?;
+        let (snapshot, damaged) = while_waiting("reading the newest snapshot", || snapshot_store.load_newest())?;
         damaged.iter().for_each(|found| warn!("{found}"));
         let (snapshot_index, (mut engine, market, fills)) = match snapshot {
             None => (LogIndex(0), (Engine::new(), MarketData::new(), Fills::default())),
             Some(Snapshot { log_index: index, bytes }) => {
-                let parts = decode_snapshot(&bytes).map_err(|detail| RecoveryError::Snapshot { index, detail })?;
-                (index, parts)
+                let parts = while_waiting("restoring the newest snapshot", || decode_snapshot(&bytes));
+                (index, parts.map_err(|detail| RecoveryError::Snapshot { index, detail })?)
             }
         };
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
         let log_options = LogOptions { durable_floor, ..log_options(config) };
-        let (mut log, found) = LogWriter::open(disk, &log_dir, log_options)?;
+        let (mut log, found) = while_waiting("opening the log", || LogWriter::open(disk, &log_dir, log_options))?;
         // Not before the folder is ours alone: whatever a venue before this one took, it took before this moment.
         let status = Status::new(&config.venue.name, clock.now());
         if let Some(torn) = &found.torn_tail {
@@ -197,7 +197,7 @@ impl Venue {
         let mut core = Core::new(&engine, market, fills, keys);
         let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
         let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
-        sequencer.prepare_batches();
+        while_waiting("preparing the batch markets", || sequencer.prepare_batches());
         if let Some(chores) = log.maintenance() {
             chores.run()?;
         }
@@ -207,7 +207,7 @@ impl Venue {
             entries_replayed,
             log_index: engine.last_applied(),
             log_time: engine.time(),
-            state_hash: engine.state_hash(),
+            state_hash: while_waiting("hashing the state", || engine.state_hash()),
         };
         let hash: String = recovered.state_hash.iter().map(|b| format!("{b:02x}")).collect();
         info!(
@@ -285,11 +285,13 @@ impl Venue {
     /// Takes no more, finishes what was taken, writes a snapshot, ends the threads.
     pub fn stop(self) {
         let _ = self.handle.requests.send(Request::Stop);
-        for thread in [self.engine, self.log, self.snapshots] {
-            if thread.join().is_err() {
-                error!("a thread of the venue panicked; the log holds everything that was acknowledged");
+        while_waiting("finishing what was taken, and writing a snapshot of it", || {
+            for thread in [self.engine, self.log, self.snapshots] {
+                if thread.join().is_err() {
+                    error!("a thread of the venue panicked; the log holds everything that was acknowledged");
+                }
             }
-        }
+        });
     }
 }
 
@@ -305,7 +307,7 @@ fn replay<D: Disk>(
         return Ok(0);
     }
     let mut reader = log.reader(snapshot_index.next())?;
-    let mut progress = progress::Slow::new("replaying the log", Some(end.0 - snapshot_index.0 - 1));
+    let mut progress = Slow::new("replaying the log", Some(end.0 - snapshot_index.0 - 1));
     let mut count = 0;
     while let Some(stored) = reader.next()? {
         let entry =

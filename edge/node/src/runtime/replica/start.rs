@@ -26,6 +26,7 @@ use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
 use super::{DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::json::SharedCatalog;
+use crate::progress::while_waiting;
 use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
 use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
@@ -133,8 +134,8 @@ impl ReplicaVenue {
         let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
         let dir: PathBuf = data.join("replica");
         let options = Options { log: log_options(config), ..Options::default() };
-        let Opened { log, snapshots: store, recovered, report } =
-            ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
+        let Opened { log, snapshots: store, recovered, report } = opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
         if !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
@@ -150,13 +151,13 @@ impl ReplicaVenue {
         let ((keys, key_changes), threads) = (KeyRing::new(), config.engine.threads());
         let mut state = match recovered.snapshot.slot.0 {
             0 => State::genesis(reports, keys),
-            _ => {
+            _ => while_waiting("restoring the newest snapshot", || {
                 let bytes = store.read(recovered.snapshot.slot).and_then(SnapshotReader::read_all);
-                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys).map_err(fault)?
-            }
+                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys).map_err(fault)
+            })?,
         };
         state.engine.set_threads(threads);
-        state.engine.prepare_batches();
+        while_waiting("preparing the batch markets", || state.engine.prepare_batches());
         let snapshot_index = recovered.snapshot.log_index;
 
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
@@ -226,8 +227,8 @@ impl ReplicaVenue {
         let others = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
         let settings =
             ReplicatedSettings { waiting_max: config.log.queue_entries, checkpoint_every, ..ReplicatedSettings::new(consensus) };
-        let sequencer = ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around)
-            .map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let start = || ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around);
+        let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let engine = sequencer.engine();
         let recovered = Recovered {
             snapshot_index,
@@ -318,15 +319,17 @@ impl ReplicaVenue {
     /// Ends the threads; why it had stopped before, if it had.
     pub fn stop(self) -> Option<Halt> {
         let _ = self.handle.request(Request::Stop);
-        let halt = self.thread.join().unwrap_or_else(|_| {
-            tracing::error!("the replica's thread panicked; the other replicas hold everything that was acknowledged");
-            None
-        });
-        for thread in self.others {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the replica panicked; what was acknowledged is on its disk");
+        while_waiting("finishing what was taken, and closing the log", || {
+            let halt = self.thread.join().unwrap_or_else(|_| {
+                tracing::error!("the replica's thread panicked; the other replicas hold everything that was acknowledged");
+                None
+            });
+            for thread in self.others {
+                if thread.join().is_err() {
+                    tracing::error!("a thread of the replica panicked; what was acknowledged is on its disk");
+                }
             }
-        }
-        halt
+            halt
+        })
     }
 }
