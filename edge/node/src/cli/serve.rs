@@ -58,11 +58,10 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     }
     config.demo.bots = args.bots.unwrap_or(config.demo.bots);
     config.demo.seed = args.seed.unwrap_or(config.demo.seed);
+    Demo::configure(&mut config);
     config.check()?;
     log_to_stderr();
     let data = PathBuf::from(&config.venue.data);
-    config.cluster.replica = 0;
-    config.order_entry.listen.clear();
     let node = Node::start(&data, &config)?;
     let demo = Demo::start(&node, &data, &config.demo)?;
     print(&format!(

@@ -6,7 +6,7 @@
 //! the bot's oldest offer and one pays another bot. All are signed, checked and settled like anybody's.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::warn;
 use walras_batch_signatures::SigningKey;
@@ -15,7 +15,7 @@ use walras_types::{
     Payment, RejectReason, TransactionSeq, TransferId,
 };
 use walras_wire::batch::{SignedTransaction, SigningDomain};
-use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, Transfer};
+use walras_wire::{BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, Transfer};
 
 use super::scenario::{apply, asset, refused};
 use super::{DemoError, StopSignal};
@@ -38,7 +38,10 @@ const ASSETS: [(&str, u8, f64); 10] = [
 
 /// The market's name.
 const NAME: &str = "main";
-const INTERVAL: Duration = Duration::from_millis(500);
+const INTERVAL_MS: u64 = 500;
+const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
+/// Longest that the venue may take to make and open the market, once its assets exist: a few commands.
+const OPEN_WITHIN: Duration = Duration::from_secs(30);
 /// How soon the bots look again where a batch is not cleared yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -65,7 +68,7 @@ pub(super) struct BatchScenario {
 }
 
 impl BatchScenario {
-    /// Makes what is missing of the market; funds the user and the bots, and gives them their keys.
+    /// Makes the assets, waits for the market of them, funds the user and the bots, and gives them their keys.
     pub(super) fn prepare(
         venue: &VenueHandle,
         (user, user_key): (AccountId, Option<SigningKey>),
@@ -73,7 +76,7 @@ impl BatchScenario {
     ) -> Result<Self, DemoError> {
         let assets =
             ASSETS.iter().map(|(name, decimals, _)| asset(venue, name, *decimals)).collect::<Result<Vec<AssetId>, DemoError>>()?;
-        let spec = market(venue, &assets)?;
+        let spec = open_market(venue, &assets)?;
         let scenario = Self { venue: venue.clone(), market: spec.market, domain: SigningDomain::new(&spec.domain), assets, bots };
         for (account, key) in
             scenario.bots.iter().map(|(account, key)| (*account, key)).chain(user_key.as_ref().map(|key| (user, key)))
@@ -117,41 +120,34 @@ fn units(whole: f64, decimals: u8) -> Amount {
     Amount::new(units as u64).unwrap_or(Amount::MAX)
 }
 
-fn market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
-    let section = config::Batch { name: NAME.to_owned(), ..config::Batch::default() };
-    let (symbol, rules) = section.symbol().zip(section.rules()).expect("the usual rules of a market have a form");
-    let found = venue.read_blocking(move |v| {
-        let of_name = v.engine.batch_markets().find(|view| view.spec.symbol == symbol);
-        (of_name.map(|view| (*view.spec, view.assets.len(), view.phase)), v.engine.batch_markets().len())
-    });
-    let (found, count) = found.map_err(refused("list batch markets"))?;
-    let (spec, known, phase) = match found {
-        Some(found) => found,
-        None => {
-            let mut domain = [0; 32];
-            getrandom::fill(&mut domain).expect("the operating system gives random bytes");
-            let spec = BatchMarketSpec {
-                market: BatchMarketId(u16::try_from(count).unwrap_or(u16::MAX)),
-                symbol,
-                commission: rules.commission,
-                mu: rules.mu,
-                lower_bounds: rules.lower_bounds,
-                intake: section.intake(),
-                interval_ns: u64::try_from(INTERVAL.as_nanos()).unwrap_or(u64::MAX),
-                transactions_max: section.transactions_max,
-                domain,
-            };
-            apply(venue, "create the batch market", Command::CreateBatchMarket(spec))?;
-            (spec, 0, BatchPhase::Closed)
+/// The market, as a section of the configuration: the venue makes it once its assets exist.
+pub(super) fn section() -> config::Batch {
+    let assets = ASSETS.iter().map(|(symbol, ..)| (*symbol).to_owned()).collect();
+    config::Batch { name: NAME.to_owned(), assets, interval_ms: INTERVAL_MS, ..config::Batch::default() }
+}
+
+/// Waits until the venue has made the market; opens it again where the operator of an earlier run closed it.
+fn open_market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
+    let symbol = section().symbol().expect("the name above is a symbol");
+    let begun = Instant::now();
+    let (spec, found, phase) = loop {
+        let made = venue.read_blocking(move |v| {
+            let view = v.engine.batch_markets().find(|view| view.spec.symbol == symbol)?;
+            // Until it is opened for the first time its assets are still being added.
+            view.market.is_some().then(|| (*view.spec, view.assets.to_vec(), view.phase))
+        });
+        match made.map_err(refused("list batch markets"))? {
+            Some(made) => break made,
+            None if begun.elapsed() > OPEN_WITHIN => return Err(DemoError::NoBatchMarket { name: NAME, waited: OPEN_WITHIN }),
+            None => std::thread::sleep(LOOK_AGAIN), // pause: the venue makes it step by step
         }
     };
-    let market = spec.market;
-    for &asset in assets.iter().skip(known) {
-        apply(venue, "add an asset to the batch market", Command::AddBatchAsset(AddBatchAsset { market, asset }))?;
+    if found != assets {
+        return Err(DemoError::OtherBatchMarket(NAME));
     }
     if phase == BatchPhase::Closed {
-        let phase = BatchPhase::Open;
-        apply(venue, "open the batch market", Command::SetBatchPhase(SetBatchPhase { market, phase }))?;
+        let open = SetBatchPhase { market: spec.market, phase: BatchPhase::Open };
+        apply(venue, "open the batch market", Command::SetBatchPhase(open))?;
     }
     Ok(spec)
 }

@@ -23,9 +23,10 @@ pub use scenario::Scenario;
 pub use stream::{Source, Speed};
 
 use crate::access::AccessError;
-use crate::config;
+use crate::config::{self, Config};
 use crate::json::Refusal;
 use crate::node::Node;
+use crate::progress::while_waiting;
 use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
 
 /// Why the demo did not start.
@@ -59,6 +60,21 @@ pub enum DemoError {
     /// A key could not be kept.
     #[error("the demo's key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
     Key(Refusal),
+    /// The batch market did not come.
+    #[error(
+        "the batch market {name} is not open after {waited:?}: see what the venue says of it above, or remove the demo's data folder to begin anew"
+    )]
+    NoBatchMarket {
+        /// Its name.
+        name: &'static str,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// It is another one.
+    #[error(
+        "the batch market {0} of this folder has other assets than the demo's bots trade; give another folder with --data, or remove this one"
+    )]
+    OtherBatchMarket(&'static str),
     /// The demo's own file.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -107,17 +123,31 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Prepares the venue where that was not done before, and starts.
+    /// What the demo asks of its venue's configuration: to be a venue of one machine, with the batch market that the bots trade in.
+    pub fn configure(config: &mut Config) {
+        config.cluster.replica = 0;
+        config.order_entry.listen.clear();
+        if config.demo.batch_bots > 0 {
+            config.batch.push(batch::section());
+        }
+    }
+
+    /// Prepares the venue where that was not done before, and starts. The node was started with what [`Demo::configure`] made of its
+    /// configuration.
     pub fn start(node: &Node, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
         let speed = Speed::parse(&config.speed).ok_or_else(|| DemoError::Speed(config.speed.clone()))?;
         let source = Source::find(&config.file, config.seed)?;
         let venue = node.venue();
-        let scenario = Scenario::prepare(&venue, node.access(), data, &source, (config.bots, config.batch_bots))?;
+        let (scenario, batch) = while_waiting("preparing the demo's markets and accounts", || {
+            let bot_counts = (config.bots, config.batch_bots);
+            let scenario = Scenario::prepare(&venue, node.access(), data, &source, bot_counts)?;
+            let batch = match config.batch_bots {
+                0 => None,
+                _ => Some(batch::BatchScenario::prepare(&venue, (scenario.user, scenario.user_signs()), scenario.batch_bots())?),
+            };
+            Ok::<_, DemoError>((scenario, batch))
+        })?;
         let key = scenario.key.clone();
-        let batch = match config.batch_bots {
-            0 => None,
-            _ => Some(batch::BatchScenario::prepare(&venue, (scenario.user, scenario.user_signs()), scenario.batch_bots())?),
-        };
         let name = source.name().to_owned();
         let status = venue.status().clone();
         let show = |progress_permille| DemoStatus { speed: speed.to_string(), source: name.clone(), progress_permille };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_engine::Engine;
 use walras_log_store::{RealDisk, open_read_only};
@@ -194,14 +195,16 @@ fn kill_9_under_load_loses_nothing_acknowledged_and_doubles_nothing() {
 }
 
 #[test]
-fn sigterm_is_a_clean_stop() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut process = Process::start(dir.path());
-    market(&operator(&process.url, dir.path()));
-    let mut kill = spawn(Command::new("kill").args(["-TERM", &process.child.id().to_string()]));
-    assert!(kill.wait().unwrap().success());
-    assert_eq!(process.child.wait().unwrap().code(), Some(0));
-    let node = restart(RealDisk, dir.path(), &config());
-    assert_eq!(node.recovered().entries_replayed, 0, "it left a snapshot");
-    node.stop();
+fn sigterm_and_sigint_are_clean_stops() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut process = Process::start(dir.path());
+        market(&operator(&process.url, dir.path()));
+        kill_process(Pid::from_child(&process.child), signal).unwrap();
+        assert_eq!(process.child.wait().unwrap().code(), Some(0), "{signal:?}");
+        let node = restart(RealDisk, dir.path(), &config());
+        assert!(node.recovered().log_index.0 > 0, "{signal:?}");
+        assert_eq!(node.recovered().entries_replayed, 0, "it left a snapshot");
+        node.stop();
+    }
 }

@@ -1,0 +1,119 @@
+//! `walras demo` as its user meets it: a process, what it prints, Ctrl-C, and a second start.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use walras_gateway::ClientKey;
+use walras_node::cli::client::Client;
+
+use crate::support::{PATIENCE, spawn};
+
+/// The process; it ends with the test, however that ends.
+struct Process {
+    child: Child,
+    /// Where its log lines go.
+    log: PathBuf,
+    /// All that it printed.
+    printed: String,
+    /// Where its page is, without the key.
+    url: String,
+    /// The key that the page's address carries.
+    key: String,
+}
+
+impl Process {
+    fn start(dir: &Path) -> Self {
+        let log = dir.join("demo.log");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
+        command.args(["demo", "--listen", "127.0.0.1:0", "--file", "synthetic", "--data"]).arg(dir.join("venue"));
+        let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log).unwrap()));
+        let mut process = Self { child, log, printed: String::new(), url: String::new(), key: String::new() };
+        let mut lines = BufReader::new(process.child.stdout.take().unwrap());
+        while !process.printed.ends_with("goes on.\n") {
+            let read = lines.read_line(&mut process.printed).unwrap();
+            assert!(read > 0, "it ended after {:?}, and said: {}", process.printed, process.said());
+        }
+        let address = process.printed.lines().find_map(|line| line.strip_prefix("Open ")).unwrap();
+        let (url, key) = address.split_once("/#demo=").unwrap();
+        (process.url, process.key) = (url.to_owned(), key.to_owned());
+        process
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn client(&self) -> Client {
+        Client::new(&self.url, Some(ClientKey::from_token(&self.key).unwrap()))
+    }
+
+    fn log_index(&self) -> u64 {
+        self.client().get("/v1/status").unwrap()["log_index"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Waits until so many entries more are in the log.
+    fn run_for(&self, entries: u64) -> u64 {
+        let (target, begun) = (self.log_index() + entries, Instant::now());
+        while self.log_index() < target {
+            assert!(begun.elapsed() < PATIENCE, "the demo does nothing: {}", self.said());
+        }
+        target
+    }
+
+    /// As Ctrl-C does; its exit status, and what it had to say.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let code = self.child.wait().unwrap().code();
+        (code, self.said())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended by itself where the test went well.
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+}
+
+/// The entry that it recovered to, and how many of the log's it replayed for that.
+fn recovered(said: &str) -> (u64, u64) {
+    let line =
+        said.lines().find(|line| line.contains("recovered to log entry")).unwrap_or_else(|| panic!("it does not say: {said}"));
+    let number_after = |mark: &str| line.split(mark).nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    let replayed = line.split(" entries replayed").next().and_then(|text| text.rsplit(' ').next());
+    let parse = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+    (parse(number_after("log entry ")), parse(replayed))
+}
+
+#[test]
+fn it_prints_where_its_page_is_stops_at_ctrl_c_and_recovers_when_it_is_started_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let demo = Process::start(dir.path());
+    assert!(demo.printed.contains("a generated stream (seed") && demo.printed.contains("Ctrl-C stops it"), "{}", demo.printed);
+    let key = demo.key.clone();
+    let client = demo.client();
+    let status = client.get("/v1/status").unwrap();
+    assert!(status["demo"]["speed"].is_string(), "{status}");
+    let account = client.signed("GET", "/v1/account", None).unwrap()["account_id"].clone();
+    let markets = client.get("/v1/batches").unwrap()["batches"].clone();
+    assert_eq!((&markets[0]["name"], &markets[0]["phase"]), (&"main".into(), &"open".into()), "{markets}");
+    let entries = demo.run_for(500);
+    let (code, said) = demo.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(recovered(&said), (0, 0), "there was nothing before");
+
+    let demo = Process::start(dir.path());
+    assert_eq!(demo.key, key, "the page's address goes on working");
+    assert_eq!(demo.client().signed("GET", "/v1/account", None).unwrap()["account_id"], account);
+    demo.run_for(100);
+    let (code, said) = demo.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+    let (to, replayed) = recovered(&said);
+    assert!(to >= entries, "it recovered to entry {to}, and {entries} had been seen");
+    assert_eq!(replayed, 0, "the first stop left a snapshot of all");
+}
