@@ -10,7 +10,7 @@ LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
 WALRAS := target/release/walras
 
-.PHONY: help setup demo test fmt clippy rust-test doc guards sim web web-test python python-test bench fuzz clean
+.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test python python-test bench fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -22,7 +22,7 @@ demo: setup web ## start a venue with order flow, and print the address of its p
 	$(CARGO) build --release -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
-test: setup fmt clippy doc guards web-test python-test rust-test ## everything that CI checks
+test: setup fmt clippy doc guards web-test python-test golden-test rust-test ## everything that CI checks
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -38,6 +38,10 @@ guards: ## the map, the layers, the sizes, the words
 
 rust-test: ## unit, property, scenario and recovery tests, doc tests, the small simulation
 	$(CARGO) test --workspace
+
+# The hashes in which recorded runs end, once more in the build that venues run.
+golden-test:
+	$(CARGO) test --release -p walras-engine --test golden
 
 web: web/dist/index.html ## build the page
 

@@ -3,7 +3,6 @@
 
 mod against_model;
 mod generate;
-mod golden;
 mod model;
 mod scenarios;
 mod script;
