@@ -33,7 +33,8 @@ export interface Instrument {
 }
 
 export interface DemoStatus {
-  speed: number | string;
+  /** "10x", or "max". */
+  speed: string;
   source: string;
   progress_permille: number;
 }

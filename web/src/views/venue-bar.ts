@@ -11,7 +11,7 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
   const log = h("b", { id: "log-index" }, "–");
   const logFact = h("span.fact.muted", { title: "Position in the venue's log: every change of the market is one entry, in order" }, "Log № ", log);
   const progress = h("progress", { max: 1000, value: 0, "aria-label": "Demo progress" });
-  const demoText = h("span");
+  const demoText = h("span", { id: "demo-words" });
   const demo = h("span.demo.muted", { hidden: true }, demoText, progress);
   const storage = h("span.fact.sell", { role: "alert", hidden: true }, "Storage full: the venue takes no orders");
   const key = h("button", { type: "button", id: "key-button", onclick: openKey });
@@ -36,7 +36,7 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
     if (status.demo) {
       progress.value = status.demo.progress_permille;
       const done = status.demo.progress_permille >= 1000;
-      setText(demoText, done ? "Demo day over" : `Demo day ×${status.demo.speed}`);
+      setText(demoText, done ? "Demo day over" : `Demo day ${pace(status.demo.speed)}`);
       demo.title = `Replaying ${status.demo.source}: ${(status.demo.progress_permille / 10).toFixed(1)} % done`;
     }
     setText(byId("build-line"), `${status.venue} · Walras ${status.version}${status.commit ? ` · ${status.commit.slice(0, 12)}` : ""}`);
@@ -58,4 +58,9 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
   drawLink();
   drawKey();
   drawTheme();
+}
+
+/** "10x" is "×10". */
+function pace(speed: string): string {
+  return speed === "max" ? "at full speed" : `×${speed.replace(/x$/, "")}`;
 }

@@ -94,7 +94,7 @@ export class FakeVenue {
       venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started),
       takes_signed_from_ns: String(this.takesSignedFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
       ready: true, storage: "ok", instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
-      demo: { speed: 10, source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
+      demo: { speed: "10x", source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
     };
   }
 

@@ -87,7 +87,8 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
 impl Session {
     async fn serve(&mut self, mut queue: mpsc::Receiver<Push>) -> End {
         let mut stopping = self.app.stopping.clone();
-        let mut status_due = interval_at(Instant::now() + STATUS_EVERY, STATUS_EVERY);
+        // The first as soon as it is asked for.
+        let mut status_due = interval_at(Instant::now(), STATUS_EVERY);
         status_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let has_room = self.in_flight.len() < self.app.config.websocket.in_flight_max;
