@@ -10,7 +10,10 @@ LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
 WALRAS := target/release/walras
 
-.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test python python-test bench fuzz clean
+# Where cargo puts the debug build.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test python python-test bench fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -22,7 +25,7 @@ demo: setup web ## start a venue with order flow, and print the address of its p
 	$(CARGO) build --release -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
-test: setup fmt clippy doc guards web-test python-test golden-test rust-test ## everything that CI checks
+test: setup fmt clippy doc guards web-test python-test golden-test page-test rust-test ## everything that CI checks
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -51,6 +54,10 @@ web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $
 
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
+
+page-test: web ## the page in the program, against a demo of its own
+	$(CARGO) test --workspace --no-run
+	cd web && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" npm run --silent e2e:demo
 
 PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { type Browser, type Page, chromium } from "playwright-core";
 
 export const WAIT_MS = 20_000;
-const SHOTS = join(import.meta.dirname, "shots");
+const SHOTS = join(import.meta.dirname, process.env["WALRAS_URL"] === undefined ? "shots" : "shots/real");
 
 declare global {
   interface Window {
@@ -75,6 +75,16 @@ export async function open(
       await page.screenshot({ path: join(SHOTS, `${name}.png`), caret: "initial", fullPage: true });
     },
   };
+}
+
+/** Nothing scrolls sideways, and on a desktop's screen nothing downward. */
+export async function assertFits(page: Page, name: string, { width }: { width: number }): Promise<void> {
+  const [aside, below] = await page.evaluate(() => {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = document.documentElement;
+    return [scrollWidth - clientWidth, scrollHeight - clientHeight] as const;
+  });
+  assert.equal(aside, 0, `${name} scrolls sideways`);
+  if (width >= 1440) assert.equal(below, 0, `${name} scrolls down`);
 }
 
 export async function step(name: string, act: () => Promise<void>): Promise<void> {

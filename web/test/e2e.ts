@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { assertTabStopsVisible } from "./keyboard.ts";
@@ -39,7 +39,8 @@ async function seesMarket(): Promise<void> {
   await isLive(page);
   assert.match(await text(page, "#last-price"), /\d/);
   assert.match(await page.title(), /Walras/);
-  assert.ok((await page.locator("#tape-body tbody tr").count()) > 0, "trades on the tape");
+  await page.waitForFunction(() => /^Demo day (×[\d.]+|at full speed|over)$/.test(document.querySelector("#demo-words")?.textContent ?? ""));
+  await until("trades are on the tape", async () => (await page.locator("#tape-body tbody tr").count()) > 0);
   assert.equal(await page.locator("#submit").isDisabled(), true, "no order without a key");
   assert.equal(await page.getByText("To trade, this page needs an API key").isVisible(), true);
   await page.keyboard.press("k");
@@ -257,8 +258,7 @@ async function looks(): Promise<void> {
     await isLive(watched.page);
     await isSignedIn(watched.page);
     await watched.shoot(name);
-    const spill = await watched.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.equal(spill, 0, `${name} scrolls sideways`);
+    await assertFits(watched.page, name, size);
     await watched.assertClean();
     await watched.page.context().close();
   }

@@ -9,6 +9,7 @@ mod bench;
 mod cli;
 mod demo;
 mod demo_process;
+mod page;
 mod recovery;
 mod replica;
 mod schema;
