@@ -8,6 +8,7 @@ mod batches;
 mod bench;
 mod cli;
 mod demo;
+mod instruments;
 mod recovery;
 mod replica;
 mod schema;
