@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod api;
+mod auctions;
 mod audit;
 mod bad_input;
 mod batches;
