@@ -34,6 +34,7 @@ mod drive;
 mod figures;
 mod quality;
 mod run;
+mod tape;
 mod text;
 mod truth;
 pub mod venue;
