@@ -21,7 +21,7 @@ pub struct Figure {
 }
 
 /// The AAPL hour, in the folder of data.
-pub(crate) const LOBSTER_FILE: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
+pub const LOBSTER_FILE: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
 /// The Shanghai day.
 pub(crate) const SSE_FILE: &str = "sse/AX_sbe_sse_600519.zip";
 /// The Bitstamp morning.
