@@ -47,12 +47,19 @@ const SELF_TRADE: SelfTrade = SelfTrade::CancelNewest;
 /// Rounds that the peer's compiler gets before a measured one.
 const PEER_WARMUP: usize = 5;
 
+/// Commands that it gets at least, in more rounds where a stream is short.
+const PEER_WARMUP_COMMANDS: usize = 10_000_000;
+
+fn peer_warmup(stream: &Stream) -> usize {
+    PEER_WARMUP_COMMANDS.div_ceil(stream.records.len().max(1)).clamp(PEER_WARMUP, 1_000)
+}
+
 /// Runs all of it. Fails at the first wrong answer.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.rounds(config.rounds);
     let clock = Clock::calibrated();
     eprintln!("the fenced counter costs {:.1} ns, removed from single times", clock.overhead_ns());
-    for make in [small_book, sweeps, growing, million] {
+    for make in [small_book, sweeps, growing, million, recorded_hour] {
         make(config, &clock, report)?;
     }
     shares(config, &clock, report)
@@ -138,6 +145,26 @@ fn million(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
+/// AAPL: an hour as it was recorded.
+fn recorded_hour(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Result<()> {
+    let found = match (&config.data, config.scale) {
+        (Some(data), Scale::Full) => streams::recorded_hour(data, &config.streams)?,
+        _ => None,
+    };
+    let Some(stream) = found else {
+        report.note("aapl_ns is missing: lobster is in neither WALRAS_DATA nor ../shared/data");
+        return Ok(());
+    };
+    let times = throughput(config, &stream, 0, false, report)?;
+    if config.peer.is_some() {
+        report.check(format!("aapl: {} came to the same fills, volume and levels as ours", times.peer_name));
+        report.samples(format!("aapl_ns, {}", times.peer_name), times.peer_ns.clone());
+    }
+    times.figure_without_bar("aapl_ns", report);
+    times.art_figure("aapl_art_ns", report);
+    Ok(())
+}
+
 /// A stream's rounds.
 struct Times {
     ladder_ns: Vec<f64>,
@@ -219,7 +246,7 @@ fn throughput(config: &Config, stream: &Stream, untimed: usize, alone: bool, rep
         let mut line =
             format!("  round {round}: ladder {ladder_ns:.1} ns, radix tree {art_ns:.1} ns, ladder blind {blind_ns:.1} ns");
         if let Some(peer) = &config.peer {
-            let options = [("--warmup", PEER_WARMUP), ("--rounds", 1), ("--untimed", untimed)];
+            let options = [("--warmup", peer_warmup(stream)), ("--rounds", 1), ("--untimed", untimed)];
             let run = peer.run("book-direct", &stream.file, &options)?;
             let peer_ns = run.number(&["median"])?;
             times.peer_ns.push(peer_ns);

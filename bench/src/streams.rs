@@ -6,9 +6,10 @@
 //! | W2 | the same kind with immediate orders that sweep about 26 others |
 //! | W3 | 10,000 resting orders that grow to 67,000; random cancels, no trades |
 //! | W4 | 1,000,000 resting orders; random cancels, no trades: bound by memory |
+//! | AAPL | an hour of NASDAQ as recorded, each order that took put together again: [`walras_replay::book_commands`] |
 //!
-//! W1 is read from exchange data where that is there, otherwise made by our generator of the same shape, and the report says so. The
-//! others are always made.
+//! W1 is read from exchange data where that is there, otherwise made by our generator of the same shape, and the report says so. AAPL is
+//! left out where its file is not. The others are always made.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,6 +19,7 @@ use anyhow::Context;
 use walras_market_history::open_bytes;
 use walras_market_history::workload::{Churn, ChurnConfig, Deep, DeepConfig};
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadReader, WorkloadResult, write_commands};
+use walras_replay::{BookCommands, LOBSTER_FILE, Loaded, Options, book_commands};
 use walras_types::SelfTrade;
 
 use crate::driver::{Answer, FillDigest};
@@ -206,8 +208,57 @@ pub fn recorded(data: &Path, folder: &Path) -> anyhow::Result<Option<Stream>> {
     }))
 }
 
+/// The AAPL hour as commands, if `data` has it.
+pub fn recorded_hour(data: &Path, folder: &Path) -> anyhow::Result<Option<Stream>> {
+    let source = data.join(LOBSTER_FILE);
+    if !source.is_file() {
+        return Ok(None);
+    }
+    let loaded = Loaded::open(&source, &Options::default(), &mut |_| {})?;
+    let BookCommands { commands, result, left_out } =
+        book_commands(&loaded).with_context(|| format!("{} has auctions, which no file of commands holds", source.display()))?;
+    let file = folder.join("aapl.bin");
+    write(&commands, &result.to_string(), &file)?;
+    Ok(Some(Stream {
+        label: "aapl",
+        origin: format!(
+            "aapl: {} commands of an hour of NASDAQ, {left_out} messages left out whose order the book had traded away by then",
+            commands.len()
+        ),
+        records: commands.iter().map(Record::from).collect(),
+        fill: 0,
+        file,
+        expected: expected(&result),
+    }))
+}
+
 /// Where exchange data lies: what `WALRAS_DATA` names, else `../shared/data`.
 #[must_use]
 pub fn data_folder() -> PathBuf {
     std::env::var_os("WALRAS_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_market_history::synthetic::{SyntheticConfig, write_lobster};
+
+    use super::*;
+
+    #[test]
+    fn a_recorded_hour_becomes_a_stream_that_the_plain_book_agrees_with() {
+        let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        assert!(recorded_hour(data.path(), folder.path()).unwrap().is_none(), "there is no data");
+        let source = data.path().join(LOBSTER_FILE);
+        std::fs::create_dir_all(source.parent().unwrap()).unwrap();
+        let minute = SyntheticConfig { duration_ns: 60_000_000_000, ..SyntheticConfig::default() };
+        write_lobster(minute, File::create(&source).unwrap()).unwrap();
+        let stream = recorded_hour(data.path(), folder.path()).unwrap().unwrap();
+        let solved = stream.solve().unwrap();
+        assert!(solved.allow.0.trades > 20, "too few trades to tell: {}", solved.allow.0);
+        // Each order has an owner of its own, so preventing self-trades changes nothing: both books may be timed on it alike.
+        assert_eq!(solved.allow, solved.cancel_newest);
+        assert_eq!(crate::records::read(&stream.file).unwrap(), stream.records);
+        let beside = std::fs::read_to_string(expect_of(&stream.file)).unwrap();
+        assert_eq!(expected(&WorkloadResult::parse(&beside).unwrap()), stream.expected);
+    }
 }

@@ -60,11 +60,11 @@ drop_reasons! {
     /// Another transaction cancels the offer.
     CancelledTwice = 11, "two transactions cancel one offer: send one";
     /// Nobody gets the payment.
-    UnknownRecipient = 12, "there is no such recipient: it must exist before the block";
+    UnknownRecipient = 12, "there is no such recipient: create it in an earlier block";
     /// The sender gets it.
     PaysItself = 13, "it pays its sender: name another account";
     /// Only an asset's issuer makes and destroys units.
-    NotIssuer = 14, "the account is not the asset's issuer: only that one makes and destroys units";
+    NotIssuer = 14, "the account is not the asset's issuer: send it from that one";
     /// There would be more than there may be.
     SupplyOverflow = 15, "the asset's supply would exceed the largest amount: issue less";
     /// An account has the key, or a closed batch will give it to one.
@@ -74,7 +74,7 @@ drop_reasons! {
     /// More is spent than is available.
     Overdraft = 18, "the account's transactions spend more than it had available when the block began: spend less, or deposit before";
     /// As many accounts as there may be.
-    TooManyAccounts = 19, "the venue has as many accounts as it can: none can be created";
+    TooManyAccounts = 19, "the venue has as many accounts as it can: use one that exists";
 }
 
 impl std::fmt::Display for DropReason {
@@ -88,6 +88,13 @@ impl std::error::Error for DropReason {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_advice_says_what_is_wrong_and_what_to_do() {
+        for &reason in DropReason::ALL {
+            assert!(crate::advice::says_what_to_do(reason.advice()), "{reason:?} does not say what to do: {reason}");
+        }
+    }
 
     #[test]
     fn numbers_are_unique_and_round_trip() {

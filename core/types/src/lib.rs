@@ -12,6 +12,8 @@
 //! *Start reading* at [`order`] (what a participant asks for), then [`quantity`].
 #![deny(clippy::float_arithmetic)]
 
+#[cfg(test)]
+mod advice;
 pub mod batch;
 pub mod batch_price;
 pub mod drop_reason;

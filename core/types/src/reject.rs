@@ -1,4 +1,7 @@
 //! Why a command was refused. Numbers are stable: they are on the wire, in the log and in clients' programs.
+//!
+//! 47 and 65 are not to be given again: reasons of these numbers were published once and never produced (an instrument has a reference
+//! price from its first day, and the bound on an asset's supply, 66, also bounds every balance).
 
 macro_rules! reject_reasons {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $advice:literal;)*) => {
@@ -41,11 +44,11 @@ reject_reasons! {
     UnknownAccount = 1, "No such account: ask the operator to create it.";
     UnknownInstrument = 2, "No such instrument: list the venue's instruments and use an id from there.";
     UnknownAsset = 3, "No such asset: list the venue's assets and use an id from there.";
-    UnknownOrder = 4, "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted.";
+    UnknownOrder = 4, "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted; look at the account's orders and fills.";
     DuplicateClientOrderId = 5, "An open order of this account already has that client_order_id: choose another, or cancel the first.";
     IdNotNext = 6, "Ids of accounts, assets and instruments are dense: use the next free one.";
     DuplicateTransfer = 7, "This transfer_id, or a later one, was already applied to the account: use a larger one for a new transfer.";
-    AccountSuspended = 8, "The account is suspended: only cancels are taken until the operator reinstates it.";
+    AccountSuspended = 8, "The account is suspended: send only cancels, until the operator reinstates it.";
     DuplicateSymbol = 9, "That symbol is in use: choose another.";
     UnknownSession = 10, "No such session: it was closed, or never opened. Open another, and look at the open orders before sending again what was not answered.";
     UnknownBatchMarket = 11, "No such batch market: list the venue's batch markets and use an id from there.";
@@ -53,57 +56,55 @@ reject_reasons! {
     KeyTaken = 13, "Another account has that public key, or will when its block is cleared: use another key.";
 
     // 20-39: the command is outside its documented range.
-    PriceOutOfRange = 20, "The price is not within 1 and PRICE_TICKS_MAX ticks.";
-    SizeOutOfRange = 21, "The size is not within 1 and SIZE_LOTS_MAX lots.";
+    PriceOutOfRange = 20, "The price is out of range: give one from 1 to 1099511627775 ticks.";
+    SizeOutOfRange = 21, "The size is out of range: give one from 1 to 68719476735 lots, and split what is larger.";
     ValueOverflow = 22, "Price times size exceeds what an amount can hold: send a smaller order.";
-    DisplayInvalid = 23, "An iceberg's peak must be at least one lot, below its size, and at least a thousandth of it; only orders that can rest may be iceberg or hidden.";
-    MinSizeInvalid = 24, "The minimum size must be at least one lot and at most the size, and does not go with post-only or fill-or-kill.";
-    PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: not with immediate-or-cancel or fill-or-kill.";
-    TimeInForceInvalid = 26, "A market order must be immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
-    AlreadyExpired = 27, "The good-till time is not in the future.";
+    DisplayInvalid = 23, "The order can not be shown so: give an iceberg a peak of at least one lot, below its size, and at least a thousandth of it; use iceberg and hidden only for orders that can rest.";
+    MinSizeInvalid = 24, "The minimum size does not fit the order: give at least one lot and at most its size, and leave it out of post-only and fill-or-kill orders.";
+    PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: leave it out, or use another time in force than immediate-or-cancel and fill-or-kill.";
+    TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
+    AlreadyExpired = 27, "The good-till time has passed: give a later one.";
     SpecInvalid = 28, "The definition is inconsistent: see its fields' documented ranges.";
-    AmendInvalid = 29, "An amendment must change the price, the trigger or the size of an order; only a stop that waits has a trigger, and one without a limit has no price.";
-    AmountOutOfRange = 30, "The amount is zero or exceeds what a balance can hold.";
-    DecimalsOutOfRange = 31, "An asset has at most 18 decimals.";
+    AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, and one without a limit has no price.";
+    AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";
+    DecimalsOutOfRange = 31, "The asset has too many decimals: give at most 18.";
     TransactionSeqOutOfWindow = 32, "The transaction's number is not among the 64 that follow the account's last one: use the next one.";
     BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges; mu must exceed the commission.";
     BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
     BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
 
     // 40-59: the market's state does not allow it.
-    PhaseTakesNoOrders = 40, "The instrument is closed or halted: only cancels are taken.";
-    PhaseNoImmediate = 41, "Nothing matches in this phase: market, immediate-or-cancel, fill-or-kill and minimum-size orders need continuous trading.";
-    PhaseChangeInvalid = 42, "The instrument can not go from its phase to that one.";
+    PhaseTakesNoOrders = 40, "The instrument is closed or halted: send only cancels, and wait with orders until its phase changes.";
+    PhaseNoImmediate = 41, "Nothing matches in this phase: wait with market, immediate-or-cancel, fill-or-kill and minimum-size orders for continuous trading, or send one that can rest.";
+    PhaseChangeInvalid = 42, "The instrument can not go from its phase to that one: use one that may follow (closed: pre_open, continuous; pre_open: opening_auction, closed; opening_auction: continuous, halt, closed; continuous: halt, closing_auction, closed; halt: opening_auction, continuous, closing_auction, closed; closing_auction: halt, closed).";
     PostOnlyWouldTrade = 43, "The order would trade at once: lower a bid, raise an ask, or allow it to take.";
-    FillOrKillUnfillable = 44, "The book can not fill the whole order now.";
-    MinSizeUnfillable = 45, "The book can not fill the minimum size now.";
-    BookFull = 46, "The book holds as many orders as it can.";
-    NoReferencePrice = 47, "There is nothing to price a market order against: send a limit order.";
-    PriceOutsideCollar = 48, "The limit price is too far from the reference price: see the instrument's collar.";
-    BatchMarketClosed = 49, "The batch market is closed: it takes nothing until the operator opens it.";
+    FillOrKillUnfillable = 44, "The book can not fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.";
+    MinSizeUnfillable = 45, "The book can not fill the minimum size now: lower it, give the order a better price, or leave the minimum out.";
+    BookFull = 46, "The book holds as many orders as it can: cancel orders that are not needed, or wait until others leave it.";
+    PriceOutsideCollar = 48, "The limit price is too far from the reference price: use one within the instrument's collar.";
+    BatchMarketClosed = 49, "The batch market is closed: wait until the operator opens it.";
     BatchFull = 50, "The batch has as many transactions as it can: send it again for the next one.";
     BatchNotNext = 51, "That is not the number of the market's next block: look at the last one, and close the one after it.";
     BatchNotCleared = 52, "The batch that was closed before waits to be cleared: clear it first.";
     BatchAssetsFixed = 53, "The assets of a batch market are fixed once it was opened: create another market.";
 
     // 60-79: the account may not.
-    InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal.";
-    OrderTooLarge = 61, "The order exceeds the account's largest size in this instrument.";
-    OrderValueTooLarge = 62, "The order exceeds the account's largest value in this instrument.";
+    InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.";
+    OrderTooLarge = 61, "The order exceeds the account's largest size in this instrument: split it, or ask the operator to raise the limit.";
+    OrderValueTooLarge = 62, "The order exceeds the account's largest value in this instrument: split it, or ask the operator to raise the limit.";
     TooManyOpenOrders = 63, "The account has as many open orders in this instrument as it may: cancel some.";
-    PositionLimit = 64, "Filled, the order would take the account's position past its limit.";
-    BalanceOverflow = 65, "The credit would exceed what a balance can hold.";
-    SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold.";
+    PositionLimit = 64, "Filled, the order would take the account's position past its limit: lower its size, cancel open orders of its side, or ask the operator to raise the limit.";
+    SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold: deposit less.";
     NoTransactionKey = 67, "The account has no key for transactions: ask the operator to set one.";
 
     // 80-99: the session does not allow it.
     SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";
-    SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most SESSION_WINDOW commands unanswered.";
+    SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most 1024 commands unanswered.";
     TooManySessions = 82, "The venue has as many sessions as it can, and none is this account's to give up: try again later, or ask the operator.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
-    TooLarge = 101, "The request is larger than the gateway reads.";
+    TooLarge = 101, "The request is larger than the gateway reads: send a smaller one.";
     Unauthenticated = 102, "No valid key and signature: sign the request as the API documents.";
     UnknownKey = 103, "No such API key: create one, or check the key id.";
     SignatureInvalid = 104, "The signature does not match the request: check the secret and the exact bytes signed.";
@@ -111,7 +112,7 @@ reject_reasons! {
     NonceReused = 106, "This nonce was used already: a request is taken once; use a fresh nonce.";
     Throttled = 107, "Too many requests: slow down and try again.";
     Forbidden = 108, "The key or the session may not do this: use one with the permission.";
-    NotFound = 109, "There is nothing at this address.";
+    NotFound = 109, "There is nothing at this address: look for the right one in the API's description, /openapi.yaml.";
     VenueNotReady = 110, "The venue is starting or recovering: try again.";
     StorageFull = 111, "The venue can not write its log, so it takes no commands: free disk space.";
     Overloaded = 112, "The venue's queue is full: try again.";
@@ -131,6 +132,78 @@ impl std::fmt::Display for RejectReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::says_what_to_do;
+
+    #[test]
+    fn every_advice_says_what_is_wrong_and_what_to_do() {
+        for &reason in RejectReason::ALL {
+            let advice = reason.advice();
+            assert!(says_what_to_do(advice), "{reason:?} does not say what to do: {advice}");
+            assert!(advice.starts_with(char::is_uppercase) && advice.ends_with('.'), "{reason:?} is no sentence: {advice}");
+            assert!(
+                !advice.contains("_MAX") && !advice.contains("_WINDOW"),
+                "{reason:?} names a constant, not its number: {advice}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_an_advice_says_of_limits_is_so() {
+        use crate::limits::{AMOUNT_MAX, ASSET_DECIMALS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW, SIZE_LOTS_MAX};
+        let says = |reason: RejectReason, text: String| assert!(reason.advice().contains(&text), "{reason:?} does not say {text}");
+        says(RejectReason::PriceOutOfRange, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
+        says(RejectReason::SizeOutOfRange, format!("from 1 to {SIZE_LOTS_MAX} lots"));
+        says(RejectReason::AmountOutOfRange, format!("from 1 to {AMOUNT_MAX} of"));
+        says(RejectReason::DecimalsOutOfRange, format!("at most {ASSET_DECIMALS_MAX}."));
+        says(RejectReason::SessionSeqTooOld, format!("at most {SESSION_WINDOW} commands"));
+        assert_eq!(ICEBERG_SLICES_MAX, 1_000, "a thousandth, says {}", RejectReason::DisplayInvalid.advice());
+    }
+
+    #[test]
+    fn the_phases_that_may_follow_are_told() {
+        use crate::TradingPhase::{self, Closed, ClosingAuction, Continuous, Halt, OpeningAuction, PreOpen};
+        const PHASES: [(TradingPhase, &str); 6] = [
+            (Closed, "closed"),
+            (PreOpen, "pre_open"),
+            (OpeningAuction, "opening_auction"),
+            (Continuous, "continuous"),
+            (Halt, "halt"),
+            (ClosingAuction, "closing_auction"),
+        ];
+        let advice = RejectReason::PhaseChangeInvalid.advice();
+        let list = advice.split_once('(').and_then(|(_, rest)| rest.split_once(')')).expect("a list in brackets").0;
+        let told: Vec<(&str, Vec<&str>)> = list
+            .split("; ")
+            .map(|of_one| of_one.split_once(": ").expect("a phase and what may follow it"))
+            .map(|(from, next)| (from, next.split(", ").collect()))
+            .collect();
+        assert_eq!(told.len(), PHASES.len());
+        for (from, from_name) in PHASES {
+            let next = &told.iter().find(|(name, _)| *name == from_name).expect("every phase is told").1;
+            for (to, to_name) in PHASES {
+                assert_eq!(next.contains(&to_name), from.may_become(to), "{from_name} to {to_name}");
+            }
+        }
+    }
+
+    /// Every reason is in the list that clients read, word for word.
+    #[test]
+    fn the_list_in_docs_is_whole() {
+        let listed: Vec<&str> = include_str!("../../../docs/reject-reasons.md")
+            .lines()
+            .filter(|line| line.starts_with("| ") && !line.contains("---"))
+            .collect();
+        let row = |r: &RejectReason| format!("| {} | `{}` | {} |", r.number(), r.name(), r.advice());
+        let expected: Vec<String> = RejectReason::ALL.iter().map(row).collect();
+        assert_eq!(listed[1..], expected, "write these rows into docs/reject-reasons.md");
+    }
+
+    #[test]
+    fn numbers_that_were_given_up_stay_free() {
+        for number in [47, 65] {
+            assert_eq!(RejectReason::from_number(number), None);
+        }
+    }
 
     #[test]
     fn numbers_are_unique_and_round_trip() {

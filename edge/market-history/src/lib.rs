@@ -63,6 +63,6 @@ mod text;
 pub use error::{HistoryError, Position};
 pub use event::*;
 pub use history::{History, parse_all};
-pub use source::{ByteSource, Format, XZ_MEMORY_KIB_MAX, detect, detect_bytes, open_bytes};
+pub use source::{ByteSource, Format, XZ_MEMORY_KIB_MAX, decompressed, detect, detect_bytes, open_bytes};
 pub use tally::Tally;
 pub use text::LINE_BYTES_MAX;

@@ -150,12 +150,16 @@ fn is_workload(head: &[u8]) -> bool {
 
 /// Opens a file for reading, through the decompressor that its first bytes call for: xz, gzip, or zip with a single file.
 pub fn open_bytes(path: &Path) -> Result<ByteSource, HistoryError> {
+    let file = File::open(path).map_err(|source| HistoryError::Open { path: path.to_owned(), source })?;
+    decompressed(path, BufReader::with_capacity(BUFFER_BYTES, file))
+}
+
+/// The same for bytes that lie elsewhere than in a file; `path` is for the errors.
+pub fn decompressed(path: &Path, mut file: impl BufRead + Seek + Send + 'static) -> Result<ByteSource, HistoryError> {
     let opening = |source| HistoryError::Open { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(opening)?;
     let mut magic = Vec::with_capacity(6);
     (&mut file).take(6).read_to_end(&mut magic).map_err(opening)?;
     file.seek(SeekFrom::Start(0)).map_err(opening)?;
-    let file = BufReader::with_capacity(BUFFER_BYTES, file);
     Ok(match &magic[..] {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => buffered(XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB_MAX)),
         [0x1f, 0x8b, ..] => buffered(MultiGzDecoder::new(file)),
@@ -170,7 +174,7 @@ fn buffered(source: impl Read + Send + 'static) -> ByteSource {
 
 /// The `zip` crate reads the directory and `flate2` the data: the crate's own reader of an entry borrows the archive, so it could not
 /// outlive this function.
-fn open_zip(path: &Path, file: BufReader<File>) -> Result<ByteSource, HistoryError> {
+fn open_zip(path: &Path, file: impl BufRead + Seek + Send + 'static) -> Result<ByteSource, HistoryError> {
     let refuse = |reason: String| HistoryError::Archive { path: path.to_owned(), reason };
     let mut archive = zip::ZipArchive::new(file).map_err(|error| refuse(error.to_string()))?;
     if archive.len() != 1 {

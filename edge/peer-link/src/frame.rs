@@ -324,6 +324,27 @@ impl Decoder {
     }
 }
 
+/// Reads frames as a link does, from bytes that come in these pieces, and writes what was understood again; and why reading ended, if not
+/// for want of bytes. Whatever was understood has one form, so what is written are the first of the bytes that came.
+pub fn frames_again<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, bytes_max: usize) -> (Vec<u8>, Option<FrameError>) {
+    let (mut decoder, mut again) = (Decoder::new(bytes_max), Vec::new());
+    for piece in pieces {
+        decoder.push(piece);
+        loop {
+            match decoder.next() {
+                Ok(Some(frame)) => {
+                    let Outgoing { header, payload } = frame.into_outgoing();
+                    again.extend_from_slice(&header);
+                    again.extend_from_slice(&payload);
+                }
+                Ok(None) => break,
+                Err(error) => return (again, Some(error)),
+            }
+        }
+    }
+    (again, None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,7 +86,7 @@ mod weather;
 pub use config::{BadPeerAddress, LinkConfig, LinkLimits, LinkTiming, PeerAddress, Security};
 pub use error::{LinkError, SendError, SetupError};
 pub use event::LinkEvent;
-pub use frame::{FRAME_BYTES_MAX, FrameError, LINK_VERSION, Versions};
+pub use frame::{FRAME_BYTES_MAX, FrameError, LINK_VERSION, Versions, frames_again};
 pub use links::{Links, PeerStatus};
 pub use snapshot::{SNAPSHOT_CHUNK_BYTES, SNAPSHOT_WINDOW_BYTES, SnapshotFailure, SnapshotId};
 pub use tls::{IdentityError, TlsIdentity};

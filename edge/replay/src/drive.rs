@@ -13,6 +13,7 @@ use crate::plan::{Action, Aggressor, AuctionReference, Origin, Plan, RecordedFil
 use crate::quality::Quality;
 use crate::report::{AuctionReport, BookReport, Cause, ExecutionReport, Mismatch, TapeReport};
 use crate::snapshots::{Checker, Day, SnapshotReport};
+use crate::tape::Tape;
 use crate::truth::Queues;
 
 const PROGRESS_STEP: usize = 1 << 15;
@@ -94,44 +95,6 @@ fn weight(loaded: &Loaded, since_ns: u64, until_ns: u64) -> u64 {
     }
 }
 
-/// The book's trades and the anonymous ones reported, paired by price and size, whichever comes first.
-#[derive(Default)]
-struct Tape {
-    unreported: HashMap<(PriceTicks, SizeLots), u64>,
-    unmade: HashMap<(PriceTicks, SizeLots), u64>,
-    report: TapeReport,
-}
-
-fn take(from: &mut HashMap<(PriceTicks, SizeLots), u64>, trade: (PriceTicks, SizeLots)) -> bool {
-    match from.get_mut(&trade) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            true
-        }
-        _ => false,
-    }
-}
-
-impl Tape {
-    fn made(&mut self, price: PriceTicks, size: SizeLots) {
-        if take(&mut self.unmade, (price, size)) {
-            self.report.trades_matched += 1;
-        } else {
-            *self.unreported.entry((price, size)).or_default() += 1;
-        }
-    }
-
-    fn reported(&mut self, price: Option<PriceTicks>, size: SizeLots) {
-        self.report.trades += 1;
-        let Some(price) = price else { return };
-        if take(&mut self.unreported, (price, size)) {
-            self.report.trades_matched += 1;
-        } else {
-            *self.unmade.entry((price, size)).or_default() += 1;
-        }
-    }
-}
-
 struct Drive<'a> {
     plan: &'a Plan,
     close: Option<PriceTicks>,
@@ -173,13 +136,12 @@ impl Drive<'_> {
     fn finish(mut self, snapshots: SnapshotReport, quality: Quality) -> Compared {
         self.book.resting_orders_end = self.market.book.order_count() as u64;
         self.book.corrections = self.corrections.len() as u64;
-        self.tape.report.trades_unreported = self.tape.unreported.values().sum();
         Compared {
             book: self.book,
             executions: self.executions,
             auctions: self.auctions,
             snapshots,
-            tape: self.tape.report,
+            tape: self.tape.finish(),
             quality,
             mismatches: self.mismatches,
             steps_with_trade: self.steps_with_trade,
@@ -261,15 +223,13 @@ impl Drive<'_> {
     /// The record says what an order has left. The book made all fills of an aggressor when it came, where such feeds tell of them one
     /// by one; so it is right to have traded more by then, and stays so: to put back what it traded would put it behind others.
     fn set_open(&mut self, step: &Step, open: SizeLots) {
-        let report = &mut self.tape.report;
-        report.statements += 1;
+        let tape = &mut self.tape;
         match self.market.apply(step, &mut self.recorder) {
-            Applied::Was(order) if order.open == open => report.statements_matched += 1,
-            Applied::Missing if open.is_zero() => report.statements_matched += 1,
-            Applied::Missing | Applied::Grew(_) => report.statements_outrun += 1,
-            Applied::Was(_) | Applied::Placed(_) | Applied::Refused(_) | Applied::Uncrossed(_) | Applied::Nothing => {
-                report.statements_corrected += 1;
-            }
+            Applied::Was(order) if order.open == open => tape.found(),
+            Applied::Missing if open.is_zero() => tape.found(),
+            Applied::Missing | Applied::Grew(_) => tape.outrun(),
+            Applied::Was(order) => tape.corrected(Some((order.price, order.open.saturating_sub(open)))),
+            Applied::Placed(_) | Applied::Refused(_) | Applied::Uncrossed(_) | Applied::Nothing => tape.corrected(None),
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Figure {
 }
 
 /// The AAPL hour, in the folder of data.
-pub(crate) const LOBSTER_FILE: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
+pub const LOBSTER_FILE: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
 /// The Shanghai day.
 pub(crate) const SSE_FILE: &str = "sse/AX_sbe_sse_600519.zip";
 /// The Bitstamp morning.
@@ -77,6 +77,16 @@ fn lobster(report: &Report, figures: &mut Vec<Figure>) {
     figures.push(percent("aapl_fifo_head_percent", executions.at_head_percent(), 99.4));
     figures.push(count("aapl_executions_at_head", executions.at_head, executions.of_known_orders));
     figures.push(count("aapl_aggressors_matched", executions.aggressors_matched, executions.aggressors));
+    let causes = executions.causes;
+    let not_at_head = executions.of_known_orders - executions.at_head;
+    for (metric, value) in [
+        ("aapl_cause_entered_before_shown_after", causes.entered_before_shown_after),
+        ("aapl_cause_passed_over", causes.passed_over),
+        ("aapl_cause_not_at_best", causes.not_at_best),
+        ("aapl_cause_order_gone", causes.order_gone),
+    ] {
+        figures.push(count(metric, value, not_at_head));
+    }
     timing("aapl_ns_per_message", report, figures);
 }
 
@@ -99,7 +109,25 @@ fn shanghai(report: &Report, figures: &mut Vec<Figure>) {
 fn bitstamp(report: &Report, figures: &mut Vec<Figure>) {
     if let Some(tape) = &report.tape {
         figures.push(count("bitstamp_trades_matched", tape.trades_matched, tape.trades));
+        let (causes, not_made) = (tape.trade_causes, tape.trades - tape.trades_matched);
+        for (metric, value) in [
+            ("bitstamp_trade_cause_taker_not_shown", causes.taker_not_shown),
+            ("bitstamp_trade_cause_other_size", causes.other_size),
+            ("bitstamp_trade_cause_no_order_shown", causes.no_order_shown),
+            ("bitstamp_trade_cause_off_tick", causes.off_tick),
+        ] {
+            figures.push(count(metric, value, not_made));
+        }
         figures.push(count("bitstamp_statements_matched", tape.statements_matched, tape.statements));
+        let not_found = tape.statements - tape.statements_matched;
+        let by_trade = tape.statements_corrected_by_trade;
+        for (metric, value) in [
+            ("bitstamp_statement_cause_outrun", tape.statements_outrun),
+            ("bitstamp_statement_cause_taker_not_shown", by_trade),
+            ("bitstamp_statement_cause_no_trade_reported", tape.statements_corrected - by_trade),
+        ] {
+            figures.push(count(metric, value, not_found));
+        }
     }
     timing("bitstamp_ns_per_message", report, figures);
 }

@@ -5,6 +5,7 @@
 //!   order by order; then auctions, and the exchange's own snapshots. The [`Report`] says what agrees, what does not and why.
 //! - [`venue::commands`] turns the same history into commands for a venue's engine: accounts, reserves, phases and all; [`venue::run`]
 //!   applies them.
+//! - [`book_commands`] turns it into a file of commands that any book can be driven with.
 //! - [`figures`] are what `make bench NAME=replay` records.
 //!
 //! *Deliberately absent*: readers of formats and any repair of what they say (`walras-market-history`); matching rules (`walras-order-book`):
@@ -30,16 +31,19 @@ pub mod report;
 pub mod snapshots;
 
 mod apply;
+mod book_commands;
 mod drive;
 mod figures;
 mod quality;
 mod run;
+mod tape;
 mod text;
 mod truth;
 pub mod venue;
 
+pub use book_commands::{BookCommands, book_commands};
 pub use error::ReplayError;
-pub use figures::{Figure, data_folder, figures};
+pub use figures::{Figure, LOBSTER_FILE, data_folder, figures};
 pub use load::{Loaded, Scale};
 pub use options::{Options, Progress, Stage};
 pub use quality::QualityReport;

@@ -226,6 +226,8 @@ pub struct TapeReport {
     pub trades: u64,
     /// Those of which the book made one of just that price and size.
     pub trades_matched: u64,
+    /// Why the book did not make the others, as far as the feed shows.
+    pub trade_causes: TradeCauses,
     /// Trades of the book that nobody reported.
     pub trades_unreported: u64,
     /// Statements that an order has so much left, or nothing.
@@ -235,8 +237,24 @@ pub struct TapeReport {
     /// Those of orders of which the book had traded more already: it makes all fills of an aggressor when it comes, the feed tells of
     /// them one by one.
     pub statements_outrun: u64,
-    /// Those that the book did not find and was set to: it never saw who traded.
+    /// Those that the book did not find and was set to.
     pub statements_corrected: u64,
+    /// Of these, those that took off an order what a reported trade says at its price: [`TradeCauses::taker_not_shown`].
+    pub statements_corrected_by_trade: u64,
+}
+
+/// Why the book did not make trades that a feed without executions reports, as far as the feed shows. They add up to the trades that were
+/// not matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct TradeCauses {
+    /// An order that stood at just the price lost just the size, and the feed showed nobody who took it: market orders are not in it.
+    pub taker_not_shown: u64,
+    /// The book made a trade at the price that nobody reported, of another size: it met the orders otherwise than the exchange.
+    pub other_size: u64,
+    /// Nothing that the feed showed lost just that: its orders were not shown, or the book had traded them otherwise before.
+    pub no_order_shown: u64,
+    /// The price is not a whole number of ticks, so the book can not have made it.
+    pub off_tick: u64,
 }
 
 /// The answer to a file of commands.

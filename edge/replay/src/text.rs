@@ -23,6 +23,15 @@ pub(crate) fn line(f: &mut Formatter<'_>, name: &str, value: impl std::fmt::Disp
     writeln!(f, "  {name:<34} {value}")
 }
 
+/// A count of what could not be compared, or did not agree, and why; nothing if there is none.
+pub(crate) fn because(f: &mut Formatter<'_>, name: &str, count: u64, why: &str) -> Result {
+    if count == 0 {
+        return Ok(());
+    }
+    line(f, name, grouped(count))?;
+    writeln!(f, "      {why}")
+}
+
 fn of(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "none".to_owned();
@@ -114,14 +123,18 @@ pub(crate) fn heard(
         ("anonymous trades", counts.tape_trades),
         ("snapshots", counts.snapshots),
         ("out of order", out_of_order),
-        ("left out, off tick or lot", left_out.off_scale),
-        ("left out, order unknown", left_out.unknown_order),
     ] {
         if count > 0 {
             line(f, name, grouped(count))?;
         }
     }
-    Ok(())
+    because(f, "left out, off tick or lot", left_out.off_scale, "its price or size is no whole number of ticks or lots")?;
+    because(
+        f,
+        "left out, order unknown",
+        left_out.unknown_order,
+        "the file never added the order, and does not say from what side and price to make it up",
+    )
 }
 
 fn book(book: &BookReport, f: &mut Formatter<'_>) -> Result {
@@ -130,17 +143,23 @@ fn book(book: &BookReport, f: &mut Formatter<'_>) -> Result {
     line(f, "volume, lots", grouped(book.volume_lots))?;
     line(f, "orders resting, most", grouped(book.resting_orders_max))?;
     line(f, "orders resting, at the end", grouped(book.resting_orders_end))?;
-    for (name, count) in [
-        ("orders made up", book.orders_made_up),
-        ("adds that traded", book.adds_that_traded),
-        ("orders missing", book.orders_missing),
-        ("open sizes differing", book.open_sizes_differing),
-        ("orders refused", book.refused),
-        ("book set to the record", book.corrections),
+    for (name, count, why) in [
+        (
+            "orders made up",
+            book.orders_made_up,
+            "the file names them without having added them: they stood before it begins, or beyond what it shows",
+        ),
+        (
+            "adds that traded",
+            book.adds_that_traded,
+            "by the record they rested; in the book they reached an order of the other side",
+        ),
+        ("orders missing", book.orders_missing, "the record takes off orders more than the book had left of them"),
+        ("open sizes differing", book.open_sizes_differing, "a deletion says another size than the book had left"),
+        ("orders refused", book.refused, "the book refuses a number that stands already, or a size out of its range"),
+        ("book set to the record", book.corrections, "after each disagreement, so that one does not cause the next"),
     ] {
-        if count > 0 {
-            line(f, name, grouped(count))?;
-        }
+        because(f, name, count, why)?;
     }
     Ok(())
 }
@@ -154,21 +173,33 @@ fn executions(executions: &ExecutionReport, f: &mut Formatter<'_>) -> Result {
     }
     if executions.of_unknown_orders > 0 {
         line(f, "of orders unknown", grouped(executions.of_unknown_orders))?;
+        writeln!(f, "      the file never added the order, and does not say from what side and price to make it up")?;
     }
     line(f, "at the best price", of(executions.at_best, executions.of_known_orders))?;
     line(f, "at the head of the queue", of(executions.at_head, executions.of_known_orders))?;
     line(f, "aggressors filled as recorded", of(executions.aggressors_matched, executions.aggressors))?;
     line(f, "  of several fills", of(executions.sweeps_matched, executions.sweeps))?;
     line(f, "  leaving a rest as recorded", of(executions.rests_matched, executions.rests))?;
-    for (name, count) in [
-        ("entered before, shown after", executions.causes.entered_before_shown_after),
-        ("another order passed over", executions.causes.passed_over),
-        ("not at the best price", executions.causes.not_at_best),
-        ("order gone", executions.causes.order_gone),
+    let causes = &executions.causes;
+    for (name, count, why) in [
+        (
+            "mismatch: shown late",
+            causes.entered_before_shown_after,
+            "all ahead of it have higher numbers: it entered before them and was shown after, as what waits for the opening",
+        ),
+        (
+            "mismatch: order passed over",
+            causes.passed_over,
+            "one ahead of it was left, and the record does not say why: self-match prevention, a least size, an amendment",
+        ),
+        (
+            "mismatch: not at the best price",
+            causes.not_at_best,
+            "an order of a better price was left, and the record does not say why",
+        ),
+        ("mismatch: order gone", causes.order_gone, "the book did not have the order, or not as much of it"),
     ] {
-        if count > 0 {
-            line(f, &format!("mismatch: {name}"), grouped(count))?;
-        }
+        because(f, name, count, why)?;
     }
     Ok(())
 }
@@ -220,10 +251,42 @@ fn snapshots(snapshots: &SnapshotReport, f: &mut Formatter<'_>) -> Result {
 fn tape(tape: &TapeReport, f: &mut Formatter<'_>) -> Result {
     writeln!(f, "feed without executions")?;
     line(f, "trades that the book made too", of(tape.trades_matched, tape.trades))?;
-    line(f, "trades of the book not reported", grouped(tape.trades_unreported))?;
+    let causes = &tape.trade_causes;
+    for (name, count, why) in [
+        (
+            "not made: taker not shown",
+            causes.taker_not_shown,
+            "an order lost just that size at just that price, and the feed showed nobody who took it: market orders are not in it",
+        ),
+        ("not made: of another size", causes.other_size, "the book made one at the price that nobody reported, of another size"),
+        (
+            "not made: no order shown",
+            causes.no_order_shown,
+            "nothing that the feed showed lost just that: its orders were not shown, or the book had traded them otherwise before",
+        ),
+        ("not made: off tick", causes.off_tick, "its price is no whole number of ticks"),
+        ("made and not reported", tape.trades_unreported, "orders met in the book that at the exchange did not"),
+    ] {
+        because(f, name, count, why)?;
+    }
     line(f, "statements found true", of(tape.statements_matched, tape.statements))?;
-    line(f, "statements the book was ahead of", grouped(tape.statements_outrun))?;
-    line(f, "statements corrected to", grouped(tape.statements_corrected))
+    let by_trade = tape.statements_corrected_by_trade;
+    for (name, count, why) in [
+        (
+            "the book was ahead",
+            tape.statements_outrun,
+            "it makes all fills of an aggressor when it comes; the feed tells of them one by one, so the next statement is behind",
+        ),
+        ("set to: taker not shown", by_trade, "a trade of just that price and size is reported, and nobody was shown who took it"),
+        (
+            "set to: no such trade",
+            tape.statements_corrected - by_trade,
+            "nobody reported a trade of that price and size: the owner changed the order, or the trade is told in other parts",
+        ),
+    ] {
+        because(f, name, count, why)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

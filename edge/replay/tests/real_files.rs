@@ -105,6 +105,14 @@ fn the_bitstamp_morning_is_matched_as_far_as_it_tells() {
         (tape.statements, tape.statements_matched, tape.statements_outrun, tape.statements_corrected),
         (1_160, 879, 187, 94)
     );
+    let causes = tape.trade_causes;
+    assert_eq!(
+        causes.taker_not_shown + causes.other_size + causes.no_order_shown + causes.off_tick,
+        tape.trades - tape.trades_matched,
+        "{causes:?}"
+    );
+    assert_eq!((causes.taker_not_shown, causes.other_size, causes.no_order_shown, causes.off_tick), (34, 6, 22, 0));
+    assert_eq!(tape.statements_corrected_by_trade, causes.taker_not_shown);
     assert_eq!((report.book.orders_made_up, report.left_out.unknown_order), (165, 22));
     assert_eq!(report.snapshots.unwrap().reproduced, 1_654);
 }

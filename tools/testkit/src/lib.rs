@@ -5,9 +5,9 @@
 //! - [`Listener`]: who hears a venue's events, to be held against its engine.
 //! - [`batch`]: a naive judge of a batch market's blocks, and random blocks for it.
 //! - [`fuzz`]: one function per fuzz target, from any bytes to nothing or a panic. `tools/fuzz` gives them to a fuzzer; this crate's own
-//!   tests give them the seeds in `tools/fuzz/seeds` and thousands of inputs from fixed random numbers, on any compiler.
+//!   tests give them the seeds in `tools/fuzz/seeds` and thousands of inputs from fixed random numbers, on any compiler ([`smoke`]).
 //!
-//! *Deliberately absent*: anything that only one crate's tests use; clocks, threads and randomness of the machine.
+//! *Deliberately absent*: targets of what stands at the edge (`tools/testkit-edge`); anything that only one crate's tests use; clocks, threads and randomness of the machine.
 //!
 //! *Invariants*
 //! - The same seed, or the same bytes, give the same choices on every machine.
@@ -21,6 +21,7 @@ mod choices;
 pub mod commands;
 pub mod fuzz;
 mod listener;
+pub mod smoke;
 
 pub use choices::{Choices, Random};
 pub use listener::Listener;

@@ -1,5 +1,7 @@
 //! The documents name nothing that is not there: links, paths from the root in backticks, targets of make.
 
+use std::collections::BTreeSet;
+
 use crate::map::named_paths;
 use crate::tree::Tree;
 
@@ -27,7 +29,21 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
                 .map(|target| format!("{document} names `make {target}`, which the Makefile does not have")),
         );
     }
+    if let Some(glossary) = tree.files.get("docs/glossary.md") {
+        complaints.extend(
+            named_twice(glossary).map(|word| format!("docs/glossary.md has two rows for `{word}`: one word for one thing")),
+        );
+    }
     complaints
+}
+
+/// Words of a glossary that head more than one row; a row may head several, with commas between.
+fn named_twice(glossary: &str) -> impl Iterator<Item = &str> {
+    let rows = glossary.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let mut seen = BTreeSet::new();
+    // A place of use in brackets, and kinds behind a colon, do not make it another word.
+    let words = rows.flat_map(|row| row.split(", ")).map(|word| word.split([':', '(']).next().unwrap_or(word).trim());
+    words.filter(move |word| *word != "---" && !seen.insert(*word))
 }
 
 /// Relative targets of links, without the place inside the document.
@@ -85,6 +101,16 @@ mod tests {
         assert_eq!(with(there), [""; 0]);
         for wrong in ["[a](c.md)", "[a](../../README.md)", "`docs/c.md`", "`make tea`", "```\nmake tea # green\n```"] {
             assert_eq!(with(wrong).len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_two_rows_is_found() {
+        let glossary =
+            |rows: &str| check(&Tree::of(&[("docs/glossary.md", &format!("| word | meaning |\n| --- | --- |\n{rows}"))]));
+        assert_eq!(glossary("| batch, block | a |\n| batch market | b |\n| close (a batch) | c, block |\n"), [""; 0]);
+        for twice in ["| a | x |\n| b, a | y |\n", "| a (of b) | x |\n| a | y |\n", "| a: c, d | x |\n| a | y |\n"] {
+            assert_eq!(glossary(twice).len(), 1, "{twice}");
         }
     }
 }

@@ -230,7 +230,7 @@ export class FakeVenue {
     const price = order.price ?? market.book.side("sell")[0]?.price ?? 0n;
     const need = order.side === "buy" ? valueOf(market, price, order.open) : order.open * 10n ** BigInt(8 - market.sizeDecimals);
     if (need > (this.#available.get(asset) ?? 0n) - this.#reserved(account, asset)) {
-      throw new FakeReject(60, "InsufficientFunds", "The available balance does not cover the order's value and fee, or the withdrawal.");
+      throw new FakeReject(60, "InsufficientFunds", "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.");
     }
   }
 }

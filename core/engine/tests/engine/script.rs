@@ -10,7 +10,7 @@
 //! ? A                                    what has A
 //!     205 BTC, 9500 USD, net 5
 //! ```
-//! Order options: `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`. Everybody
+//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`. Everybody
 //! starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in nanoseconds.
 
 use std::collections::BTreeMap;
@@ -22,11 +22,18 @@ use crate::venue::{BTC, USD, Venue, lots, opening, phase, ticks, units};
 
 /// Runs a script on a venue with one instrument in continuous trading, and compares what came of it with what it says.
 pub fn check(spec: InstrumentSpec, script: &str) {
+    check_all(&[spec], script);
+}
+
+/// The same with several instruments.
+pub fn check_all(specs: &[InstrumentSpec], script: &str) {
     let mut teller = Teller { venue: Venue::new(), names: BTreeMap::new() };
-    for command in opening(4, 10_000, &[spec]) {
+    for command in opening(4, 10_000, specs) {
         teller.venue.apply(command);
     }
-    teller.venue.apply(phase(0, TradingPhase::Continuous));
+    for spec in specs {
+        teller.venue.apply(phase(spec.instrument.0, TradingPhase::Continuous));
+    }
     let lines: Vec<&str> = script.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let margin = lines.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     let expected: Vec<String> = lines.iter().map(|line| line[margin..].to_owned()).collect();
@@ -168,7 +175,8 @@ fn price(words: &[&str], key: &str) -> Option<PriceTicks> {
 }
 
 fn command(words: &[&str]) -> Command {
-    let instrument = InstrumentId(0);
+    let named = value(words, "in=").map(|id| InstrumentId(id as u32));
+    let instrument = named.unwrap_or(InstrumentId(0));
     let has = |word| words.contains(&word);
     match *words {
         ["tick"] => Command::Tick,
@@ -197,7 +205,7 @@ fn command(words: &[&str]) -> Command {
         }),
         [who, "cancel", "all", ..] => {
             let side = if has("buys") { Some(Side::Buy) } else { has("sells").then_some(Side::Sell) };
-            Command::MassCancel(MassCancel { account: account(who), instrument: None, side })
+            Command::MassCancel(MassCancel { account: account(who), instrument: named, side })
         }
         [who, "cancel", ..] => {
             let client_order_id = ClientOrderId(value(words, "#").unwrap());

@@ -1,6 +1,10 @@
 //! The oracle: a book as plain as its documentation. All orders that stand are in one vector in the order in which they got their
 //! place, all that wait for a trigger in another; whatever is asked is found by looking at every order. Losing one's place is being
 //! moved to the end of the vector; trying is doing it to a copy.
+//!
+//! Why a vector and not priority queues: a heap orders by price and arrival alone, and amendments, icebergs, hidden orders and the other
+//! allocations each need what it can not say (which orders stand at a price, in what order, and who loses his place). Where a heap
+//! suffices, limit orders in price-time priority, the book is held against one too: `experiments/raft-2021/tests/heap_book.rs`.
 
 mod allocate;
 mod auction;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use walras_batch_signatures::SigningKey;
 
-use super::args::{AdminCommand, InstrumentArgs, KeyArgs, LimitsArgs, TransferArgs};
+use super::args::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 use super::client::{Client, ClientError, read_key};
 use super::table::{fields, table};
 use super::{CliError, Output, trade};
@@ -79,6 +79,15 @@ fn without_nulls(mut body: Value) -> Value {
 }
 
 fn instrument(args: &InstrumentArgs) -> Value {
+    // What does not go with the kind of allocation is sent as well: the venue says so.
+    let allocation = args.allocation.as_ref().map(|kind| {
+        without_nulls(json!({
+            "kind": kind,
+            "min_size": args.allocation_min_size,
+            "top_size_max": args.allocation_top_size_max,
+            "fifo_percent": args.allocation_fifo_percent,
+        }))
+    });
     without_nulls(json!({
         "symbol": args.symbol,
         "base": args.base,
@@ -90,6 +99,8 @@ fn instrument(args: &InstrumentArgs) -> Value {
         "taker_fee_ppm": args.taker_fee_ppm,
         "collar_ppm": args.collar_ppm,
         "band_ppm": args.band_ppm,
+        "allocation": allocation,
+        "default_limits": limit_fields(&args.default_limits),
     }))
 }
 
@@ -99,13 +110,16 @@ fn transfer(args: &TransferArgs) -> Value {
 }
 
 fn limits(args: &LimitsArgs) -> Value {
-    let limits = without_nulls(json!({
-        "order_size_max": args.order_size_max,
-        "order_value_max": args.order_value_max,
-        "open_orders_max": args.open_orders_max,
-        "position_max": args.position_max,
-    }));
-    json!({"account_id": args.account, "instrument": args.instrument, "limits": limits})
+    json!({"account_id": args.account, "instrument": args.instrument, "limits": limit_fields(&args.limits)})
+}
+
+fn limit_fields(limits: &LimitFlags) -> Value {
+    without_nulls(json!({
+        "order_size_max": limits.order_size_max,
+        "order_value_max": limits.order_value_max,
+        "open_orders_max": limits.open_orders_max,
+        "position_max": limits.position_max,
+    }))
 }
 
 fn key(client: &Client, args: &KeyArgs) -> Result<Output, CliError> {

@@ -341,7 +341,7 @@ pub enum AdminCommand {
         decimals: u8,
     },
     /// Defines an instrument. It starts closed: see `phase`.
-    Instrument(InstrumentArgs),
+    Instrument(Box<InstrumentArgs>),
     /// Opens an account and prints its id.
     Account {
         /// Key that signs the account's transactions in batch markets: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
@@ -447,6 +447,38 @@ pub struct InstrumentArgs {
     /// How far from the reference price a trade may lie before the instrument halts, in ppm.
     #[arg(long)]
     pub band_ppm: Option<u32>,
+    /// How an incoming order is shared within a price level; first in, first out without it.
+    #[arg(long, value_parser = ["price_time", "pro_rata", "top_pro_rata", "split"])]
+    pub allocation: Option<String>,
+    /// Smallest share of pro_rata, top_pro_rata and split, in base; one lot without it.
+    #[arg(long, value_name = "SIZE", requires = "allocation")]
+    pub allocation_min_size: Option<String>,
+    /// Of top_pro_rata: most that the order which set the price gets ahead of the others, in base.
+    #[arg(long, value_name = "SIZE", requires = "allocation", required_if_eq("allocation", "top_pro_rata"))]
+    pub allocation_top_size_max: Option<String>,
+    /// Of split: how much of the incoming size goes first in, first out; the rest pro rata.
+    #[arg(long, value_name = "PERCENT", requires = "allocation", required_if_eq("allocation", "split"), value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub allocation_fifo_percent: Option<u8>,
+    /// Limits of every account that has none of its own in the instrument; see also `limits`.
+    #[command(flatten)]
+    pub default_limits: LimitFlags,
+}
+
+/// Limits in an instrument; what is not given is not limited.
+#[derive(Debug, Args)]
+pub struct LimitFlags {
+    /// Largest order, in base.
+    #[arg(long, value_name = "SIZE")]
+    pub order_size_max: Option<String>,
+    /// Largest order, in quote.
+    #[arg(long, value_name = "AMOUNT")]
+    pub order_value_max: Option<String>,
+    /// Most open orders of an account.
+    #[arg(long, value_name = "NUMBER")]
+    pub open_orders_max: Option<u32>,
+    /// Largest position of an account, in base.
+    #[arg(long, value_name = "SIZE")]
+    pub position_max: Option<String>,
 }
 
 /// `walras admin deposit` and `withdraw`.
@@ -471,18 +503,9 @@ pub struct LimitsArgs {
     pub account: u32,
     /// Where.
     pub instrument: String,
-    /// Largest order, in base.
-    #[arg(long)]
-    pub order_size_max: Option<String>,
-    /// Largest order, in quote.
-    #[arg(long)]
-    pub order_value_max: Option<String>,
-    /// Most open orders.
-    #[arg(long)]
-    pub open_orders_max: Option<u32>,
-    /// Largest position, in base.
-    #[arg(long)]
-    pub position_max: Option<String>,
+    /// How much.
+    #[command(flatten)]
+    pub limits: LimitFlags,
 }
 
 /// `walras admin key`.

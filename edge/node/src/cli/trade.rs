@@ -112,8 +112,15 @@ pub(super) fn instruments(client: &Client) -> Result<Output, CliError> {
         ("lot", "lot_size"),
         ("maker ppm", "maker_fee_ppm"),
         ("taker ppm", "taker_fee_ppm"),
+        ("allocation", "allocation"),
     ];
-    Ok(Output { human: table(rows(&json, "instruments"), &columns), json })
+    let with_kind = |row: &Value| {
+        let mut row = row.clone();
+        row["allocation"] = row["allocation"]["kind"].take();
+        row
+    };
+    let shown: Vec<Value> = rows(&json, "instruments").iter().map(with_kind).collect();
+    Ok(Output { human: table(&shown, &columns), json })
 }
 
 pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, CliError> {

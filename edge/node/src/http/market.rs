@@ -12,7 +12,7 @@ use walras_types::{RejectReason, Side, TradeId};
 
 use super::{Answer, ApiError, App, ok};
 use crate::json::{Catalog, InstrumentScale, Refusal, views};
-use crate::runtime::Storage;
+use crate::runtime::{Storage, View};
 
 /// Levels of a side in one answer.
 const DEPTH_MAX: usize = 1_000;
@@ -36,9 +36,13 @@ pub(super) async fn assets(State(app): State<App>) -> Answer {
 
 pub(super) async fn instruments(State(app): State<App>) -> Answer {
     let catalog = app.venue.catalog();
-    let views: Vec<InstrumentView> = app.venue.read(|v| v.engine.instruments().collect()).await?;
-    let instruments: Vec<_> =
-        catalog.instruments().iter().zip(&views).map(|(scale, view)| views::instrument(scale, view)).collect();
+    let look = |v: &View<'_>| {
+        let uncross = |view: &InstrumentView| v.market.instrument(view.spec.instrument).and_then(|feed| feed.ticker().last_uncross);
+        v.engine.instruments().map(|view| (view, uncross(&view))).collect::<Vec<_>>()
+    };
+    let views = app.venue.read(look).await?;
+    let shown = catalog.instruments().iter().zip(&views);
+    let instruments: Vec<_> = shown.map(|(scale, (view, uncross))| views::instrument(scale, view, *uncross)).collect();
     Ok(ok(&json!({"instruments": instruments})))
 }
 

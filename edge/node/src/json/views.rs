@@ -7,6 +7,7 @@ use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits,
     SizeLots, TimeInForce, TimeNs,
 };
+use walras_wire::Uncrossed;
 
 use super::scale::{AssetScale, Catalog, InstrumentScale};
 use super::{batches, names};
@@ -53,9 +54,9 @@ pub fn asset(asset: &AssetScale, supply: Amount) -> Value {
     })
 }
 
-/// One of `GET /v1/instruments`.
+/// One of `GET /v1/instruments`, with its latest uncross.
 #[must_use]
-pub fn instrument(scale: &InstrumentScale, view: &InstrumentView) -> Value {
+pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: Option<Uncrossed>) -> Value {
     let spec = &scale.spec;
     let kind = names::allocation(&spec.allocation);
     let allocation = match spec.allocation {
@@ -68,6 +69,13 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView) -> Value {
             json!({"kind": kind, "fifo_percent": fifo_percent, "min_size": scale.size(min_lots)})
         }
     };
+    let last_uncross = last_uncross.map(|uncross| {
+        json!({
+            "price": price(scale, uncross.price),
+            "volume": scale.size(uncross.volume),
+            "imbalance": scale.position(uncross.imbalance_lots),
+        })
+    });
     json!({
         "instrument_id": spec.instrument.0,
         "symbol": spec.symbol.as_str(),
@@ -85,6 +93,7 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView) -> Value {
         "phase": names::phase(view.phase),
         "reference_price": scale.price(view.reference_price),
         "last_price": price(scale, view.last_price),
+        "last_uncross": last_uncross,
     })
 }
 

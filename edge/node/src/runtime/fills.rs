@@ -58,13 +58,20 @@ impl Fills {
         }
     }
 
-    /// Reads what [`Fills::snapshot`] wrote.
+    /// Reads what [`Fills::snapshot`] wrote, and nothing else: accounts ascend, and each has some fills and no more than are kept.
     pub fn restore(bytes: &[u8]) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
         let mut all = Self::default();
         for _ in 0..r.u32()? {
             let account = AccountId(r.u32()?);
-            for _ in 0..r.u32()? {
+            if all.by_account.last_key_value().is_some_and(|(last, _)| account <= *last) {
+                return Err(r.expected("an account above the one before"));
+            }
+            let count = r.u32()?;
+            if count == 0 || count as usize > FILLS_MAX {
+                return Err(r.expected("1 to 1000 fills"));
+            }
+            for _ in 0..count {
                 let fill = Fill {
                     instrument: InstrumentId(r.u32()?),
                     trade_id: TradeId(r.u64()?),
@@ -125,5 +132,39 @@ mod tests {
         fills.snapshot(&mut bytes);
         assert_eq!(Fills::restore(&bytes), Ok(fills));
         assert!(Fills::restore(&bytes[..bytes.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn what_is_never_written_is_not_read() {
+        assert!(Fills::restore(&[0; 4]).is_ok(), "no account");
+        let one_without_fills = [1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+        assert!(Fills::restore(&one_without_fills).is_err());
+        let mut fills = Fills::default();
+        let fill = Fill {
+            instrument: InstrumentId(0),
+            trade_id: TradeId(1),
+            order_id: OrderId(1),
+            client_order_id: ClientOrderId(1),
+            time: TimeNs(1),
+            side: Side::Buy,
+            price: PriceTicks::MIN,
+            size: SizeLots::new(1),
+            fee: 0,
+            open: SizeLots::ZERO,
+            role: FillRole::Maker,
+        };
+        fills.push(AccountId(7), fill);
+        let mut bytes = Vec::new();
+        fills.snapshot(&mut bytes);
+        // The account once more.
+        let mut twice = bytes.clone();
+        twice.extend_from_slice(&bytes[4..]);
+        twice[0] = 2;
+        assert!(Fills::restore(&twice).is_err());
+        let mut next = bytes.clone();
+        next.extend_from_slice(&bytes[4..]);
+        next[0] = 2;
+        next[bytes.len()] = 8;
+        assert!(Fills::restore(&next).is_ok());
     }
 }

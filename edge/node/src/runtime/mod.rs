@@ -38,7 +38,7 @@ pub use clock::Clock;
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub(crate) use recovery::engine_of_snapshot;
-pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
+pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};
 pub use replica::{AcceptedLoss, Addresses, ClusterOptions, ClusterStatus, ClusterView, Peer, PeerView, ReplicaVenue, accept_loss};
 pub(crate) use replica::{ClusterRequest, Doorbell};
 pub use status::{DemoStatus, Status, Storage};

@@ -127,7 +127,7 @@ pub(super) fn join_parts(parts: &[WritePart<'_>]) -> Vec<u8> {
 
 /// The engine's state in a snapshot, of a venue of one machine or of a replica: it is the first part of either.
 pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
-    let [engine] = split_parts(bytes)?;
+    let (engine, _) = split_part(bytes)?;
     Engine::restore(engine).map_err(|e| e.to_string())
 }
 
@@ -135,11 +135,22 @@ pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
 pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
     let mut parts = [[].as_slice(); N];
     for part in &mut parts {
-        let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
-        (*part, bytes) = rest.split_at_checked(length).ok_or("it is cut short")?;
+        (*part, bytes) = split_part(bytes)?;
     }
-    Ok(parts)
+    if bytes.is_empty() { Ok(parts) } else { Err(format!("{} bytes too many stand at its end", bytes.len())) }
+}
+
+/// The first part, and what stands behind it.
+fn split_part(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
+    Ok(rest.split_at_checked(length).ok_or("it is cut short")?)
+}
+
+/// Restores a venue's snapshot and saves it again. A snapshot that restores gives its own bytes: one state has one encoding.
+pub fn snapshot_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let (engine, market, fills) = decode_snapshot(bytes)?;
+    Ok(encode_snapshot(&engine, &market, &fills))
 }
 
 fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {

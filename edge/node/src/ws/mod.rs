@@ -12,11 +12,17 @@ use axum::response::{IntoResponse, Response};
 use walras_types::RejectReason;
 
 use crate::http::{ApiError, App};
-use crate::json::Refusal;
+use crate::json::{Catalog, Refusal};
 use crate::runtime::ConnectionId;
 
 /// Close code of a reader that could not keep up.
 pub const CLOSE_SLOW: u16 = 4008;
+
+/// Reads a client's message as a session does, and does nothing of it: its id, and whether it asks what can be asked.
+pub fn understand(text: &str, catalog: &Catalog) -> (Option<String>, Result<(), Refusal>) {
+    let (id, asked) = messages::read(text, catalog);
+    (id, asked.map(|_| ()))
+}
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod api;
+mod auctions;
 mod audit;
 mod bad_input;
 mod batches;
 mod bench;
 mod cli;
 mod demo;
-mod demo_process;
-mod page;
+mod instruments;
 mod recovery;
 mod replica;
 mod schema;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter, Result};
 use std::path::PathBuf;
 
+use walras_types::RejectReason;
+
 use crate::plan::{LeftOut, MessageCounts};
 use crate::report::WorkloadReport;
-use crate::text::{grouped, heard, line, workload};
+use crate::text::{because, grouped, heard, line, workload};
 
 /// What a venue made of a history. Every count is of things that happened in the run; nothing is estimated.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -161,7 +163,14 @@ impl Display for VenueReport {
             line(f, name, grouped(count))?;
         }
         for (reason, count) in &self.rejects {
-            line(f, &format!("  {reason}"), grouped(*count))?;
+            let known = RejectReason::ALL.iter().find(|known| known.name() == *reason);
+            because(f, &format!("  {reason}"), *count, known.map_or("", |known| known.advice()))?;
+        }
+        if rejected > 0 {
+            writeln!(
+                f,
+                "      A venue is not set to the record: where it traded otherwise, what names that order afterwards is refused."
+            )?;
         }
         for UncrossReport { price_ticks, lots } in &self.uncrosses {
             let at = price_ticks

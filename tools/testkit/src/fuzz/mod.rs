@@ -47,4 +47,6 @@ pub const TARGETS: &[Target] = &[
     ("batch_proofs", batch::proofs),
     ("batch_restore", batch::restore),
     ("block_validation", batch::validation),
+    ("history_expect", history::expect),
+    ("history_archive", history::archive),
 ];

@@ -1,7 +1,8 @@
 //! Self-trade prevention, amendments and cancels.
 
 use super::{plain, with_fees};
-use crate::script::check;
+use crate::script::{check, check_all};
+use crate::venue::spec;
 
 #[test]
 fn self_trade_cancels_the_newest() {
@@ -197,6 +198,39 @@ fn mass_cancel_takes_all_or_one_side() {
             cancelled A#4 1 MassCancelled
         ? A
             200 BTC, 10000 USD, net 0
+        ",
+    );
+}
+
+#[test]
+fn mass_cancel_of_one_instrument_leaves_the_others() {
+    check_all(
+        &[plain(), spec(1)],
+        "
+        A buy 1 @90 #1
+            accepted A#1 buy 1 @90 rests 1
+        A sell 1 @110 #2 in=1
+            accepted A#2 sell 1 @110 rests 1
+        A buy 1 @80 #3 in=1
+            accepted A#3 buy 1 @80 rests 1
+        A sell 1 stop=70 #4 in=1
+            accepted A#4 sell 1 waits with 1
+        B sell 1 @120 #5 in=1
+            accepted B#5 sell 1 @120 rests 1
+        A cancel all sells in=1
+            cancelled A#2 1 MassCancelled
+            cancelled A#4 1 MassCancelled
+        A cancel all in=1
+            cancelled A#3 1 MassCancelled
+        A cancel all in=1
+        ? A
+            200 BTC, 9910 USD and 90 reserved, net 0
+        A cancel all in=0
+            cancelled A#1 1 MassCancelled
+        A cancel all in=2
+            rejected UnknownInstrument
+        B cancel #5 in=1
+            cancelled B#5 1 Requested
         ",
     );
 }

@@ -65,6 +65,9 @@ const EDGY: &[&str] = &[
     "decrement",
     "halt",
     "active",
+    "pro_rata",
+    "top_pro_rata",
+    "split",
     "99999999999999999999999999999999999999999",
     "0.000000000000000001",
     "109951162777500",
@@ -124,7 +127,11 @@ const INSTRUMENT: &[&str] = &[
     "taker_fee_ppm",
     "collar_ppm",
     "band_ppm",
+    "allocation",
+    "default_limits",
 ];
+const ALLOCATION: &[&str] = &["kind", "min_size", "top_size_max", "fifo_percent"];
+const LIMITS: &[&str] = &["order_size_max", "order_value_max", "open_orders_max", "position_max"];
 const TRANSFER: &[&str] = &["account_id", "asset", "amount", "transfer_id"];
 
 proptest! {
@@ -144,8 +151,24 @@ proptest! {
     }
 
     #[test]
-    fn no_operators_body_does_harm(instrument in body(INSTRUMENT), transfer in body(TRANSFER)) {
+    fn no_operators_body_does_harm(
+        instrument in body(INSTRUMENT),
+        allocation in body(ALLOCATION),
+        limits in body(LIMITS),
+        transfer in body(TRANSFER),
+        known in any::<bool>(),
+    ) {
         let catalog = catalog();
+        let mut instrument = instrument;
+        if known {
+            // Often enough a body that is nearly right, with what stands within it.
+            let fields = [("symbol", "X"), ("base", "BTC"), ("quote", "USD"), ("tick_size", "0.25"), ("lot_size", "0.0001")];
+            let values = instrument.as_object_mut().unwrap();
+            for (name, value) in fields.into_iter().chain([("reference_price", "30000")]) {
+                values.insert(name.to_owned(), value.into());
+            }
+            values.extend([("allocation".to_owned(), allocation), ("default_limits".to_owned(), limits)]);
+        }
         check(parse_value::<InstrumentRequest>(instrument).and_then(|r| r.command(InstrumentId(2), &catalog)));
         check(parse_value::<TransferRequest>(transfer).and_then(|r| r.transfer(&catalog).map(Command::Deposit)));
     }
