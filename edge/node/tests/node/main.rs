@@ -7,6 +7,7 @@ mod bad_input;
 mod batches;
 mod bench;
 mod cli;
+mod clock;
 mod demo;
 mod recovery;
 mod replica;
