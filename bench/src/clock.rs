@@ -61,6 +61,12 @@ impl Clock {
         ticks.saturating_sub(self.overhead_ticks) as f64 * self.ns_per_tick
     }
 
+    /// Nanoseconds between two readings, nothing removed: for a moment rather than for a cost.
+    #[must_use]
+    pub fn moment_ns(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.ns_per_tick) as u64
+    }
+
     /// What reading costs, which [`Clock::ns`] removes.
     #[must_use]
     pub fn overhead_ns(&self) -> f64 {

@@ -20,6 +20,7 @@ pub mod clock;
 pub mod document;
 pub mod driver;
 pub mod engine;
+pub mod fair_access;
 pub mod instructions;
 pub mod latency;
 pub mod order_book;

@@ -63,6 +63,9 @@ pub enum Unit {
     /// Bytes of memory or messages: fewer are better.
     #[serde(rename = "bytes")]
     Bytes,
+    /// By what share of a target it is missed, 0.01 for a hundredth: less is better.
+    #[serde(rename = "share")]
+    Share,
 }
 
 impl Unit {
@@ -84,12 +87,14 @@ impl Unit {
             Self::Instructions => "instructions",
             Self::Ktps => "ktps",
             Self::Bytes => "bytes",
+            Self::Share => "share",
         }
     }
 
     const fn less_is_better(self) -> bool {
         match self {
-            Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions | Self::Bytes => true,
+            Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions => true,
+            Self::Bytes | Self::Share => true,
             Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tracing::info;
+use walras_clock_sync::{ClockService, Source, StartError};
 use walras_gateway::{Algorithm, KeyError, Permission};
 use walras_log_store::{Disk, RealDisk};
 
@@ -25,6 +26,9 @@ pub enum NodeError {
     /// The cluster's keys could not be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The clock could not be started.
+    #[error(transparent)]
+    Clock(#[from] StartError),
     /// The keys could not be read.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -88,6 +92,7 @@ impl Market {
 pub struct Node {
     venue: Market,
     access: Arc<Access>,
+    clock: Option<ClockService>,
     runtime: Runtime,
     address: SocketAddr,
     stop: watch::Sender<bool>,
@@ -119,6 +124,7 @@ impl Node {
             let _context = runtime.enter();
             Server::bind(config)?
         };
+        let clock_service = config.clock.options()?.map(ClockService::start).transpose()?;
         let venue = match config.cluster_options()? {
             None => {
                 Market::Single(Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?)
@@ -140,12 +146,17 @@ impl Node {
         }
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
-        let app =
-            App { venue: venue.handle(), access: Arc::clone(&access), config: Arc::clone(&config), stopping: stopping.clone() };
+        let app = App {
+            venue: venue.handle(),
+            access: Arc::clone(&access),
+            config: Arc::clone(&config),
+            clock: clock_service.as_ref().map(ClockService::source),
+            stopping: stopping.clone(),
+        };
         let address = server.address();
         let status = venue.handle().status().clone();
         let server = runtime.spawn(server.serve(router(app), config, status, stopping));
-        Ok(Self { venue, access, runtime, address, stop, server })
+        Ok(Self { venue, access, clock: clock_service, runtime, address, stop, server })
     }
 
     /// Where it serves.
@@ -170,6 +181,12 @@ impl Node {
     #[must_use]
     pub fn access(&self) -> &Arc<Access> {
         &self.access
+    }
+
+    /// The venue's time at this node, where it keeps it.
+    #[must_use]
+    pub fn clock(&self) -> Option<Source> {
+        self.clock.as_ref().map(ClockService::source)
     }
 
     /// Where orders come in binary, if they do.

@@ -2,11 +2,8 @@
 
 #![allow(clippy::float_arithmetic, clippy::unwrap_used, reason = "a simulation")]
 
-#[path = "../tests/simulation/mod.rs"]
-mod simulation;
-
-use simulation::{Simulation, World, quantile};
 use walras_fair_access::mesh::Schedule;
+use walras_mesh_sim::{Simulation, World, quantile};
 
 fn main() {
     println!("pairs of virtual clocks while in use, N=50, K=10, 3 seeds; bound: median and share of looks within");

@@ -4,20 +4,17 @@
 
 #![allow(clippy::float_arithmetic, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measurement")]
 
-#[path = "../tests/simulation/mod.rs"]
-mod simulation;
-
 use std::time::Instant;
 
-use simulation::{Simulation, World, quantile};
 use walras_fair_access::mesh::{
     CodedFilter, Coordinator, CoordinatorConfig, EdgeEstimate, EdgeReport, Pair, Schedule, WindowSamples,
 };
+use walras_mesh_sim::{Simulation, World, quantile};
 
 fn main() {
     println!("an edge's window, fitted (probes every 4 ms in both directions):");
     for window_s in [1, 2] {
-        let mut random = simulation::Random::new(1);
+        let mut random = walras_mesh_sim::Random::new(1);
         let samples = edge(&mut random, window_s * 250);
         let mut times_us: Vec<f64> = (0..301)
             .map(|_| {
@@ -65,7 +62,7 @@ fn full_memory(node_count: usize) {
     for window in 0..config.memory_windows + 12 {
         for (from, to) in schedule.edges(window) {
             let pair = u64::from(from.0.min(to.0)) << 32 | u64::from(from.0.max(to.0));
-            let asymmetry_ns = simulation::Random::new(pair).normal(350.0) as i64;
+            let asymmetry_ns = walras_mesh_sim::Random::new(pair).normal(350.0) as i64;
             let sign = if from < to { 1 } else { -1 };
             let offset_ns = i64::from(to.0) * 1_000 - i64::from(from.0) * 1_000 + sign * asymmetry_ns;
             let anchor_local_ns = window * WINDOW_NS + WINDOW_NS / 2 + u64::from(from.0) * 1_000;
@@ -86,7 +83,7 @@ fn full_memory(node_count: usize) {
 }
 
 /// An edge with paths of 20 us, an offset of 1 us, stamps with 30 ns of noise and a third of the probes in queues.
-fn edge(random: &mut simulation::Random, count: u64) -> WindowSamples {
+fn edge(random: &mut walras_mesh_sim::Random, count: u64) -> WindowSamples {
     let mut samples = WindowSamples::default();
     for step in 0..count {
         let tx_ns = step * 4_000_000 + 1_000_000;
@@ -96,7 +93,7 @@ fn edge(random: &mut simulation::Random, count: u64) -> WindowSamples {
     samples
 }
 
-fn pair(random: &mut simulation::Random, sent_ns: u64, delay_ns: f64) -> Pair {
+fn pair(random: &mut walras_mesh_sim::Random, sent_ns: u64, delay_ns: f64) -> Pair {
     let mut pair = Pair { tx_ns: [0; 2], rx_ns: [0; 2] };
     for index in 0..2 {
         let at_ns = sent_ns + index as u64 * 30_000;

@@ -3,9 +3,7 @@
 
 #![allow(clippy::float_arithmetic, reason = "a simulation")]
 
-mod simulation;
-
-use simulation::{Simulation, World, quantile};
+use walras_mesh_sim::{Simulation, World, quantile};
 
 fn errors_ns(world: World, seeds: &[u64], warm: usize) -> Vec<f64> {
     let mut errors = Vec::new();

@@ -2,10 +2,8 @@
 
 #![allow(clippy::float_arithmetic, clippy::unwrap_used, reason = "a simulation")]
 
-mod simulation;
-
-use simulation::{Misdeed, Simulation, World, node, quantile};
 use walras_fair_access::mesh::{Fault, Verdict};
+use walras_mesh_sim::{Misdeed, Simulation, World, node, quantile};
 
 const NODES: usize = 24;
 const WARM: usize = 4;

@@ -2,10 +2,8 @@
 
 #![allow(clippy::float_arithmetic, clippy::unwrap_used, reason = "a simulation")]
 
-mod simulation;
-
-use simulation::{Simulation, World};
 use walras_fair_access::clock::{ClockStatus, StampGate, StampLimits};
+use walras_mesh_sim::{Simulation, World};
 
 fn world(node_count: usize, seed: u64) -> World {
     World { interval_ns: 10_000_000, ..World::new(node_count, seed) }

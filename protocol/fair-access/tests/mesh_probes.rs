@@ -2,17 +2,15 @@
 
 #![allow(clippy::float_arithmetic, clippy::unwrap_used, reason = "a simulation")]
 
-mod simulation;
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use simulation::Random;
 use walras_fair_access::clock::{SlewLimits, VirtualClock};
 use walras_fair_access::mesh::{
     CodedFilter, Coordinator, CoordinatorConfig, Half, NodeId, PROBE_BYTES, Probe, Prober, ProberConfig, ProberEffect, Schedule,
     SendProbe, Verdict,
 };
+use walras_mesh_sim::Random;
 
 const NODES: usize = 9;
 const WINDOW_NS: u64 = 1_000_000_000;

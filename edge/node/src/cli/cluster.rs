@@ -94,23 +94,39 @@ fn change(cli: &Cli, what: &str, body: &Value) -> Result<Output, CliError> {
 }
 
 fn status(client: &Client) -> Result<Output, CliError> {
-    let json = client.get("/v1/cluster")?;
+    let mut json = client.get("/v1/cluster")?;
+    for row in json["replicas"].as_array_mut().into_iter().flatten() {
+        add_clock(row);
+    }
     Ok(Output { human: describe(&json), json })
+}
+
+/// What a replica says of its clock, where it can be asked and keeps one.
+fn add_clock(row: &mut Value) {
+    let url = row["http"].as_str().map(|http| format!("http://{http}"));
+    if let Some(clock) = url.and_then(|url| Client::new(&url, None).get("/v1/clock").ok()) {
+        row["clock"] = clock["status"].clone();
+        row["clock_bound_ns"] = clock["bound_ns"].clone();
+    }
 }
 
 fn describe(json: &Value) -> String {
     let mut own = json.clone();
     let rows = own.as_object_mut().and_then(|own| own.remove("replicas")).unwrap_or_default();
-    let columns = [
+    let rows = rows.as_array().map_or(&[][..], Vec::as_slice);
+    let mut columns = vec![
         ("replica", "replica"),
         ("member", "member"),
         ("linked", "is_linked"),
         ("version", "version"),
         ("http", "http"),
         ("order entry", "order_entry"),
-        ("trouble", "trouble"),
     ];
-    format!("{}\n{}", fields(&own), table(rows.as_array().map_or(&[], Vec::as_slice), &columns))
+    if rows.iter().any(|row| row.get("clock").is_some()) {
+        columns.extend([("clock", "clock"), ("bound ns", "clock_bound_ns")]);
+    }
+    columns.push(("trouble", "trouble"));
+    format!("{}\n{}", fields(&own), table(rows, &columns))
 }
 
 fn accept(path: &Path) -> Result<Output, CliError> {

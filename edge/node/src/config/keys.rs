@@ -206,6 +206,35 @@ sections! {
         /// Address and port to listen on; empty for none.
         listen: String = "";
     }
+    clock: Once /// The venue's time at this node, with how far off it may be: see `docs/clocks.md`.
+    Clock {
+        /// Where it comes from: `system`, `chrony`, `phc` or `mesh`; empty for nowhere (`GET /v1/clock` then answers 404).
+        source: String = "";
+        /// A clock that may be farther off, in microseconds, stamps no orders; within three quarters of it for a second, it stamps again.
+        bound_max_us: u64 = 1000_u32;
+        /// With `system`: how far that may be off, in microseconds. With `chrony` and `phc`: how far their reference itself may be off, which is added to what they tell.
+        declared_bound_us: u64 = 0_u32;
+        /// Address and port of chronyd's monitoring.
+        chrony: String = "127.0.0.1:323";
+        /// The PTP hardware clock.
+        phc: String = "/dev/ptp0";
+        /// A file in which the driver writes how far its clock may be off, in nanoseconds; empty for none.
+        phc_bound_file: String = "";
+        /// Where each node of the mesh listens by UDP, `"HOST:PORT"`, in the same order on all of them.
+        mesh_nodes: Vec<String> = [];
+        /// Which of `mesh_nodes` this node is, counted from 0.
+        mesh_node: u32 = 0_u16;
+        /// Address and port on which this node listens for the mesh; empty for its own line of `mesh_nodes`.
+        mesh_listen: String = "";
+        /// File with the mesh's key, the same on all nodes: at least 16 bytes that nobody else has.
+        mesh_key: String = "";
+        /// Which node joins what all of them measured.
+        mesh_coordinator: u32 = 0_u16;
+        /// Milliseconds of a window, after which clocks are corrected.
+        mesh_window_ms: u64 = 1000_u32;
+        /// Milliseconds from one exchange of probes between two nodes to the next.
+        mesh_interval_ms: u64 = 10_u32;
+    }
     demo: Once /// `walras demo`.
     Demo {
         /// Pace of the replayed stream: `1x`, `10x` and so on, or `max`.

@@ -1,12 +1,13 @@
 //! Configuration: a TOML file whose every key is known, documented and has a default.
 
 mod batch;
+mod clock;
 mod cluster;
 mod keys;
 
 use std::path::{Path, PathBuf};
 
-pub use keys::{Batch, Cluster, Config, Demo, Engine, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket};
+pub use keys::{Batch, Clock, Cluster, Config, Demo, Engine, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket};
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,14 @@ pub enum ConfigError {
     /// A cluster that can not be.
     #[error("{key}: {detail}")]
     Cluster {
+        /// The key, with its section.
+        key: &'static str,
+        /// What is wrong, and what would do.
+        detail: String,
+    },
+    /// A clock that can not be.
+    #[error("{key}: {detail}")]
+    Clock {
         /// The key, with its section.
         key: &'static str,
         /// What is wrong, and what would do.
@@ -114,6 +123,7 @@ impl Config {
         range("demo.batch_bots", u64::from(self.demo.batch_bots), 0, 1_000, "give 0 to 1000")?;
         range("engine.threads", self.engine.threads as u64, 0, 1_024, "give 0 (as many as processors) to 1024")?;
         batch::check(&self.batch)?;
+        clock::check(&self.clock)?;
         cluster::check(self)
     }
 }

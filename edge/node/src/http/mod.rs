@@ -4,6 +4,7 @@ mod account;
 mod admin;
 mod batch_admin;
 mod batches;
+mod clock;
 mod cluster;
 mod error;
 mod market;
@@ -25,6 +26,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post};
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
+use walras_clock_sync::Source;
 use walras_types::RejectReason;
 
 pub use error::{ApiError, status_of};
@@ -48,6 +50,8 @@ pub struct App {
     pub access: Arc<Access>,
     /// Limits.
     pub config: Arc<Config>,
+    /// The venue's time at this node, where it keeps it.
+    pub clock: Option<Source>,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
 }
@@ -78,6 +82,7 @@ fn route(_: &str, method: MethodRouter<App>) -> MethodRouter<App> {
 routes! {
     get "/v1/status" => market::status;
     get "/v1/time" => market::time;
+    get "/v1/clock" => clock::clock;
     get "/v1/assets" => market::assets;
     get "/v1/instruments" => market::instruments;
     get "/v1/instruments/{instrument}/book" => market::book;

@@ -8,6 +8,7 @@ mod bad_input;
 mod batches;
 mod bench;
 mod cli;
+mod clock;
 mod demo;
 mod instruments;
 mod recovery;

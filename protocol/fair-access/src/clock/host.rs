@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{ClockReading, grown_ns};
+use super::{ClockReading, Correction, Segment, grown_ns};
 
 /// What a daemon says of the host's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,5 +65,19 @@ impl HostClock {
         let ahead_ns = self.time_ns_last - local_ns;
         let bound_ns = report.bound_ns.saturating_add(grown_ns(age_ns, report.bound_growth_ppt)).saturating_add(ahead_ns);
         Some(ClockReading { time_ns: self.time_ns_last, bound_ns })
+    }
+
+    /// What it shows until the next report, for those who read without it.
+    pub fn segment(&self) -> Option<Segment> {
+        let HostReport { local_ns, bound_ns, bound_growth_ppt } = self.report?;
+        let line = Correction {
+            anchor_local_ns: local_ns,
+            offset_ns: 0,
+            rate_ppt: 0,
+            bound_ns,
+            bound_growth_ppt,
+            bound_growth_ppt_per_s: 0,
+        };
+        Some(Segment { line, behind_ns: 0, slew_from_local_ns: local_ns, slew_for_ns: 0 })
     }
 }

@@ -14,7 +14,7 @@ mod virtual_clock;
 
 pub use host::{HostClock, HostReport, HostReportError};
 pub use stamping::{StampGate, StampLimits, StampLimitsError};
-pub use virtual_clock::{Correction, SlewLimits, SlewLimitsError, VirtualClock};
+pub use virtual_clock::{Correction, Segment, SlewLimits, SlewLimitsError, VirtualClock};
 
 /// A trillionth; `_ppt` counts them: 1 us of drift in a second is 1,000,000 ppt.
 pub const PPT: i128 = 1_000_000_000_000;
@@ -74,6 +74,14 @@ impl Clock {
         };
         let status = self.gate.on_reading(local_ns, reading);
         (reading, status)
+    }
+
+    /// What the source shows until it is fed again; none while it has no bound.
+    pub fn segment(&self) -> Option<Segment> {
+        match &self.source {
+            ClockSource::Host(host) => host.segment(),
+            ClockSource::Mesh(virtual_clock) => virtual_clock.segment(),
+        }
     }
 
     /// The time to stamp with: none unless the status is [`ClockStatus::Good`].

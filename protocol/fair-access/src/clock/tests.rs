@@ -90,8 +90,10 @@ fn a_host_clock_without_a_bound_is_not_read_and_a_bound_of_zero_is_not_believed(
     assert_eq!(clock.on_report(HostReport { local_ns: S - 1, bound_ns: 5_000, ..report }), Err(HostReportError::Older));
     assert_eq!(clock.read(3 * S).unwrap(), ClockReading { time_ns: 3 * S, bound_ns: 7_000 });
     assert_eq!(clock.read(3 * S - 10).unwrap(), ClockReading { time_ns: 3 * S, bound_ns: 7_010 });
+    let shown = clock.segment().unwrap().read(3 * S);
+    assert_eq!(shown, ClockReading { time_ns: 3 * S, bound_ns: 7_001 }, "one more, for the rounding of lines");
     clock.on_lost();
-    assert_eq!(clock.read(3 * S), None);
+    assert_eq!((clock.read(3 * S), clock.segment()), (None, None));
 }
 
 #[test]
@@ -151,6 +153,22 @@ proptest! {
                 Step::Correct(line) => clock.on_correction(local_ns, line),
                 Step::Exclude => clock.on_excluded(),
             }
+        }
+    }
+
+    /// A copy of what a clock shows reads as the clock does, as long as that is not fed.
+    #[test]
+    fn a_segment_reads_as_its_clock(
+        offset_ns in -50_000_000i64..50_000_000, rate_ppt in -60_000_000i64..60_000_000, gaps_ns in prop::collection::vec(1u64..500_000_000, 1..40)
+    ) {
+        let mut clock = VirtualClock::new(SlewLimits::default());
+        clock.on_correction(100 * S, line(100 * S, 0, 0));
+        clock.on_correction(100 * S, line(100 * S, offset_ns, rate_ppt));
+        let segment = clock.segment().unwrap();
+        let mut local_ns = 100 * S;
+        for gap_ns in gaps_ns {
+            local_ns += gap_ns;
+            prop_assert_eq!(Some(segment.read(local_ns)), clock.read(local_ns));
         }
     }
 

@@ -64,18 +64,23 @@ impl Default for SlewLimits {
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     limits: SlewLimits,
-    target: Option<Target>,
+    target: Option<Segment>,
     local_ns_last: u64,
     time_ns_last: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Target {
-    line: Correction,
+/// What a clock shows until it is fed again: a line and the slew towards it. A pure function of the host's clock, so that threads that must
+/// not wait can each read a copy; that time never goes back from one segment to the next, whoever keeps it must see to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Where the venue's time is.
+    pub line: Correction,
     /// How far behind the line the clock was when it got it; negative: ahead.
-    behind_ns: i64,
-    slew_from_local_ns: u64,
-    slew_for_ns: u64,
+    pub behind_ns: i64,
+    /// What the host's clock read then.
+    pub slew_from_local_ns: u64,
+    /// How long it takes to be on the line; above 0 unless there is nothing to slew.
+    pub slew_for_ns: u64,
 }
 
 impl VirtualClock {
@@ -101,7 +106,7 @@ impl VirtualClock {
         let behind_ns = i64::try_from(goal_ns - now_ns).unwrap_or(if goal_ns > now_ns { i64::MAX } else { i64::MIN });
         let steps = behind_ns > 0 && behind_ns.unsigned_abs() >= self.limits.step_forward_ns_min;
         let behind_ns = if steps { 0 } else { behind_ns };
-        self.target = Some(Target {
+        self.target = Some(Segment {
             line,
             behind_ns,
             slew_from_local_ns: local_ns,
@@ -131,6 +136,13 @@ impl VirtualClock {
     }
 }
 
+impl VirtualClock {
+    /// What it shows until the next correction, for those who read without it.
+    pub fn segment(&self) -> Option<Segment> {
+        self.target
+    }
+}
+
 impl SlewLimits {
     fn slew_for_ns(&self, distance_ns: u64) -> u64 {
         let at_least_ns = u128::from(distance_ns) * PPT.unsigned_abs() / u128::from(self.rate_ppt_max);
@@ -144,9 +156,19 @@ fn line_ns(line: &Correction, local_ns: u64) -> i128 {
     i128::from(local_ns) - i128::from(line.offset_ns) - (since_ns * i128::from(line.rate_ppt)).div_euclid(PPT)
 }
 
-impl Target {
+impl Segment {
+    /// The reading when the host's clock reads `local_ns`.
+    #[must_use]
+    pub fn read(&self, local_ns: u64) -> ClockReading {
+        let time_ns = u64::try_from(self.time_ns(local_ns)).unwrap_or(0);
+        ClockReading { time_ns, bound_ns: self.bound_ns(local_ns) }
+    }
+
     /// What is still to be slewed, rounded towards zero.
     fn remaining_ns(&self, local_ns: u64) -> i128 {
+        if self.behind_ns == 0 || local_ns.saturating_sub(self.slew_from_local_ns) >= self.slew_for_ns {
+            return 0;
+        }
         let left_ns = self.slew_for_ns.saturating_sub(local_ns.saturating_sub(self.slew_from_local_ns));
         i128::from(self.behind_ns) * i128::from(left_ns) / i128::from(self.slew_for_ns)
     }

@@ -35,7 +35,7 @@ mod refine;
 pub mod samples;
 pub mod schedule;
 
-pub use coordinator::{Coordinator, CoordinatorConfig, EdgeReport, Fault, Quality, ReportError, Verdict, WindowOutcome};
+pub use coordinator::{Coordinator, CoordinatorConfig, EdgeReport, Fault, Quality, ReportError, Residual, Verdict, WindowOutcome};
 pub use probe::{Half, PROBE_BYTES, Probe, ProbeError, Stamps};
 pub use prober::{Prober, ProberConfig, ProberEffect, SendProbe};
 pub use samples::{CodedFilter, EdgeEstimate, EdgeFault, Pair, WindowSamples};

@@ -351,7 +351,7 @@ impl Attempt {
     }
 
     /// What an edge measured, less what its nodes' tracks say.
-    fn off_track_ns(&self, edge: &Measured) -> f64 {
+    pub(super) fn off_track_ns(&self, edge: &Measured) -> f64 {
         let offset_ns = |node: usize| self.tracks[node].map_or(0.0, |track| track.offset_ns);
         edge.offset_ns - (offset_ns(edge.to) - offset_ns(edge.from))
     }

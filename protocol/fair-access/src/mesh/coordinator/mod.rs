@@ -153,6 +153,19 @@ pub struct WindowOutcome {
     pub readmitted: Vec<NodeId>,
     /// How well the edges agree.
     pub quality: Quality,
+    /// What each edge that told something leaves open: its offset less what the lines of its two nodes say. Path asymmetry, mostly.
+    pub residuals: Vec<Residual>,
+}
+
+/// What one edge leaves open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Residual {
+    /// Who reported the edge.
+    pub from: NodeId,
+    /// Its other end.
+    pub to: NodeId,
+    /// Nanoseconds; positive where `to` seems ahead of its line.
+    pub residual_ns: i64,
 }
 
 /// What the coordinator knows of a node.

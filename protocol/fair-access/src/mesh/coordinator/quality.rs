@@ -9,7 +9,7 @@ use super::super::laplacian::{Difference, solve};
 use super::super::schedule::Random;
 use super::attempt::{Attempt, EdgeUse, Measured, Track};
 use super::judge::median;
-use super::{Coordinator, Correction, Quality, Standing, Verdict, WindowOutcome};
+use super::{Coordinator, Correction, Quality, Residual, Standing, Verdict, WindowOutcome};
 
 /// What is remembered of how well clocks could be foretold and how well the graph ties them.
 #[derive(Clone, Debug)]
@@ -136,7 +136,13 @@ impl Coordinator {
             noise_ns: attempt.tracking_sigma.ceil() as u64,
         };
         let reference = NodeId::of(self.reference);
-        WindowOutcome { window, reference, verdicts, newly_excluded: Vec::new(), readmitted: Vec::new(), quality }
+        let residual = |edge: &Measured| Residual {
+            from: NodeId::of(edge.from),
+            to: NodeId::of(edge.to),
+            residual_ns: attempt.off_track_ns(edge).round() as i64,
+        };
+        let residuals = attempt.measured.iter().map(residual).collect();
+        WindowOutcome { window, reference, verdicts, newly_excluded: Vec::new(), readmitted: Vec::new(), quality, residuals }
     }
 
     /// A node's standing after a window.

@@ -1,13 +1,15 @@
 //! A mesh from one seed: clocks that are off, drift and wander, paths that queue and are not symmetric, stamps with noise, and nodes
 //! whose clocks or words are bad.
-
-#![allow(
-    dead_code,
-    clippy::float_arithmetic,
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "each test uses a part; it is a simulation"
-)]
+//!
+//! The tests of `walras_fair_access::mesh`, its figures and the bench share it.
+//!
+//! *Deliberately absent*: packets (an edge's window of stamps is made whole; probes in bytes over links have tests of their own).
+//!
+//! *Invariants*
+//! - The same seed gives the same world everywhere.
+//! - The estimates are the product's, unchanged.
+//!
+//! *Start reading* at [`Simulation::step`].
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -20,14 +22,18 @@ use walras_fair_access::mesh::{
 
 /// Numbers from a seed.
 #[derive(Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Those of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed ^ 0x1234_5678_9abc_def0)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "numbers have no end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,15 +42,17 @@ impl Random {
     }
 
     /// Above 0, at most 1.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+    /// From `low` to `high`.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    pub(crate) fn normal(&mut self, sigma: f64) -> f64 {
+    /// Normally distributed about 0.
+    pub fn normal(&mut self, sigma: f64) -> f64 {
         if sigma == 0.0 {
             return 0.0;
         }
@@ -54,26 +62,34 @@ impl Random {
 
 /// What the world is like.
 #[derive(Clone, Copy)]
-pub(crate) struct World {
-    pub(crate) node_count: usize,
-    pub(crate) seed: u64,
+pub struct World {
+    /// Nodes.
+    pub node_count: usize,
+    /// Of all that is drawn.
+    pub seed: u64,
     /// Of each direction of each path.
-    pub(crate) asymmetry_ns: f64,
-    pub(crate) stamp_noise_ns: f64,
+    pub asymmetry_ns: f64,
+    /// Standard deviation of each stamp.
+    pub stamp_noise_ns: f64,
     /// How many probes meet a queue, and how long they wait there on average.
-    pub(crate) queued_share: f64,
-    pub(crate) queue_ns: f64,
-    pub(crate) offset_ns_max: f64,
-    pub(crate) drift_max: f64,
+    pub queued_share: f64,
+    /// See `queued_share`.
+    pub queue_ns: f64,
+    /// Clocks are at most so far off at the beginning.
+    pub offset_ns_max: f64,
+    /// ... and drift at most so fast.
+    pub drift_max: f64,
     /// Rates swing by so much, over periods of 100 to 600 s.
-    pub(crate) wander: f64,
-    pub(crate) interval_ns: u64,
-    pub(crate) window_ns: u64,
+    pub wander: f64,
+    /// From one exchange of an edge to the next.
+    pub interval_ns: u64,
+    /// Of a window.
+    pub window_ns: u64,
 }
 
 impl World {
     /// Offsets of 10 ms, drifts of 30 us/s, 0.1 us/s of wander, stamps with 30 ns of noise, and a third of all probes in queues of 5 us.
-    pub(crate) fn new(node_count: usize, seed: u64) -> Self {
+    pub fn new(node_count: usize, seed: u64) -> Self {
         Self {
             node_count,
             seed,
@@ -92,13 +108,28 @@ impl World {
 
 /// What a bad node does.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Misdeed {
+pub enum Misdeed {
     /// Its clock jumps once.
-    Jump { at_s: f64, by_ns: f64 },
+    Jump {
+        /// When, in seconds.
+        at_s: f64,
+        /// How far.
+        by_ns: f64,
+    },
     /// Its clock drifts, from some time on.
-    Drift { from_s: f64, rate: f64 },
+    Drift {
+        /// When, in seconds.
+        from_s: f64,
+        /// How much per time.
+        rate: f64,
+    },
     /// It tells each peer another time, from some time on, off by up to so much.
-    Lie { from_s: f64, up_to_ns: f64 },
+    Lie {
+        /// When, in seconds.
+        from_s: f64,
+        /// How far.
+        up_to_ns: f64,
+    },
 }
 
 struct Oscillator {
@@ -138,34 +169,45 @@ impl Oscillator {
 
 /// A virtual clock looked at once.
 #[derive(Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) node: usize,
-    pub(crate) error_ns: f64,
-    pub(crate) reading: ClockReading,
+pub struct Look {
+    /// Of which node.
+    pub node: usize,
+    /// Its time less that of the first reference.
+    pub error_ns: f64,
+    /// What it shows.
+    pub reading: ClockReading,
 }
 
 /// A mesh under simulation, window by window.
-pub(crate) struct Simulation {
-    pub(crate) world: World,
-    pub(crate) schedule: Schedule,
-    pub(crate) coordinator: Coordinator,
-    pub(crate) clocks: Vec<VirtualClock>,
+pub struct Simulation {
+    /// What the world is like.
+    pub world: World,
+    /// Who probes whom.
+    pub schedule: Schedule,
+    /// Who joins the reports.
+    pub coordinator: Coordinator,
+    /// Of each node.
+    pub clocks: Vec<VirtualClock>,
     oscillators: Vec<Oscillator>,
     delays_ns: BTreeMap<(usize, usize), f64>,
     lies_ns: BTreeMap<(usize, usize), f64>,
     random: Random,
     /// A node whose probes are all lost.
-    pub(crate) cut_off: Option<usize>,
-    pub(crate) window: u64,
+    pub cut_off: Option<usize>,
+    /// The window to come.
+    pub window: u64,
     first_window: u64,
-    pub(crate) outcomes: Vec<WindowOutcome>,
-    pub(crate) looks: Vec<Vec<Look>>,
+    /// Of each window.
+    pub outcomes: Vec<WindowOutcome>,
+    /// At all clocks that could be read, four times a window.
+    pub looks: Vec<Vec<Look>>,
     /// How long each window took to solve; measured, never judged.
-    pub(crate) close_ms: Vec<f64>,
+    pub close_ms: Vec<f64>,
 }
 
 impl Simulation {
-    pub(crate) fn new(world: World, schedule: Schedule) -> Self {
+    /// Before its first window.
+    pub fn new(world: World, schedule: Schedule) -> Self {
         let mut random = Random::new(world.seed);
         let oscillators = (0..world.node_count)
             .map(|_| Oscillator {
@@ -198,11 +240,12 @@ impl Simulation {
     }
 
     /// K of 10, changing.
-    pub(crate) fn rotating(world: World) -> Self {
+    pub fn rotating(world: World) -> Self {
         Self::new(world, Schedule::rotating(world.node_count, 10, world.seed))
     }
 
-    pub(crate) fn misbehave(&mut self, node: usize, misdeed: Misdeed) {
+    /// Makes a node bad.
+    pub fn misbehave(&mut self, node: usize, misdeed: Misdeed) {
         self.oscillators[node].misdeeds.push(misdeed);
     }
 
@@ -211,12 +254,12 @@ impl Simulation {
     }
 
     /// The start of the window to come, in true time.
-    pub(crate) fn now_s(&self) -> f64 {
+    pub fn now_s(&self) -> f64 {
         (self.window - self.first_window) as f64 * self.window_s()
     }
 
     /// A window of probes, its solution 50 ms later, and looks at all virtual clocks until the next one.
-    pub(crate) fn step(&mut self) -> &WindowOutcome {
+    pub fn step(&mut self) -> &WindowOutcome {
         let start_s = self.now_s();
         let mut samples = WindowSamples::default();
         for (from, to) in self.schedule.edges(self.window) {
@@ -229,10 +272,12 @@ impl Simulation {
             let off_s = self.random.between(-0.01, 0.01);
             let anchor_ns = self.oscillators[from_index].read_ns(start_s + self.window_s() / 2.0 + off_s, 0.0);
             let result = samples.fit(&CodedFilter::default(), anchor_ns);
-            self.coordinator.on_report(&EdgeReport { window: self.window, from, to, result }).unwrap();
+            self.coordinator
+                .on_report(&EdgeReport { window: self.window, from, to, result })
+                .expect("the schedule has the edge, and the window is open");
         }
         let start = Instant::now();
-        let outcome = self.coordinator.close_window(self.window).unwrap();
+        let outcome = self.coordinator.close_window(self.window).expect("windows are closed in order, each once");
         self.close_ms.push(start.elapsed().as_secs_f64() * 1e3);
         self.window += 1;
         self.deliver(&outcome);
@@ -242,10 +287,11 @@ impl Simulation {
             let at_s = end_s + 0.051 + (self.window_s() - 0.002) * f64::from(part) / 3.0;
             self.look(at_s);
         }
-        self.outcomes.last().unwrap()
+        self.outcomes.last().expect("one was pushed just now")
     }
 
-    pub(crate) fn steps(&mut self, count: usize) {
+    /// So many windows.
+    pub fn steps(&mut self, count: usize) {
         for _ in 0..count {
             self.step();
         }
@@ -332,7 +378,7 @@ impl Simulation {
     }
 
     /// How far two virtual clocks are apart, for all pairs of nodes that `keep` keeps, in the looks from `first_look` on; sorted.
-    pub(crate) fn pair_errors_ns(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> Vec<f64> {
+    pub fn pair_errors_ns(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut errors = Vec::new();
         for looks in &self.looks[first_look..] {
             let looks: Vec<_> = looks.iter().filter(|look| keep(look.node)).collect();
@@ -345,7 +391,7 @@ impl Simulation {
     }
 
     /// Which share of the looks from `first_look` on had an error within the bound.
-    pub(crate) fn covered(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> (usize, usize) {
+    pub fn covered(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> (usize, usize) {
         let looks = self.looks[first_look..].iter().flatten().filter(|look| keep(look.node));
         looks.fold((0, 0), |(within, all), look| {
             (within + usize::from(look.error_ns.abs() <= look.reading.bound_ns as f64), all + 1)
@@ -354,11 +400,11 @@ impl Simulation {
 }
 
 /// The value below which so many thousandths of the sorted values lie.
-pub(crate) fn quantile(sorted: &[f64], permille: usize) -> f64 {
+pub fn quantile(sorted: &[f64], permille: usize) -> f64 {
     sorted[(sorted.len() * permille / 1_000).min(sorted.len() - 1)]
 }
 
 /// A node by its number.
-pub(crate) fn node(index: usize) -> NodeId {
+pub fn node(index: usize) -> NodeId {
     NodeId(index as u32)
 }

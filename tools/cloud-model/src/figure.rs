@@ -125,6 +125,27 @@ pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: E
     })
 }
 
+/// The greatest deviation of our delays from their targets, relative to them: in both directions, at rest and while the network moves, at all
+/// [`TARGETS`]; and where the network's delays came from.
+///
+/// # Errors
+/// When the shared data are there but can not be understood.
+pub fn worst_error_of_ours(workload: &Workload, data: &Path) -> anyhow::Result<(f64, Source)> {
+    let (network_in, network_out) = (Network::load(data, workload.seed, 1)?, Network::load(data, workload.seed, 2)?);
+    let settings: Vec<DelaySettings> = TARGETS.iter().map(|target| Way::Tracking(*target).settings()).collect();
+    let mut worst = 0.0_f64;
+    for disturbance in [Disturbance::None, Disturbance::Steps] {
+        let orders = inbound::orders(workload, &network_in, disturbance);
+        let mut outcomes: Vec<Outcome> =
+            settings.iter().map(|settings| inbound::resequenced(&orders, *settings, workload)).collect();
+        outcomes.extend(outbound::released(&network_out, disturbance, &settings, workload));
+        for (target, outcome) in TARGETS.iter().cycle().zip(&outcomes) {
+            worst = worst.max((outcome.unfair_percent() * 10_000.0 / f64::from(target.0) - 1.0).abs());
+        }
+    }
+    Ok((worst, network_in.source))
+}
+
 fn panel(direction: Direction, ways: Vec<Way>, outcomes: Vec<Outcome>) -> Panel {
     let ways: Vec<(Way, Outcome)> = ways.into_iter().zip(outcomes).collect();
     let statics: Vec<Outcome> = ways.iter().filter(|(way, _)| matches!(way, Way::Static(_))).map(|(_, outcome)| *outcome).collect();

@@ -1,0 +1,76 @@
+//! The thread of a node: waits for datagrams and for what is due.
+
+use std::time::Duration;
+
+use walras_fair_access::clock::ClockSource;
+use walras_fair_access::mesh::Verdict;
+
+use super::Mesh;
+use super::node::Effect;
+use crate::cell::Publisher;
+use crate::service::Stop;
+
+/// What is due sooner is not waited for in the kernel, which comes back too late for the second probe of a pair.
+const SPIN_NS: u64 = 60_000;
+/// A stop is seen so soon.
+const WAIT_NS_MAX: u64 = 50_000_000;
+/// Datagrams between two looks at what is due.
+const DATAGRAMS_MAX: usize = 64;
+/// How often the readings' status and what there is to tell are looked at.
+const TELL_NS: u64 = 100_000_000;
+
+impl Mesh {
+    pub(crate) fn run(mut self, mut publisher: Publisher, stop: &Stop) {
+        let mut effects = Vec::new();
+        let mut told_at_ns = None;
+        while !stop.is_asked() {
+            let local_ns = publisher.local().now_ns();
+            let next_ns = self.node.on_timer(local_ns, &mut effects);
+            self.carry_out(&mut publisher, &mut effects);
+            if told_at_ns.is_none_or(|told_at_ns: u64| local_ns.abs_diff(told_at_ns) >= TELL_NS) {
+                told_at_ns = Some(local_ns);
+                publisher.publish();
+                let (trouble, view) = (self.node.trouble(local_ns), self.node.view(local_ns));
+                publisher.tell(|details| (details.trouble, details.mesh) = (trouble, Some(view)));
+            }
+            let left_ns = next_ns.saturating_sub(publisher.local().now_ns()).min(WAIT_NS_MAX);
+            if left_ns > SPIN_NS {
+                self.socket.wait(Duration::from_nanos(left_ns));
+            }
+            for _ in 0..DATAGRAMS_MAX {
+                let Some((bytes, rx_ns)) = self.socket.receive(publisher.local()) else { break };
+                self.node.on_datagram(rx_ns, bytes, &mut effects);
+                self.carry_out(&mut publisher, &mut effects);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, publisher: &mut Publisher, effects: &mut Vec<Effect>) {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Probe(send) => {
+                    let bytes = self.node.probe_bytes(&send);
+                    // Before it is sent: whatever comes between makes the path look longer, as a queue does, and never shorter.
+                    let tx_ns = publisher.local().now_ns();
+                    if self.socket.send(&bytes, self.addresses[send.to.0 as usize]) {
+                        self.node.on_sent(&send, tx_ns);
+                    }
+                }
+                Effect::Datagram(to, bytes) => {
+                    self.socket.send(&bytes, self.addresses[to.0 as usize]);
+                }
+                Effect::Clock(verdict) => {
+                    let local_ns = publisher.local().now_ns();
+                    if let ClockSource::Mesh(clock) = publisher.clock() {
+                        match verdict {
+                            Verdict::Synced(line) => clock.on_correction(local_ns, line),
+                            Verdict::Excluded(_) => clock.on_excluded(),
+                            Verdict::Unreached => {}
+                        }
+                    }
+                    publisher.publish();
+                }
+            }
+        }
+    }
+}

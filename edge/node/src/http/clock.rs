@@ -1,0 +1,143 @@
+//! The node's clock: how far off it may be, and whether it stamps.
+
+use axum::extract::State;
+use serde_json::{Value, json};
+use walras_clock_sync::{ClockView, MeshView};
+use walras_fair_access::clock::ClockStatus;
+use walras_types::RejectReason;
+
+use super::{Answer, App, ok};
+use crate::json::Refusal;
+
+pub(super) async fn clock(State(app): State<App>) -> Answer {
+    let none =
+        || Refusal::new(RejectReason::NotFound, "this node keeps no clock: set clock.source in its configuration (docs/clocks.md)");
+    Ok(ok(&view(&app.clock.as_ref().ok_or_else(none)?.view())))
+}
+
+fn name(status: ClockStatus) -> &'static str {
+    match status {
+        ClockStatus::Good => "good",
+        ClockStatus::Wide => "wide",
+        ClockStatus::Unknown => "unknown",
+    }
+}
+
+fn view(view: &ClockView) -> Value {
+    json!({
+        "source": view.source,
+        "status": name(view.status),
+        "time_ns": view.reading.map(|reading| reading.time_ns.to_string()),
+        "bound_ns": view.reading.map(|reading| reading.bound_ns.to_string()),
+        "bound_max_ns": view.bound_max_ns.to_string(),
+        "system_ahead_ns": view.system_ahead_ns.map(|ahead_ns| ahead_ns.to_string()),
+        "trouble": view.trouble,
+        "mesh": view.mesh.as_ref().map(mesh),
+    })
+}
+
+fn mesh(mesh: &MeshView) -> Value {
+    let peers = mesh.peers.iter().map(|peer| {
+        json!({
+            "node": peer.node.0,
+            "heard_ago_ns": peer.heard_ago_ns.map(|ago_ns| ago_ns.to_string()),
+            "residual_ns": peer.residual_ns.map(|residual_ns| residual_ns.to_string()),
+        })
+    });
+    let excluded = mesh.excluded.iter().map(|excluded| json!({"node": excluded.node.0, "why": excluded.why}));
+    json!({
+        "node": mesh.node.0,
+        "coordinator": mesh.coordinator.0,
+        "reference": mesh.reference.map(|node| node.0),
+        "window": mesh.window.map(|window| window.to_string()),
+        "loop_error_ns": mesh.loop_error_ns.to_string(),
+        "noise_ns": mesh.noise_ns.to_string(),
+        "peers": peers.collect::<Vec<_>>(),
+        "excluded": excluded.collect::<Vec<_>>(),
+        "refused": {
+            "malformed": mesh.refused.malformed.to_string(),
+            "unauthenticated": mesh.refused.unauthenticated.to_string(),
+            "misplaced": mesh.refused.misplaced.to_string(),
+            "late": mesh.refused.late.to_string(),
+        },
+    })
+}
+
+/// Figures for Prometheus. What is not known is left out, as is usual there.
+pub(super) fn metrics(view: &ClockView) -> String {
+    let seconds = |ns: f64| ns / 1e9;
+    let status = match view.status {
+        ClockStatus::Unknown => 0.0,
+        ClockStatus::Wide => 1.0,
+        ClockStatus::Good => 2.0,
+    };
+    let mut figures = vec![
+        (
+            "walras_clock_status",
+            "gauge",
+            "2 when the clock is good enough to stamp, 1 when its bound is too wide, 0 without one",
+            vec![(String::new(), status)],
+        ),
+        (
+            "walras_clock_bound_max_seconds",
+            "gauge",
+            "the widest bound that stamps",
+            vec![(String::new(), seconds(view.bound_max_ns as f64))],
+        ),
+    ];
+    if let Some(reading) = view.reading {
+        let bound = vec![(String::new(), seconds(reading.bound_ns as f64))];
+        figures.push(("walras_clock_bound_seconds", "gauge", "how far the clock may be off", bound));
+    }
+    if let Some(ahead_ns) = view.system_ahead_ns {
+        let ahead = vec![(String::new(), seconds(ahead_ns as f64))];
+        figures.push(("walras_clock_system_ahead_seconds", "gauge", "the system's clock less the venue's time", ahead));
+    }
+    if let Some(mesh) = &view.mesh {
+        let peers = mesh.peers.iter();
+        let residuals =
+            peers.filter_map(|peer| Some((format!("{{peer=\"{}\"}}", peer.node.0), seconds(peer.residual_ns? as f64)))).collect();
+        let one = |value: f64| vec![(String::new(), value)];
+        let refused = &mesh.refused;
+        let causes = [
+            ("malformed", refused.malformed),
+            ("unauthenticated", refused.unauthenticated),
+            ("misplaced", refused.misplaced),
+            ("late", refused.late),
+        ];
+        let refused = causes.map(|(cause, count)| (format!("{{cause=\"{cause}\"}}"), count as f64)).to_vec();
+        figures.extend([
+            ("walras_clock_mesh_residual_seconds", "gauge", "what the edge to a peer left open in the last window", residuals),
+            (
+                "walras_clock_mesh_loop_error_seconds",
+                "gauge",
+                "what edges leave open in their loops, as a deviation",
+                one(seconds(mesh.loop_error_ns as f64)),
+            ),
+            (
+                "walras_clock_mesh_noise_seconds",
+                "gauge",
+                "the same of the change from window to window",
+                one(seconds(mesh.noise_ns as f64)),
+            ),
+            (
+                "walras_clock_mesh_excluded",
+                "gauge",
+                "nodes whose clocks are excluded, as far as this node knows",
+                one(mesh.excluded.len() as f64),
+            ),
+            ("walras_clock_mesh_refused_total", "counter", "datagrams and reports that were not taken, by cause", refused),
+        ]);
+    }
+    let mut text = String::new();
+    for (name, kind, help, values) in figures {
+        if values.is_empty() {
+            continue;
+        }
+        text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (labels, value) in values {
+            text += &format!("{name}{labels} {value}\n");
+        }
+    }
+    text
+}
