@@ -120,6 +120,7 @@ fn units(whole: f64, decimals: u8) -> Amount {
 fn market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
     let section = config::Batch { name: NAME.to_owned(), ..config::Batch::default() };
     let (symbol, rules) = section.symbol().zip(section.rules()).expect("the usual rules of a market have a form");
+    let quality = section.quality().expect("the usual rules of a market have a form");
     let found = venue.read_blocking(move |v| {
         let of_name = v.engine.batch_markets().find(|view| view.spec.symbol == symbol);
         (of_name.map(|view| (*view.spec, view.assets.len(), view.phase)), v.engine.batch_markets().len())
@@ -136,6 +137,7 @@ fn market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, De
                 commission: rules.commission,
                 mu: rules.mu,
                 lower_bounds: rules.lower_bounds,
+                quality,
                 intake: section.intake(),
                 interval_ns: u64::try_from(INTERVAL.as_nanos()).unwrap_or(u64::MAX),
                 transactions_max: section.transactions_max,
