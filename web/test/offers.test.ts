@@ -96,11 +96,11 @@ test("arrow keys step the limit in the last digit that is shown", () => {
 });
 
 const block = (number: string, eur: string | null): BatchBlock => ({
-  block: number, time_ns: "1", log_index: "1", transactions: 1, dropped: 0, offers_traded: 1, pairs_traded: 1, gap_ppb: null, state_root: "",
+  block: number, time_ns: "1", log_index: "1", transactions: 1, dropped: 0, offers_traded: 1, pairs_traded: 1, gap_ppb: 0, unserved_ppb: 0, set_aside: 0, state_root: "",
   prices: { USD: "1", EUR: eur, JPY: "0.005" }, volumes: {}, turnover: "0",
 });
 const info: Batch = {
-  market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, intake: "filter", phase: "open",
+  market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", phase: "open",
   domain: "", collected: 0, closed_block: null, standing_offers: "0", last_block: null,
 };
 const told = (more: Partial<BatchMessage>): BatchMessage => ({ type: "batch", kind: "update", batch: "main", collected: 0, closed_block: null, blocks: [], ...more });

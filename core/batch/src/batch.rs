@@ -67,6 +67,9 @@ impl Batch {
     /// See [`SettingsError`].
     pub fn new(settings: BatchSettings) -> Result<Self, SettingsError> {
         let table = AssetTable::new(&settings.assets)?;
+        if !settings.quality.is_possible() {
+            return Err(SettingsError::Quality);
+        }
         let market = BatchMarket::build(settings.assets.len(), &[], &[], Vec::new()).expect("a market without offers is one");
         Ok(Self {
             settings,

@@ -1,25 +1,29 @@
 //! The proof that a clearing trades nearly all that can be traded at its prices.
 //!
 //! At given prices, what pair `ij` may sell is worth `v[ij]` with `lower[ij] <= v[ij] <= upper[ij]`, and of each asset at least as much is
-//! sold as is bought, after commission `eps`: `sum_j v[ij] + slack[i] >= (1 - eps) sum_k v[ki]`, where the slack is a unit of `i` for each pair
-//! that buys it, since what a pair buys is rounded down. For any potentials `pi >= 0` the value of every clearing that keeps the rules is then
-//! at most
+//! sold as is bought, after commission `eps`: `sum_j v[ij] >= (1 - eps) sum_k v[ki]`. For any potentials `pi >= 0` the value that trades within
+//! a part is then at most
 //!
-//! `sum_ij max over v[ij] of (1 + pi[i] - (1 - eps) pi[j]) v[ij], plus sum_i pi[i] slack[i]`
+//! `sum_ij max over v[ij] of (1 + pi[i] - (1 - eps) pi[j]) v[ij]`, plus `pi[i]` of what leaves the part, less `(1 - eps) pi[j]` of what comes to it
 //!
-//! (weak duality of linear programs). The bounds are those of `verify`; where a pair sells less than offers clearly in the money want,
-//! what it sells is the lower one: so the claim is about all clearings that serve such offers no worse. Whoever finds good potentials
-//! proves with one number for each asset what a validator checks in O(pairs * log offers), without a solver. All roundings make the
-//! bound larger.
+//! (weak duality of linear programs; between parts nothing can trade but what the commission leaves, and that is as the block has it). The
+//! bounds are those of `verify`; where a pair sells less than offers clearly in the money want, what it sells is the lower one: so the claim
+//! is about all clearings that serve such offers no worse. What whole units can not tell counts as sold ([`crate::Quality`]). Whoever finds good
+//! potentials proves with one number for each asset what a validator checks in O(pairs * log offers), without a solver. All roundings make
+//! the bound larger.
 
-use walras_clearing::{BatchMarket, Proposal, Rules};
-use walras_types::{Amount, BatchPrice, NetRate};
+use walras_clearing::{BatchMarket, Pair, Proposal, Rules};
 
-/// A claim that what trades is worth nearly all that could, and the evidence.
+use crate::quality::{Looks, share_ppb};
+use crate::value::Unit;
+
+/// What a block says of its own quality, and the evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// What is missing at most, as a share of what can be traded: in parts per billion, at most a billion.
+    /// What is missing at most of what can be traded, as the potentials prove it: in parts per billion. [`crate::Quality::gap_ppb`].
     pub gap_ppb: u32,
+    /// [`crate::Quality::unserved_ppb`].
+    pub unserved_ppb: u32,
     /// A potential for each asset in units of 2^-20, 0 to [`POTENTIAL_MAX`].
     pub potentials: Vec<i64>,
 }
@@ -31,7 +35,7 @@ pub const POTENTIAL_ONE: i64 = 1 << 20;
 pub const POTENTIAL_MAX: i64 = 1 << 36;
 
 /// Everything, in parts per billion.
-pub const GAP_PPB_ALL: u32 = 1_000_000_000;
+pub const GAP_PPB_ALL: u32 = walras_types::PPB_ALL;
 
 /// Why a certificate proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,205 +51,198 @@ pub enum CertificateError {
     /// A potential is out of range.
     #[error("the potential of asset {0} is negative or above 2^16: shift all by one number, only differences matter much")]
     Potential(usize),
-    /// A gap of more than everything.
-    #[error("a gap of {0} parts per billion is more than everything: leave the certificate out")]
-    Gap(u32),
-    /// The bound is further away than said.
-    #[error(
-        "by these potentials {bound} could trade and {traded} does, further apart than the gap says: state a larger gap, or trade more"
-    )]
-    NotProven {
-        /// What trades, in units of value.
-        traded: u128,
-        /// What the potentials prove that may trade at most.
-        bound: u128,
+    /// The potentials prove another gap.
+    #[error("the potentials prove a gap of {proven} ppb, and {stated} are stated: state what they prove, or find better ones")]
+    Gap {
+        /// What the block says.
+        stated: u32,
+        /// What is proven.
+        proven: u32,
     },
 }
 
-/// Bits of the largest value.
-const VALUE_BITS: u32 = 44;
-/// Bits of the fraction of a reduced price: 20 of a potential, 30 of a commission.
-const FRACTION_BITS: u32 = 50;
+/// Bits of the largest value. With 17 + 30 of a reduced price and 16 of the number of pairs, and with 30 of a share, fewer than 127.
+const VALUE_BITS: u32 = 60;
+/// Bits of the fraction of a reduced price: those of a commission. A potential has 20.
+const FRACTION_BITS: u32 = 30;
 
-/// Checks a certificate of a proposal that was verified: O(pairs * log offers).
+impl Certificate {
+    /// The certificate of a proposal that was verified, for its proposer: O(assets * pairs + pairs * log offers). The gap that it proves is small
+    /// if the amounts are nearly the best at the prices.
+    ///
+    /// Where a pair could trade more, `pi` must rise along it by at least one, where it could trade less by at most one (and by as much more as the commission
+    /// takes): potentials that fit all pairs prove that nothing more can trade. What rounding left over in a pair is not worth a step of its own, and how much that is is
+    /// tried out.
+    #[must_use]
+    pub fn find(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Self {
+        let looks = Looks::new(market, proposal, rules);
+        let (gap_ppb, potentials) = find(&looks, rules);
+        Self { gap_ppb, unserved_ppb: looks.unserved_ppb(), potentials }
+    }
+
+    /// What [`crate::BlockHeader::certificate`] has: the hash of `gap u32 | unserved u32 | each potential i64`, little endian.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        const DOMAIN: &[u8; 32] = b"walras batch 1 certificate      ";
+        let mut hasher = blake3::Hasher::new_keyed(DOMAIN);
+        hasher.update(&self.gap_ppb.to_le_bytes());
+        hasher.update(&self.unserved_ppb.to_le_bytes());
+        self.potentials.iter().for_each(|potential| _ = hasher.update(&potential.to_le_bytes()));
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// The gap that potentials prove, in parts per billion, rounded up. For proposers.
 ///
 /// # Errors
-/// See [`CertificateError`].
-pub(crate) fn check(
-    certificate: &Certificate,
-    market: &BatchMarket,
-    proposal: &Proposal,
-    rules: &Rules,
-) -> Result<(), CertificateError> {
-    let Certificate { gap_ppb, potentials } = certificate;
-    if potentials.len() != market.asset_count() {
-        return Err(CertificateError::PotentialCount { expected: market.asset_count(), found: potentials.len() });
+/// [`CertificateError::PotentialCount`], [`CertificateError::Potential`].
+pub fn gap_ppb(potentials: &[i64], market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Result<u32, CertificateError> {
+    potentials_gap_ppb(potentials, &Looks::new(market, proposal, rules), rules)
+}
+
+pub(crate) fn potentials_gap_ppb(potentials: &[i64], looks: &Looks, rules: &Rules) -> Result<u32, CertificateError> {
+    if potentials.len() != looks.asset_count {
+        return Err(CertificateError::PotentialCount { expected: looks.asset_count, found: potentials.len() });
     }
     if let Some(asset) = potentials.iter().position(|potential| !(0..=POTENTIAL_MAX).contains(potential)) {
         return Err(CertificateError::Potential(asset));
     }
-    if *gap_ppb > GAP_PPB_ALL {
-        return Err(CertificateError::Gap(*gap_ppb));
+    let of_parts = PartValues::all(looks).iter().map(|part| part.gap_ppb(potentials, rules)).max();
+    Ok(looks.of_nothing_ppb().or(of_parts).unwrap_or(0))
+}
+
+/// The smallest gap found, and the potentials that prove it.
+pub(crate) fn find(looks: &Looks, rules: &Rules) -> (u32, Vec<i64>) {
+    let mut best = vec![0; looks.asset_count];
+    let mut gap_ppb = looks.of_nothing_ppb().unwrap_or(0);
+    for part in PartValues::all(looks) {
+        let fitting = SPARE_SHIFTS.iter().map(|shift| part.fitting(looks.asset_count, (part.total() >> shift).max(2), rules));
+        let tried = [vec![0; looks.asset_count]].into_iter().chain(fitting);
+        let proven = tried.map(|potentials| (part.gap_ppb(&potentials, rules), potentials));
+        let Some((of_part, potentials)) = proven.min() else { continue };
+        gap_ppb = gap_ppb.max(of_part);
+        // Those of other parts say nothing of this one.
+        best.iter_mut().zip(&potentials).for_each(|(best, potential)| *best += potential);
     }
-    let (traded, bound) = traded_and_bound(potentials, market, proposal, rules);
-    // 44 + 16 + 30 bits, and 44 + 16 + 18 + 30.
-    let (all, gap) = (u128::from(GAP_PPB_ALL), u128::from(*gap_ppb));
-    if traded * all >= bound * (all - gap) { Ok(()) } else { Err(CertificateError::NotProven { traded, bound }) }
+    (gap_ppb, best)
 }
 
-impl Certificate {
-    /// A certificate of a proposal that was verified, for its proposer: O(assets * pairs + pairs * log offers). The gap that it proves is small if
-    /// the amounts are nearly the best at the prices.
-    ///
-    /// Where a pair could trade more, `pi` must rise along it by at least one, where it could trade less by at most one: potentials that fit all
-    /// pairs prove that nothing more can trade. What rounding left over in a pair is not worth a step of its own, and how much that is is
-    /// tried out.
-    #[must_use]
-    pub fn find(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Self {
-        let bounds: Vec<Bounds> = bounds(market, proposal, rules).collect();
-        let unit = Unit::of(bounds.iter().map(|pair| (pair.upper, pair.price)));
-        // What a pair could trade more, and less.
-        let room: Vec<(&Bounds, i128, i128)> = bounds
-            .iter()
-            .map(|pair| {
-                let sold = unit.worth_down(pair.sold, pair.price);
-                (pair, unit.worth_down(pair.upper, pair.price) - sold, sold - unit.worth_down(pair.lower, pair.price))
-            })
-            .collect();
-        let total: i128 = bounds.iter().map(|pair| unit.worth_down(pair.upper, pair.price)).sum();
-        let spares = SPARE_SHIFTS.iter().map(|shift| total >> shift);
-        let tried =
-            [vec![0; market.asset_count()]].into_iter().chain(spares.map(|spare| fitting(&room, market.asset_count(), spare)));
-        let proven = tried.filter_map(|potentials| Some((gap_ppb(&potentials, market, proposal, rules)?, potentials)));
-        // Zeros are potentials.
-        let (gap_ppb, potentials) = proven.min().unwrap_or_default();
-        Self { gap_ppb, potentials }
-    }
+/// Shares of all that can be traded, as powers of two, that a pair's rest may be without counting; two units are rounding at least.
+const SPARE_SHIFTS: [u32; 7] = [14, 18, 22, 26, 32, 44, 60];
+
+/// A priced part in one unit of value.
+struct PartValues {
+    pairs: Vec<PairValues>,
+    /// What trades from an asset of it to another part, and from there to an asset of it.
+    leaving: Vec<(usize, i128)>,
+    coming: Vec<(usize, i128)>,
 }
 
-/// Shares of all that can be traded, as powers of two, that a pair's rest may be without counting.
-const SPARE_SHIFTS: [u32; 6] = [14, 18, 22, 26, 32, 44];
-
-/// The least potentials that fit the pairs, or ones that do not where no potentials do.
-fn fitting(room: &[(&Bounds, i128, i128)], asset_count: usize, spare: i128) -> Vec<i64> {
-    let mut potentials = vec![0; asset_count];
-    for _ in 0..asset_count {
-        let mut is_done = true;
-        for (pair, more, less) in room {
-            let (from, to) = (potentials[pair.sell], potentials[pair.buy]);
-            if *more > spare && to < from + POTENTIAL_ONE {
-                potentials[pair.buy] = from + POTENTIAL_ONE;
-                is_done = false;
-            } else if *less > spare && from < to - POTENTIAL_ONE {
-                potentials[pair.sell] = to - POTENTIAL_ONE;
-                is_done = false;
-            }
-        }
-        if is_done {
-            break;
-        }
-    }
-    potentials
-}
-
-/// The smallest gap that these potentials prove, in parts per billion, rounded up. For proposers.
-#[must_use]
-pub fn gap_ppb(potentials: &[i64], market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Option<u32> {
-    let is_right = potentials.len() == market.asset_count() && potentials.iter().all(|p| (0..=POTENTIAL_MAX).contains(p));
-    let (traded, bound) = is_right.then(|| traded_and_bound(potentials, market, proposal, rules))?;
-    let all = u128::from(GAP_PPB_ALL);
-    let missing = bound.saturating_sub(traded) * all;
-    // No more than everything is missing.
-    Some(missing.checked_div(bound).map_or(0, |share| (share + u128::from(share * bound < missing)) as u32))
-}
-
-/// A pair that could trade: what of it is worth what, at most and at least.
-struct Bounds {
+struct PairValues {
     sell: usize,
     buy: usize,
-    price: BatchPrice,
-    other: BatchPrice,
-    lower: Amount,
-    upper: Amount,
-    sold: Amount,
+    lower: i128,
+    sold: i128,
+    upper: i128,
 }
 
-/// In a unit of value that fits all: what trades, rounded down, and what these potentials say could, rounded up.
-fn traded_and_bound(potentials: &[i64], market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> (u128, u128) {
-    let bounds: Vec<Bounds> = bounds(market, proposal, rules).collect();
-    let one = Amount::new(1).expect("one");
-    let unit = Unit::of(bounds.iter().flat_map(|pair| [(pair.upper, pair.price), (one, pair.other)]));
-    let kept = match rules.commission.exponent() {
-        Some(k) => (1_i128 << 30) - (1 << (30 - k)),
-        None => 1 << 30,
-    };
-    let mut bound = 0_i128;
-    for pair in &bounds {
-        // Up to 20 + 30 + 17 bits.
-        let (from, to) = (i128::from(potentials[pair.sell]), i128::from(potentials[pair.buy]));
-        let reduced = ((i128::from(POTENTIAL_ONE) + from) << 30) - kept * to;
-        bound += if reduced >= 0 {
-            reduced * unit.worth_up(pair.upper, pair.price)
-        } else {
-            reduced * unit.worth_down(pair.lower, pair.price)
+/// What the commission leaves, in units of 2^-30.
+fn kept(rules: &Rules) -> i128 {
+    match rules.commission.exponent() {
+        Some(k) => (1 << FRACTION_BITS) - (1 << (FRACTION_BITS - u32::from(k))),
+        None => 1 << FRACTION_BITS,
+    }
+}
+
+impl PartValues {
+    fn all(looks: &Looks) -> Vec<Self> {
+        let of_pair = |pair: Pair| (pair.sell.index(), pair.buy.index());
+        let crosses = looks.crossing.iter().filter(|crossing| !crossing.sold.is_zero());
+        let crosses: Vec<_> = crosses.map(|of| (of, looks.parts.of(of.pair.sell), looks.parts.of(of.pair.buy))).collect();
+        let mut pairs = looks.pairs.clone();
+        pairs.sort_by_key(|look| look.part);
+        let of_part = |part: usize| {
+            let from = pairs.partition_point(|look| look.part < part);
+            let pairs = &pairs[from..pairs.partition_point(|look| look.part <= part)];
+            let crosses = || crosses.iter().filter(|(_, from, to)| [from, to].contains(&&Some(part)));
+            let worths = pairs.iter().map(|look| (look.upper, look.price));
+            let unit = Unit::of(worths.chain(crosses().map(|(of, ..)| (of.sold, of.price))), VALUE_BITS);
+            let values = pairs.iter().filter(|look| !look.upper.is_zero()).map(|look| {
+                let (sell, buy) = of_pair(look.pair);
+                PairValues {
+                    sell,
+                    buy,
+                    lower: unit.worth_down(look.wanted.min(look.sold), look.price),
+                    sold: unit.worth_down(look.sold, look.price),
+                    upper: unit.worth_up(look.upper, look.price),
+                }
+            });
+            let leaving = crosses().filter(|(_, from, _)| *from == Some(part));
+            let coming = crosses().filter(|(_, _, to)| *to == Some(part));
+            Self {
+                pairs: values.collect(),
+                leaving: leaving.map(|(of, ..)| (of.pair.sell.index(), unit.worth_up(of.sold, of.price))).collect(),
+                coming: coming.map(|(of, ..)| (of.pair.buy.index(), unit.worth_down(of.sold, of.price))).collect(),
+            }
         };
-        // A unit of what is bought may be missing.
-        bound += (to << 30) * unit.worth_up(one, pair.other);
-    }
-    let bound = (bound + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS;
-    let traded = proposal.trades.iter().map(|trade| {
-        let price = proposal.prices.get(trade.pair.sell.index()).copied().flatten().unwrap_or(BatchPrice::ZERO);
-        unit.worth_down(trade.sold, price)
-    });
-    let traded: i128 = traded.sum();
-    debug_assert!(traded <= bound, "weak duality: {traded} trades and at most {bound} can");
-    let positive = |value: i128| u128::try_from(value).unwrap_or(0);
-    (positive(traded), positive(bound))
-}
-
-/// The bounds that `verify` uses, of pairs that have a rate; where less is sold than the lower one, that.
-fn bounds(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> impl Iterator<Item = Bounds> {
-    market.books().iter().filter_map(move |book| {
-        let pair = book.pair();
-        let price = proposal.prices.get(pair.sell.index()).copied().flatten()?;
-        let other = proposal.prices.get(pair.buy.index()).copied().flatten()?;
-        let highest = NetRate::new(price, other, rules.commission)?.highest_limit();
-        let upper = book.sells().units_at_or_below(highest);
-        let clear = NetRate::less_mu(price, other, rules.mu).map_or(BatchPrice::ZERO, |rate| rate.highest_limit());
-        let at = proposal.trades.binary_search_by_key(&pair, |trade| trade.pair);
-        let sold = at.map_or(Amount::ZERO, |at| proposal.trades[at].sold);
-        let lower = book.sells().units_at_or_below(clear.min(highest)).min(sold);
-        (!upper.is_zero()).then_some(Bounds { sell: pair.sell.index(), buy: pair.buy.index(), price, other, lower, upper, sold })
-    })
-}
-
-/// The unit 2^exponent of value.
-struct Unit {
-    exponent: i32,
-}
-
-impl Unit {
-    /// The finest in which none of these has more than [`VALUE_BITS`] bits.
-    fn of(worths: impl Iterator<Item = (Amount, BatchPrice)>) -> Self {
-        let top = worths.filter(|(amount, price)| !amount.is_zero() && !price.is_zero()).map(|(amount, price)| {
-            let (m, e) = price.parts();
-            let product = u128::from(m) * u128::from(amount.get());
-            (128 - product.leading_zeros()) as i32 + e
-        });
-        Self { exponent: top.max().unwrap_or(0) - VALUE_BITS as i32 }
+        looks.priced_parts().map(of_part).collect()
     }
 
-    fn worth_down(&self, amount: Amount, price: BatchPrice) -> i128 {
-        let (m, e) = price.parts();
-        let product = u128::from(m) * u128::from(amount.get());
-        // At most VALUE_BITS bits by the choice of the unit; nothing of an unpriced or a much smaller asset.
-        match u32::try_from(self.exponent - e) {
-            Ok(down) => (product.checked_shr(down).unwrap_or(0)).cast_signed(),
-            Err(_) => (product << (e - self.exponent).unsigned_abs()).cast_signed(),
+    fn total(&self) -> i128 {
+        self.pairs.iter().map(|pair| pair.upper).sum()
+    }
+
+    /// Of what these potentials say could trade, the share that does not.
+    fn gap_ppb(&self, potentials: &[i64], rules: &Rules) -> u32 {
+        let kept = kept(rules);
+        // Of 20 and 30 bits of a fraction, 30 are kept: rounded up, they make the bound larger whatever it is a factor of.
+        let whole = |potential: i64| i128::from(potential) << FRACTION_BITS;
+        let after_commission = |potential: i64| kept * i128::from(potential);
+        let up = |value: i128| -((-value) >> 20);
+        let mut bound = 0_i128;
+        for pair in &self.pairs {
+            let (from, to) = (potentials[pair.sell], potentials[pair.buy]);
+            let reduced = up(whole(POTENTIAL_ONE) + whole(from) - after_commission(to));
+            bound += reduced * if reduced >= 0 { pair.upper } else { pair.lower };
         }
+        for (from, value) in &self.leaving {
+            bound += up(whole(potentials[*from])) * value;
+        }
+        for (to, value) in &self.coming {
+            bound -= (after_commission(potentials[*to]) >> 20) * value;
+        }
+        let bound = (bound + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS;
+        let traded: i128 = self.pairs.iter().map(|pair| pair.sold).sum();
+        // Where whole units make up for the rest, more may trade than could.
+        share_ppb(u128::try_from(bound - traded).unwrap_or(0), u128::try_from(bound).unwrap_or(0))
     }
 
-    fn worth_up(&self, amount: Amount, price: BatchPrice) -> i128 {
-        self.worth_down(amount, price) + i128::from(!amount.is_zero())
+    /// The least potentials that fit the pairs, or ones that do not where no potentials do.
+    fn fitting(&self, asset_count: usize, spare: i128, rules: &Rules) -> Vec<i64> {
+        let kept = kept(rules);
+        // Up a pair and down again, so that trading along it neither gains nor loses.
+        let up = |from: i64| {
+            let up = i128::from(from + POTENTIAL_ONE) << FRACTION_BITS;
+            i64::try_from(up / kept + i128::from(up % kept > 0)).unwrap_or(POTENTIAL_MAX).min(POTENTIAL_MAX)
+        };
+        let down = |to: i64| ((i128::from(to) * kept) >> FRACTION_BITS) as i64 - POTENTIAL_ONE;
+        let mut potentials = vec![0; asset_count];
+        for _ in 0..asset_count {
+            let mut is_done = true;
+            for PairValues { sell, buy, lower, sold, upper } in &self.pairs {
+                let (from, to) = (potentials[*sell], potentials[*buy]);
+                if upper - sold > spare && to < up(from) {
+                    potentials[*buy] = up(from);
+                    is_done = false;
+                } else if sold - lower > spare && from < down(to) {
+                    potentials[*sell] = down(to);
+                    is_done = false;
+                }
+            }
+            if is_done {
+                break;
+            }
+        }
+        potentials
     }
 }

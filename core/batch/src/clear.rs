@@ -10,10 +10,11 @@ use walras_types::{AccountId, PublicKey};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
-use crate::certificate;
 use crate::effects::{Effect, Way, move_balances};
 use crate::header::BlockHeader;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
+use crate::quality;
+use crate::settings::BatchSettings;
 use crate::trees::{MarketChange, Touched, hash_accounts};
 
 /// What a block did.
@@ -82,12 +83,11 @@ impl Batch {
         self.check_place(closed, block.place.as_ref())?;
         let verified = verify(&self.market, &block.proposal, &self.settings.rules)?;
         check_marginal(&verified, &block.marginal)?;
-        if let Some(certificate) = &block.certificate {
-            certificate::check(certificate, &self.market, &block.proposal, &self.settings.rules)?;
-        }
+        let BatchSettings { rules, quality: most, .. } = &self.settings;
+        let quality = quality::check(&block.certificate, &self.market, &block.proposal, rules, most)?;
         let shortfall = verified.shortfall();
         let plans = verified.into_sell_plans();
-        let header = BlockHeader::new(self, closed, block);
+        let header = BlockHeader::new(self, closed, block, quality);
 
         let traded = Arc::make_mut(&mut self.market).trade(plans, threads);
         let mut touched = move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Forth, threads);

@@ -5,6 +5,7 @@ use walras_types::{BatchMarketId, BatchPrice};
 
 use crate::batch::{Batch, ClosedBatch};
 use crate::proposed::ProposedClearing;
+use crate::quality::Quality;
 
 /// What a block says beside the roots: enough to check prices and fills against, in bytes in proportion to the pairs that traded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,12 @@ pub struct BlockHeader {
     pub batch_hash: [u8; 32],
     /// How many there are.
     pub transaction_count: u32,
+    /// The hash of the market's rules: [`crate::BatchSettings::hash`].
+    pub rules: [u8; 32],
+    /// How good the clearing is, as every validator found it.
+    pub quality: Quality,
+    /// The hash of the evidence: [`crate::Certificate::hash`].
+    pub certificate: [u8; 32],
     /// The valuation of each asset.
     pub prices: Vec<Option<BatchPrice>>,
     /// What traded, with the last offer that did, by pair.
@@ -26,11 +33,14 @@ pub struct BlockHeader {
 }
 
 /// Keeps a header's hash apart from all others.
-const DOMAIN: &[u8; 32] = b"walras batch 1 block header     ";
+const DOMAIN: &[u8; 32] = b"walras batch 2 block header     ";
+
+/// Bytes of a header without assets and trades.
+pub(crate) const HEADER_BYTES_LEAST: usize = 160;
 
 impl BlockHeader {
     /// The header of a clearing that was verified.
-    pub(crate) fn new(batch: &Batch, closed: &ClosedBatch, block: &ProposedClearing) -> Self {
+    pub(crate) fn new(batch: &Batch, closed: &ClosedBatch, block: &ProposedClearing, quality: Quality) -> Self {
         let mut marginal = block.marginal.iter().peekable();
         let key_of = |pair: Pair| marginal.next_if(|(of, _)| *of == pair).map(|(_, key)| *key);
         // Pairs that are named and trade nothing are no part of the block.
@@ -42,6 +52,9 @@ impl BlockHeader {
             parent: batch.parent,
             batch_hash: closed.batch_hash,
             transaction_count: closed.kept_count,
+            rules: batch.settings.hash(),
+            quality,
+            certificate: block.certificate.hash(),
             prices: block.proposal.prices.clone(),
             trades,
         }
@@ -49,16 +62,21 @@ impl BlockHeader {
 
     /// The bytes that are hashed, little endian:
     ///
-    /// `market u16 | number u64 | parent 32 | batch hash 32 | transactions u32 | assets u32 | prices u64, 0 for none | trades u32`, then for
-    /// each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
+    /// `market u16 | number u64 | parent 32 | batch hash 32 | transactions u32 | rules 32 | gap u32 | unserved u32 | set aside u16 |
+    /// certificate 32 | assets u32 | prices u64, 0 for none | trades u32`, then for each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(86 + self.prices.len() * 8 + self.trades.len() * 36);
+        let mut bytes = Vec::with_capacity(HEADER_BYTES_LEAST + self.prices.len() * 8 + self.trades.len() * 36);
         bytes.extend_from_slice(&self.market.0.to_le_bytes());
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&self.parent);
         bytes.extend_from_slice(&self.batch_hash);
         bytes.extend_from_slice(&self.transaction_count.to_le_bytes());
+        bytes.extend_from_slice(&self.rules);
+        bytes.extend_from_slice(&self.quality.gap_ppb.to_le_bytes());
+        bytes.extend_from_slice(&self.quality.unserved_ppb.to_le_bytes());
+        bytes.extend_from_slice(&self.quality.set_aside.to_le_bytes());
+        bytes.extend_from_slice(&self.certificate);
         bytes.extend_from_slice(&(self.prices.len() as u32).to_le_bytes());
         for price in &self.prices {
             bytes.extend_from_slice(&price.map_or(0, BatchPrice::bits).to_le_bytes());

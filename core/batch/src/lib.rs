@@ -12,6 +12,8 @@
 //! - The state after a block depends neither on the order of its transactions nor on the number of threads.
 //! - Whatever accounts send, no balance falls below zero, and of each asset the supply is what accounts and fees have.
 //! - A block that is rejected leaves no trace, and whatever is wrong with it is found: each field is checked, and each hash.
+//! - A block leaves no more undone than its market's rules allow, or sets whole parts of the market aside and says so ([`Quality`]): who proposes
+//!   it can not leave out offers that its prices are clearly good for.
 //! - No transaction takes effect twice. What [`Intake::Reserve`] keeps, [`Intake::Filter`] keeps whole.
 //!
 //! *Start reading* at [`Batch`], then [`Batch::close`] and [`Batch::clear`]. How threads share the work: [`walras_ledger::AccountsPart`] (a
@@ -32,9 +34,11 @@ mod intake;
 pub mod light;
 mod proofs;
 mod proposed;
+mod quality;
 mod settings;
 mod snapshot;
 mod trees;
+mod value;
 mod wire_form;
 
 pub use accounts::{AccountError, Accounts};
@@ -45,6 +49,7 @@ pub use close::{CloseError, Closed};
 pub use effects::{Effect, Then};
 pub use header::BlockHeader;
 pub use proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
+pub use quality::{Quality, QualityError, parts_beyond};
 pub use settings::{BatchSettings, SettingsError};
 pub use snapshot::{RestoreError, check_restored};
-pub use walras_types::{DropReason, Intake};
+pub use walras_types::{DropReason, Intake, QualityMax};

@@ -8,8 +8,8 @@
 //!
 //! ```
 //! # use std::num::NonZero;
-//! # use walras_batch::{Accounts, Batch, BatchSettings, Intake, ProposedClearing};
-//! # use walras_clearing::{LowerBounds, Proposal, Rules};
+//! # use walras_batch::{Accounts, Batch, BatchSettings, Intake, ProposedClearing, QualityMax};
+//! # use walras_clearing::{LowerBounds, Rules};
 //! # use walras_ledger::Ledger;
 //! # use walras_types::{AccountId, Amount, AssetId, BatchMarketId, Commission, Mu};
 //! # let (mut ledger, mut accounts, one) = (Ledger::new(), Accounts::new(), NonZero::<usize>::MIN);
@@ -17,10 +17,9 @@
 //! # let (anna, units) = (ledger.create_account()?, Amount::new(70).ok_or("too much")?);
 //! # ledger.deposit(anna, AssetId(1), units)?;
 //! # let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).ok_or("no mu")?, lower_bounds: LowerBounds::BestEffort };
-//! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules })?;
+//! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE })?;
 //! # batch.close(&mut ledger, &mut accounts, &[], Intake::Filter, one)?;
-//! # let proposal = Proposal { prices: vec![None; 2], ..Proposal::default() };
-//! # let block = ProposedClearing { proposal, ..ProposedClearing::default() };
+//! # let block = ProposedClearing::of_nothing(batch.market());
 //! use walras_batch::light::{LightBlock, LightError};
 //!
 //! // Whoever keeps the state: `anna` has 70 units of asset 1.
@@ -54,7 +53,7 @@ use walras_types::{AccountId, Amount, BatchMarketId, BatchPrice};
 use crate::accounts::Accounts;
 use crate::batch::Batch;
 use crate::clear::Cleared;
-use crate::header::BlockHeader;
+use crate::header::{BlockHeader, HEADER_BYTES_LEAST};
 use crate::proposed::Roots;
 use crate::trees::trie_key;
 
@@ -70,7 +69,7 @@ const OFFER: u8 = 6;
 const HASH: usize = 32;
 
 /// No header has more bytes.
-pub const HEADER_BYTES_MAX: usize = 86 + 8 * BATCH_ASSETS_MAX + 36 * BATCH_ASSETS_MAX * (BATCH_ASSETS_MAX - 1);
+pub const HEADER_BYTES_MAX: usize = HEADER_BYTES_LEAST + 8 * BATCH_ASSETS_MAX + 36 * BATCH_ASSETS_MAX * (BATCH_ASSETS_MAX - 1);
 /// No roots have more bytes.
 pub const ROOTS_BYTES_MAX: usize = 2 + 2 * HASH + (2 + HASH) * (1 << 16);
 /// No statement about an account has more bytes: all that it can have, and the siblings on its way.

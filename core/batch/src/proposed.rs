@@ -2,7 +2,8 @@
 
 use walras_clearing::{OfferKey, Pair, Proposal, Rejected};
 
-use crate::certificate::{Certificate, CertificateError};
+use crate::certificate::Certificate;
+use crate::quality::QualityError;
 
 /// What a proposer says of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,8 +14,8 @@ pub struct ProposedClearing {
     pub proposal: Proposal,
     /// Of each pair that trades, in ascending order, the last offer that does.
     pub marginal: Vec<(Pair, OfferKey)>,
-    /// A proof that not much more could have traded.
-    pub certificate: Option<Certificate>,
+    /// How good it is, and a proof that not much more could have traded.
+    pub certificate: Certificate,
     /// What the state hashes to afterwards.
     pub expected: Option<Roots>,
 }
@@ -69,9 +70,9 @@ pub enum BlockRejected {
         "the last offer that trades in pair {0} is not the one that is named: name it for each pair that trades, in ascending order"
     )]
     Marginal(Pair),
-    /// The certificate proves nothing.
+    /// It leaves too much undone, or more than it says.
     #[error(transparent)]
-    Certificate(#[from] CertificateError),
+    Quality(#[from] QualityError),
     /// The accounts hash to something else.
     #[error("the accounts do not hash to what is said: proposer and validator do not have one state, or one of them errs")]
     AccountsRoot,
@@ -94,10 +95,14 @@ impl BlockRejected {
             Self::Parent => 102,
             Self::Batch => 103,
             Self::Marginal(_) => 104,
-            Self::Certificate(_) => 105,
+            Self::Quality(QualityError::Certificate(_)) => 105,
             Self::AccountsRoot => 106,
             Self::OffersRoot => 107,
             Self::StateRoot => 108,
+            Self::Quality(QualityError::Unpriced(_)) => 109,
+            Self::Quality(QualityError::Unserved { .. }) => 110,
+            Self::Quality(QualityError::GapBeyond { .. }) => 111,
+            Self::Quality(QualityError::UnservedBeyond { .. }) => 112,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use walras_clearing::{AssetIndex, Pair, Rules};
 use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX};
-use walras_types::{AssetId, BatchMarketId};
+use walras_types::{AssetId, BatchMarketId, LowerBounds, QualityMax};
 
 /// A batch market as the operator declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,35 @@ pub struct BatchSettings {
     pub assets: Vec<AssetId>,
     /// What proposed clearings are measured by.
     pub rules: Rules,
+    /// How much they may leave undone.
+    pub quality: QualityMax,
+}
+
+impl BatchSettings {
+    /// What [`crate::BlockHeader::rules`] has: the hash of `commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 |
+    /// unserved u32 | assets u32 | each u32`, little endian.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        const DOMAIN: &[u8; 32] = b"walras batch 1 market rules     ";
+        let mut hasher = blake3::Hasher::new_keyed(DOMAIN);
+        self.put(&mut |bytes| _ = hasher.update(bytes));
+        *hasher.finalize().as_bytes()
+    }
+
+    /// All but the market's number.
+    pub(crate) fn put(&self, sink: &mut impl FnMut(&[u8])) {
+        let Self { market: _, assets, rules, quality } = self;
+        let lower_bounds = match rules.lower_bounds {
+            LowerBounds::Required => 0,
+            LowerBounds::BestEffort => 1,
+        };
+        sink(&[rules.commission.exponent().unwrap_or(0), rules.mu.exponent(), lower_bounds]);
+        sink(&quality.gap_ppb.to_le_bytes());
+        sink(&quality.unserved_ppb.to_le_bytes());
+        // At most BATCH_ASSETS_MAX.
+        sink(&(assets.len() as u32).to_le_bytes());
+        assets.iter().for_each(|asset| sink(&asset.0.to_le_bytes()));
+    }
 }
 
 /// Why settings make no market.
@@ -24,6 +53,9 @@ pub enum SettingsError {
     /// An asset comes twice, or can not be on a ledger.
     #[error("asset {0} comes twice or is beyond the last that a venue may have: name each asset of the market once")]
     Asset(AssetId),
+    /// More than everything may be left undone.
+    #[error("gap and unserved are shares: give at most {} parts per billion", walras_types::PPB_ALL)]
+    Quality,
 }
 
 /// Where the ledger's assets are in the market.

@@ -8,7 +8,9 @@ use walras_ledger::Ledger;
 use walras_types::limits::{
     ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
 };
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, TransactionSeq};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, QualityMax, TransactionSeq,
+};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
@@ -72,21 +74,14 @@ pub fn check_restored<'b>(
 impl Batch {
     /// Gives the market's bytes to `sink`, piece by piece:
     ///
-    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | assets u32 | each u32 | number u64 | parent 32 |
+    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 | number u64 | parent 32 |
     /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
     /// closed batch: hash 32 | kept u32 | effects u32, for each: asset u32, account u32, amount u64, kind u8: 0 paid, 1
     /// cancelled, 2 issued, 3 burnt, and u64: the recipient, what it would have bought over the offer's number, 0, 0 | keys u32, each 32 |
     /// senders u32, for each: account u32, count u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
-        let BatchSettings { market, assets, rules } = &self.settings;
-        sink(&market.0.to_le_bytes());
-        let lower_bounds = match rules.lower_bounds {
-            LowerBounds::Required => 0,
-            LowerBounds::BestEffort => 1,
-        };
-        sink(&[rules.commission.exponent().unwrap_or(0), rules.mu.exponent(), lower_bounds]);
-        put_count(assets.len(), sink);
-        assets.iter().for_each(|asset| sink(&asset.0.to_le_bytes()));
+        sink(&self.settings.market.0.to_le_bytes());
+        self.settings.put(sink);
         sink(&self.number.to_le_bytes());
         sink(&self.parent);
         put_count(self.market.books().len(), sink);
@@ -125,9 +120,10 @@ impl Batch {
             _ => return Err(RestoreError::OutOfRange),
         };
         let rules = Rules { commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
+        let quality = QualityMax { gap_ppb: r.u32()?, unserved_ppb: r.u32()? };
         let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
         let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
-        let mut batch = Self::new(BatchSettings { market, assets, rules }).map_err(|_| RestoreError::OutOfRange)?;
+        let mut batch = Self::new(BatchSettings { market, assets, rules, quality }).map_err(|_| RestoreError::OutOfRange)?;
         (batch.number, batch.parent) = (r.u64()?, r.take()?);
         if !(1..u64::MAX).contains(&batch.number) {
             return Err(RestoreError::OutOfRange);

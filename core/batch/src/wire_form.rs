@@ -1,19 +1,33 @@
 //! A proposed clearing as the wire has it, and back.
 
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Verified};
+use walras_clearing::{
+    AssetIndex, BatchMarket, OfferId, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Verified,
+};
 use walras_types::BatchMarketId;
 use walras_wire::batch::{self as wire, BlockProposal, BlockRoots, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire};
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, GAP_PPB_ALL};
 use crate::proposed::{BlockPlace, ProposedClearing, Roots};
 
 impl ProposedClearing {
     /// What a proposer says who found a clearing and had it verified: with the last offer of each pair that trades, and without roots.
     #[must_use]
-    pub fn new(place: BlockPlace, proposal: Proposal, verified: &Verified<'_>, certificate: Option<Certificate>) -> Self {
+    pub fn new(place: BlockPlace, proposal: Proposal, verified: &Verified<'_>, certificate: Certificate) -> Self {
         let key = |clearing| verified.fills(clearing).marginal_sell();
         let marginal = verified.pairs().iter().filter_map(|clearing| Some((clearing.pair, key(clearing)?))).collect();
         Self { place: Some(place), proposal, marginal, certificate, expected: None }
+    }
+
+    /// The clearing of whichever block is next in which nothing trades: payments and what else is in the batch take effect, and offers go on
+    /// standing. It is always valid.
+    #[must_use]
+    pub fn of_nothing(market: &BatchMarket) -> Self {
+        let asset_count = market.asset_count();
+        // Nothing is priced, so neither number depends on potentials.
+        let ppb = if market.parts().count() == 0 { 0 } else { GAP_PPB_ALL };
+        let certificate = Certificate { gap_ppb: ppb, unserved_ppb: ppb, potentials: vec![0; asset_count] };
+        let proposal = Proposal { prices: vec![None; asset_count], ..Proposal::default() };
+        Self { proposal, certificate, ..Self::default() }
     }
 
     /// As it is sent to a market's replicas; `None` when it says not for which block.
@@ -37,10 +51,8 @@ impl ProposedClearing {
             },
             sold: trade.sold,
         };
-        let certificate = |Certificate { gap_ppb, potentials }: &Certificate| wire::Certificate {
-            gap_ppb: *gap_ppb,
-            potentials: potentials.clone(),
-        };
+        let Certificate { gap_ppb, unserved_ppb, potentials } = &self.certificate;
+        let certificate = wire::Certificate { gap_ppb: *gap_ppb, unserved_ppb: *unserved_ppb, potentials: potentials.clone() };
         Some(BlockProposal {
             market,
             number,
@@ -49,7 +61,7 @@ impl ProposedClearing {
             prices: self.proposal.prices.clone(),
             trades,
             pools: self.proposal.pools.iter().map(pool).collect(),
-            certificate: self.certificate.as_ref().map(certificate),
+            certificate,
             roots: self.expected.map(|Roots { accounts, offers, state }| BlockRoots { accounts, offers, state }),
         })
     }
@@ -72,7 +84,8 @@ impl From<&BlockProposal> for ProposedClearing {
             },
             sold: trade.sold,
         };
-        let of_wire = |found: &wire::Certificate| Certificate { gap_ppb: found.gap_ppb, potentials: found.potentials.clone() };
+        let wire::Certificate { gap_ppb, unserved_ppb, potentials } = certificate;
+        let certificate = Certificate { gap_ppb: *gap_ppb, unserved_ppb: *unserved_ppb, potentials: potentials.clone() };
         Self {
             place: Some(BlockPlace { number: *number, parent: *parent, batch_hash: *batch_hash }),
             proposal: Proposal {
@@ -81,7 +94,7 @@ impl From<&BlockProposal> for ProposedClearing {
                 pools: pools.iter().map(pool_trade).collect(),
             },
             marginal: trades.iter().filter_map(|trade| Some((pair(trade), key_of_wire(&trade.marginal?)))).collect(),
-            certificate: certificate.as_ref().map(of_wire),
+            certificate,
             expected: roots.map(|BlockRoots { accounts, offers, state }| Roots { accounts, offers, state }),
         }
     }

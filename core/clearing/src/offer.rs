@@ -42,8 +42,8 @@ impl std::fmt::Display for Pair {
 #[repr(transparent)]
 pub struct OfferId(pub u64);
 
-/// The place of an offer among those of its pair and kind: the lowest limit first, then a tie-break that nobody can choose (see
-/// [`crate::TieBreak`]), then the id, which makes the order total.
+/// The place of an offer among those of its pair and kind: the lowest limit first, then a tie-break that no account can choose (see
+/// [`crate::TieBreak`] for who can), then the id, which makes the order total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferKey {
     /// The effective limit: units bought for a unit sold, at least.

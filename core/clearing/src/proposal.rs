@@ -42,9 +42,9 @@ pub struct Proposal {
 pub struct Rules {
     /// What stays with the venue.
     pub commission: Commission,
-    /// How far in the money a sell offer is that must trade.
+    /// How far in the money a sell offer clearly is.
     pub mu: Mu,
-    /// Whether it must.
+    /// Whether such an offer must trade in full.
     pub lower_bounds: LowerBounds,
 }
 

@@ -1,12 +1,14 @@
-//! Which of two offers with one limit comes first: nobody's choice.
+//! Which of two offers with one limit comes first: the choice of nobody who does not make the batch.
 
 use crate::offer::OfferId;
 
 /// Draws tie-breaks: SipHash-1-3 (Aumasson, Bernstein 2012) of account and offer under a key that nobody knew when they were sent.
 ///
-/// The key is the hash of the batch in which the offers arrived, taken once it is closed. Until then it depends on every other command
-/// of the batch, so no account can search for ids that win; after that no id can be changed. An offer keeps its tie-break for life, so
-/// what stands stays sorted.
+/// The key is the hash of the batch in which the offers arrived, taken once it is closed. It depends on every transaction of the batch, so who
+/// does not know the others can not search for ids that win; after that no id can be changed. Who does know them all and may still add one, that
+/// is whoever proposes the batch, can search: it tries versions of a transaction of its own until the key suits it. That moves its offers among
+/// those of the same effective limit, and nowhere else (`docs/adr/0007-batches-in-the-log.md`). An offer keeps its tie-break for life, so what
+/// stands stays sorted.
 #[derive(Clone, Copy, Debug)]
 pub struct TieBreak {
     start: [u64; 4],

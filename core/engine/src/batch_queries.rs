@@ -7,7 +7,7 @@ use walras_batch::BlockPlace;
 use walras_clearing::{BatchMarket, OfferKey, Pair, Rules};
 use walras_order_book::PriceIndex;
 use walras_types::limits::TRANSACTION_SEQ_END;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, TransactionSeq};
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, QualityMax, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
 use crate::batches::{BatchMarketState, LastBlock, rules};
@@ -62,12 +62,12 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// What somebody needs who looks for a clearing of the batch that is closed: which block it is for, what stands, by which rules it is
-    /// measured. Nothing is copied. `None` when no batch is closed.
+    /// measured, how much it may leave undone. Nothing is copied. `None` when no batch is closed.
     #[must_use]
-    pub fn batch_to_clear(&self, market: BatchMarketId) -> Option<(BlockPlace, Arc<BatchMarket>, Rules)> {
+    pub fn batch_to_clear(&self, market: BatchMarketId) -> Option<(BlockPlace, Arc<BatchMarket>, Rules, QualityMax)> {
         let state = self.batches.market(market).ok()?;
         let batch = state.batch.as_ref()?;
-        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec)))
+        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec), state.spec.quality))
     }
 
     /// The key that signs an account's transactions.

@@ -144,7 +144,7 @@ impl BatchMarketState {
 
 impl LastBlock {
     fn encode(&self, w: &mut Writer<'_>) {
-        let Self { header, roots, touched, time, log_index, dropped, offers_traded, gap_ppb } = self;
+        let Self { header, roots, touched, time, log_index, dropped, offers_traded } = self;
         let bytes = header.bytes();
         w.u32(bytes.len() as u32);
         w.0.extend_from_slice(&bytes);
@@ -154,7 +154,6 @@ impl LastBlock {
         log_index.put(w);
         w.u32(*dropped);
         w.u64(*offers_traded);
-        gap_ppb.put(w);
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
@@ -171,7 +170,6 @@ impl LastBlock {
             log_index: Wire::get(r)?,
             dropped: r.u32()?,
             offers_traded: r.u64()?,
-            gap_ppb: Wire::get(r)?,
         })
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::num::NonZero;
 
 use walras_batch::{
-    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, ProposedClearing, Roots, Then,
+    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, ProposedClearing, Quality, Roots,
+    Then,
 };
 use walras_clearing::{Pair, PairTraded, Rules};
 use walras_ledger::AccountSet;
@@ -72,8 +73,6 @@ pub struct LastBlock {
     pub dropped: u32,
     /// How many offers traded.
     pub offers_traded: u64,
-    /// Of what could trade at most, the share that did not, in parts per billion, where that was proven.
-    pub gap_ppb: Option<u32>,
 }
 
 impl Batches {
@@ -113,7 +112,12 @@ impl BatchMarketState {
     }
 
     pub(crate) fn settings(&self) -> BatchSettings {
-        BatchSettings { market: self.spec.market, assets: self.assets.clone(), rules: rules(&self.spec) }
+        BatchSettings {
+            market: self.spec.market,
+            assets: self.assets.clone(),
+            rules: rules(&self.spec),
+            quality: self.spec.quality,
+        }
     }
 }
 
@@ -125,7 +129,8 @@ pub(crate) fn rules(spec: &BatchMarketSpec) -> Rules {
 /// Whether every field of a definition is in its documented range and they go together.
 pub(crate) fn is_possible(spec: &BatchMarketSpec) -> bool {
     let most = 1..=BATCH_VENUE_TRANSACTIONS_MAX;
-    is_interval(spec.interval_ns) && most.contains(&spec.transactions_max) && rules(spec).leave_freedom()
+    let is_lively = is_interval(spec.interval_ns) && most.contains(&spec.transactions_max);
+    is_lively && rules(spec).leave_freedom() && spec.quality.is_possible()
 }
 
 fn is_interval(interval_ns: u64) -> bool {
@@ -376,7 +381,7 @@ impl<I: PriceIndex> Engine<I> {
             events.push(Event::AccountCreated(account));
             events.push(Event::AccountKeySet(AccountKeySet { account, key }));
         }
-        let gap_ppb = block.certificate.as_ref().map(|certificate| certificate.gap_ppb);
+        let Quality { gap_ppb, unserved_ppb, set_aside } = header.quality;
         events.push(Event::BlockCleared(BlockCleared {
             market: block.market,
             block: header.number,
@@ -385,10 +390,12 @@ impl<I: PriceIndex> Engine<I> {
             pairs: header.trades.len() as u32,
             offers_traded,
             gap_ppb,
+            unserved_ppb,
+            set_aside,
             state_root: roots.state,
         }));
         let dropped = std::mem::take(&mut state.dropped);
-        state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded, gap_ppb });
+        state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded });
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use crate::operator::is_consistent;
 use crate::sessions::Sessions;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 4;
+const SNAPSHOT_VERSION: u16 = 5;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.

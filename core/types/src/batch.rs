@@ -169,6 +169,29 @@ pub enum LowerBounds {
     BestEffort = 1,
 }
 
+/// Everything, in parts per billion.
+pub const PPB_ALL: u32 = 1_000_000_000;
+
+/// How much a clearing may leave undone before every validator refuses its block, in parts per billion of what there was to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QualityMax {
+    /// Of what could trade at the block's prices.
+    pub gap_ppb: u32,
+    /// Of what offers clearly in the money want to trade, in any one asset.
+    pub unserved_ppb: u32,
+}
+
+impl QualityMax {
+    /// No limit: whatever keeps the other rules is accepted.
+    pub const NONE: Self = Self { gap_ppb: PPB_ALL, unserved_ppb: PPB_ALL };
+
+    /// Whether both are shares.
+    #[must_use]
+    pub const fn is_possible(&self) -> bool {
+        self.gap_ppb <= PPB_ALL && self.unserved_ppb <= PPB_ALL
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

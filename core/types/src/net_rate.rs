@@ -44,7 +44,8 @@ impl Commission {
     }
 }
 
-/// The accuracy of a batch: sell offers whose limit is more than the share mu = 2^-m below the rate must trade in full.
+/// The accuracy of a batch: sell offers whose limit is more than the share mu = 2^-m below the rate are clearly in the money,
+/// and by prices that nearly clear the market they trade in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mu(NonZero<u8>);
 
@@ -103,7 +104,7 @@ impl NetRate {
         Some(Self { numerator, denominator: buy_m, scale, mantissa, shift: up as i32 - scale - is_long as i32 })
     }
 
-    /// The rate before commission, less the share mu: a sell offer whose limit this accepts must trade in full (if the net rate accepts
+    /// The rate before commission, less the share mu: a sell offer whose limit this accepts is clearly in the money (if the net rate accepts
     /// it too). `None` when a valuation is zero.
     #[must_use]
     #[inline]

@@ -1,7 +1,8 @@
 //! Commands of batch markets, and their bytes.
 
 use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey, Symbol,
+    AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey, QualityMax,
+    Symbol,
 };
 
 use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
@@ -16,10 +17,12 @@ pub struct BatchMarketSpec {
     pub symbol: Symbol,
     /// The share of what an offer buys that stays with the venue.
     pub commission: Commission,
-    /// How far in the money an offer is that must trade: more than the commission.
+    /// How far in the money an offer clearly is: more than the commission.
     pub mu: Mu,
     /// Whether it must.
     pub lower_bounds: LowerBounds,
+    /// How much a clearing may leave undone; one beyond is refused, unless it clears nothing.
+    pub quality: QualityMax,
     /// How it is decided which transactions of a batch are kept.
     pub intake: Intake,
     /// Time from one close to the next, [`walras_types::limits::BATCH_INTERVAL_NS_MIN`] to [`walras_types::limits::BATCH_INTERVAL_NS_MAX`].
@@ -154,7 +157,19 @@ pub struct CloseBatch {
     pub block: u64,
 }
 
-wire_struct!(BatchMarketSpec { market, symbol, commission, mu, lower_bounds, intake, interval_ns, transactions_max, domain });
+wire_struct!(QualityMax { gap_ppb, unserved_ppb });
+wire_struct!(BatchMarketSpec {
+    market,
+    symbol,
+    commission,
+    mu,
+    lower_bounds,
+    quality,
+    intake,
+    interval_ns,
+    transactions_max,
+    domain
+});
 wire_struct!(AddBatchAsset { market, asset });
 wire_struct!(SetBatchPhase { market, phase });
 wire_struct!(SetBatchInterval { market, interval_ns });

@@ -195,8 +195,12 @@ pub struct BlockCleared {
     pub pairs: u32,
     /// How many offers traded.
     pub offers_traded: u64,
-    /// Of what could trade at most, the share that did not, in parts per billion, where that was proven.
-    pub gap_ppb: Option<u32>,
+    /// Of what could trade at the prices, the share that did not, in parts per billion.
+    pub gap_ppb: u32,
+    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is worst off.
+    pub unserved_ppb: u32,
+    /// Assets that could have traded with others and were left without a price.
+    pub set_aside: u16,
     /// What the state hashes to; the block's hash.
     pub state_root: [u8; 32],
 }
@@ -225,7 +229,7 @@ wire_struct!(OfferCancelled { market, account, sequence, sell, buy, amount });
 wire_struct!(OfferTraded { market, account, sequence, sell, buy, sold, bought, left });
 wire_struct!(Paid { market, from, to, asset, amount });
 wire_struct!(SupplyChanged { account, asset, amount });
-wire_struct!(BlockCleared { market, block, transactions, pairs, offers_traded, gap_ppb, state_root });
+wire_struct!(BlockCleared { market, block, transactions, pairs, offers_traded, gap_ppb, unserved_ppb, set_aside, state_root });
 wire_struct!(BlockRejected { market, block, code });
 
 impl Wire for DropReason {

@@ -33,7 +33,7 @@ pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 4;
+pub const WIRE_VERSION: u16 = 5;
 
 // Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
 const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

@@ -100,13 +100,13 @@ fn pools() -> impl Strategy<Value = Vec<PoolTradeWire>> {
 fn proposal() -> impl Strategy<Value = BlockProposal> {
     let asset_count = prop_oneof![0..10_usize, Just(50), BATCH_ASSETS_MAX - 1..=BATCH_ASSETS_MAX];
     asset_count.prop_flat_map(|asset_count| {
-        let certificate = (0..=GAP_PPB_MAX, vec(prop_oneof![-70..70_i64, any::<i64>()], asset_count))
-            .prop_map(|(gap_ppb, potentials)| Certificate { gap_ppb, potentials });
+        let certificate = (0..=GAP_PPB_MAX, 0..=GAP_PPB_MAX, vec(prop_oneof![-70..70_i64, any::<i64>()], asset_count))
+            .prop_map(|(gap_ppb, unserved_ppb, potentials)| Certificate { gap_ppb, unserved_ppb, potentials });
         let roots =
             any::<([u8; 32], [u8; 32], [u8; 32])>().prop_map(|(accounts, offers, state)| BlockRoots { accounts, offers, state });
         let head = (market(), any::<u64>(), any::<([u8; 32], [u8; 32])>());
         let body = (vec(prop::option::of(price()), asset_count), trades(asset_count), pools());
-        (head, body, prop::option::of(certificate), prop::option::of(roots)).prop_map(
+        (head, body, certificate, prop::option::of(roots)).prop_map(
             |((market, number, (parent, batch_hash)), (prices, trades, pools), certificate, roots)| BlockProposal {
                 market,
                 number,
@@ -257,7 +257,7 @@ fn small_block() -> BlockProposal {
         prices: vec![Some(BatchPrice::ONE), None, Some(BatchPrice::MIN)],
         trades: vec![trade(0, 2, 300, 0, Some(marginal)), trade(2, 0, 0, 5, None)],
         pools: vec![PoolTradeWire { pool: 9, side: PoolSideWire::Second, sold: Amount::new(1).unwrap() }],
-        certificate: Some(Certificate { gap_ppb: 10, potentials: vec![0, -1, 2] }),
+        certificate: Certificate { gap_ppb: 10, unserved_ppb: 11, potentials: vec![0, -1, 2] },
         roots: Some(BlockRoots { accounts: [5; 32], offers: [6; 32], state: [7; 32] }),
     }
 }
@@ -283,7 +283,7 @@ fn a_block_byte_for_byte() {
         &word(8),
         &[2, 0, 5],
         &[1, 9, 1, 1],
-        &[10, 0, 0, 0, 0, 1, 4],
+        &[10, 0, 0, 0, 11, 0, 0, 0, 0, 1, 4],
         &[5; 32],
         &[6; 32],
         &[7; 32],
@@ -312,8 +312,9 @@ fn a_block_in_no_order_is_not_written() {
     assert_eq!(refused(|b| b.pools = vec![b.pools[0]; POOL_TRADES_MAX + 1]), UnwritableProposal::TooManyPools(POOL_TRADES_MAX + 1));
     assert_eq!(refused(|b| b.prices[0] = Some(BatchPrice::ZERO)), UnwritableProposal::ZeroPrice(0));
     assert_eq!(refused(|b| b.prices = vec![None; BATCH_ASSETS_MAX + 1]), UnwritableProposal::TooManyAssets(BATCH_ASSETS_MAX + 1));
-    assert_eq!(refused(|b| b.certificate.as_mut().unwrap().potentials.push(0)), UnwritableProposal::Potentials(4));
-    assert_eq!(refused(|b| b.certificate.as_mut().unwrap().gap_ppb = GAP_PPB_MAX + 1), UnwritableProposal::Gap(GAP_PPB_MAX + 1));
+    assert_eq!(refused(|b| b.certificate.potentials.push(0)), UnwritableProposal::Potentials(4));
+    assert_eq!(refused(|b| b.certificate.gap_ppb = GAP_PPB_MAX + 1), UnwritableProposal::Share(GAP_PPB_MAX + 1));
+    assert_eq!(refused(|b| b.certificate.unserved_ppb = u32::MAX), UnwritableProposal::Share(u32::MAX));
 }
 
 #[test]
@@ -321,7 +322,9 @@ fn what_is_no_block_is_refused_where_it_stops() {
     let bytes = block_bytes(&small_block());
     // Of each change: the byte, what it becomes, and what was expected there.
     let changes: &[(usize, u8, &str)] = &[
-        (74, 4, "flags 0 to 3"),
+        (74, 4, "flags 1 or 3: every block has a certificate"),
+        (74, 2, "flags 1 or 3: every block has a certificate"),
+        (74, 0, "flags 1 or 3: every block has a certificate"),
         (76, 1, "at most BATCH_ASSETS_MAX (256) assets"),
         (77, 0b1101, "0 in the bits after the last asset's"),
         (85, 0xff, "0, or the bits of a binary64 within 2^-126 and 2^126"),
@@ -333,7 +336,8 @@ fn what_is_no_block_is_refused_where_it_stops() {
         (126, 0x7f, "at most POOL_TRADES_MAX (65536) pools, and bytes for each"),
         (128, 2, "side 0 (it sells its first asset) or 1 (its second)"),
         (129, 0, "something sold by a pool that is named"),
-        (133, 0xff, "a gap of at most 1000000000 ppb"),
+        (133, 0xff, "a gap and an unserved share of at most 1000000000 ppb"),
+        (137, 0xff, "a gap and an unserved share of at most 1000000000 ppb"),
     ];
     for &(at, to, expected) in changes {
         let mut changed = bytes.clone();
@@ -380,9 +384,11 @@ fn the_bytes_of_a_block_grow_with_the_pairs_that_trade() {
             marginal,
         };
         let prices = vec![Some(BatchPrice::ONE); usize::from(asset_count)];
-        block_bytes(&BlockProposal { prices, trades: (0..trade_count).map(trade).collect(), ..BlockProposal::default() }).len()
+        let certificate = Certificate { potentials: vec![0; prices.len()], ..Certificate::default() };
+        let trades = (0..trade_count).map(trade).collect();
+        block_bytes(&BlockProposal { prices, trades, certificate, ..BlockProposal::default() }).len()
     };
-    // Head, prices, counts, and 31 bytes a pair: steps 1, sold 5, bought 1, the marginal offer 24.
-    assert_eq!(block(50, 0), 2 + 8 + 64 + 1 + 2 + 7 + 50 * 8 + 1 + 1);
+    // Head, prices, counts, the certificate, and 31 bytes a pair: steps 1, sold 5, bought 1, the marginal offer 24.
+    assert_eq!(block(50, 0), 2 + 8 + 64 + 1 + 2 + 7 + 50 * 8 + 1 + 1 + 8 + 50);
     assert_eq!(block(50, 20) - block(50, 0), 20 * 31);
 }

@@ -1,9 +1,10 @@
 //! The second half of a block, as whoever leads a venue sends it: prices and amounts, the marginal offers, the certificate.
 
-use walras_batch::{BlockPlace, Certificate};
-use walras_clearing::{BatchMarket, LowerBounds, OfferKey, PoolSide, Proposal, Rules, Verified, verify};
+use walras_batch::{BlockPlace, Certificate, ProposedClearing, parts_beyond};
+use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, PoolSide, Proposal, Rules, Verified, verify};
 use walras_price_solver::solve::Budget;
-use walras_types::{BatchMarketId, BatchPrice};
+use walras_trade_amounts::{AmountsFinder, propose};
+use walras_types::{BatchMarketId, BatchPrice, QualityMax};
 use walras_wire::batch::{BlockProposal, Certificate as CertificateWire, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire};
 
 use crate::clear::{ClearError, Settings, clear};
@@ -19,32 +20,69 @@ pub struct ClosedBatch<'a> {
     pub offers: &'a BatchMarket,
     /// What the clearing is measured by.
     pub rules: Rules,
+    /// How much it may leave undone.
+    pub quality: QualityMax,
 }
 
 impl ClosedBatch<'_> {
-    /// Searches prices and amounts. It says nothing of the hashes of the state afterwards, which who proposes does not know yet. `start` as in
-    /// [`Settings`].
+    /// Searches prices and amounts, and says how good they are. It says nothing of the hashes of the state afterwards, which who proposes does
+    /// not know yet. `start` as in [`Settings`]. Parts of the market for which nothing good enough is found are set aside: a block of what
+    /// is proposed is accepted.
     ///
     /// # Errors
     /// See [`ClearError`].
     pub fn propose(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<BlockProposal, ClearError> {
-        let Rules { commission, mu, lower_bounds } = self.rules;
-        let found = clear(self.offers, &Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) })?;
-        Ok(self.proposal(&found.proposal, &found.verified))
+        let mut found = self.search(start, budget)?;
+        let mut beyond = self.parts_beyond(&found);
+        if !beyond.is_empty() && start.is_some() {
+            // Where the last prices lead nowhere, from the start may.
+            let cold = self.search(None, budget)?;
+            let of_cold = self.parts_beyond(&cold);
+            if of_cold.len() < beyond.len() {
+                (found, beyond) = (cold, of_cold);
+            }
+        }
+        let best_effort = Rules { lower_bounds: LowerBounds::BestEffort, ..self.rules };
+        let parts = self.offers.parts();
+        // Each time a part less is priced.
+        while !beyond.is_empty() {
+            for asset in beyond.iter().flat_map(|part| parts.assets(*part)) {
+                found.prices[asset.index()] = None;
+            }
+            found = propose(&mut AmountsFinder::new(), self.offers, &found.prices, &best_effort).proposal;
+            beyond = self.parts_beyond(&found);
+        }
+        let verified = verify(self.offers, &found, &self.rules).map_err(ClearError::Rejected)?;
+        Ok(self.proposal(&found, &verified))
     }
 
-    /// The clearing in which nothing trades: payments and what else is in the batch take effect, and offers go on standing. `None` where the
-    /// rules demand that some of them trade.
+    fn search(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<Proposal, ClearError> {
+        let Rules { commission, mu, lower_bounds } = self.rules;
+        Ok(clear(self.offers, &Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) })?.proposal)
+    }
+
+    fn parts_beyond(&self, proposal: &Proposal) -> Vec<usize> {
+        parts_beyond(self.offers, proposal, &self.rules, &self.quality)
+    }
+
+    /// How many assets could have traded with others and have no price in a proposed block.
     #[must_use]
-    pub fn propose_nothing(&self) -> Option<BlockProposal> {
-        let proposal = Proposal { prices: vec![None; self.offers.asset_count()], ..Proposal::default() };
-        debug_assert!(self.rules.lower_bounds == LowerBounds::Required || verify(self.offers, &proposal, &self.rules).is_ok());
-        let verified = verify(self.offers, &proposal, &self.rules).ok()?;
-        Some(self.proposal(&proposal, &verified))
+    pub fn set_aside(&self, block: &BlockProposal) -> usize {
+        let parts = self.offers.parts();
+        let prices = (0..).map(AssetIndex).zip(&block.prices);
+        prices.filter(|(asset, price)| price.is_none() && parts.of(*asset).is_some()).count()
+    }
+
+    /// The clearing in which nothing trades: payments and what else is in the batch take effect, and offers go on standing. It is always valid.
+    #[must_use]
+    pub fn propose_nothing(&self) -> BlockProposal {
+        let ProposedClearing { proposal, .. } = ProposedClearing::of_nothing(self.offers);
+        let verified = verify(self.offers, &proposal, &self.rules).expect("what trades nothing at no prices breaks no rule");
+        self.proposal(&proposal, &verified)
     }
 
     fn proposal(&self, proposal: &Proposal, verified: &Verified<'_>) -> BlockProposal {
-        let Certificate { gap_ppb, potentials } = Certificate::find(self.offers, proposal, &self.rules);
+        let Certificate { gap_ppb, unserved_ppb, potentials } = Certificate::find(self.offers, proposal, &self.rules);
         let BlockPlace { number, parent, batch_hash } = self.place;
         let of_key = |OfferKey { limit, tie, id }: OfferKey| OfferKeyWire { limit, tie, id: id.0 };
         let trades = verified.pairs().iter().map(|clearing| PairTradeWire {
@@ -68,7 +106,7 @@ impl ClosedBatch<'_> {
             prices: proposal.prices.clone(),
             trades: trades.filter(|trade| !trade.sold.is_zero() || !trade.bought_by_buy_offers.is_zero()).collect(),
             pools: pools.collect(),
-            certificate: Some(CertificateWire { gap_ppb, potentials }),
+            certificate: CertificateWire { gap_ppb, unserved_ppb, potentials },
             roots: None,
         }
     }

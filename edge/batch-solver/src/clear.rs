@@ -39,7 +39,7 @@ impl Solver {
 pub struct Settings<'a> {
     /// The share of what each fill buys that stays with the venue.
     pub commission: Commission,
-    /// A sell offer whose limit is more than this share below the rate must trade in full.
+    /// A sell offer whose limit is more than this share below the rate is clearly in the money, and should trade in full.
     pub mu: Mu,
     /// How prices are searched.
     pub solver: Solver,

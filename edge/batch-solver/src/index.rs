@@ -133,12 +133,50 @@ fn root(parent: &mut [usize], mut asset: usize) -> usize {
 }
 
 /// The solver's prices in the core's format, without loss: only ratios mean something, so each group of assets is moved, by a power of
-/// two, to the middle of the format's range. A price that is still outside is left out; its asset does not trade.
+/// two, to the middle of the format's range. Where some are further apart than that range, each part is moved by itself, so that the assets with
+/// the most offers come to the middle, and what is still outside gets the nearest price inside: a few odd limits leave no others
+/// without prices.
 pub(crate) fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<Option<BatchPrice>> {
     let prices: Vec<Option<f64>> = prices.iter().map(|price| price.filter(|price| price.is_normal() && *price > 0.0)).collect();
-    let groups = components(market, |asset| prices[asset].is_some());
+    let together = scaled(&components(market, |asset| prices[asset].is_some()), &prices);
+    if together.iter().zip(&prices).all(|(scaled, price)| scaled.is_some() == price.is_some()) {
+        return together;
+    }
+    // Nothing trades between two parts, so what their prices are to each other matters less than that each has them.
+    let parts = market.parts();
+    let mut offer_counts = vec![0; prices.len()];
+    market.books().iter().for_each(|book| offer_counts[book.pair().sell.index()] += book.sells().as_slice().len());
+    let mut alone = vec![None; prices.len()];
+    for part in 0..parts.count() {
+        let priced = parts.assets(part).filter_map(|asset| Some((asset.index(), prices[asset.index()]?)));
+        let mut ascending: Vec<(usize, f64)> = priced.collect();
+        ascending.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let half = ascending.iter().map(|(asset, _)| offer_counts[*asset]).sum::<usize>().div_ceil(2);
+        let mut seen = 0;
+        let middle = ascending.iter().find(|(asset, _)| {
+            seen += offer_counts[*asset];
+            seen >= half
+        });
+        let Some(middle) = middle.map(|(_, price)| exponent(*price)) else { continue };
+        ascending.iter().for_each(|(asset, price)| alone[*asset] = clamped(*price, middle));
+    }
+    alone
+}
+
+/// A price moved so that those of this exponent come to the middle of the range, or the end of the range that is nearest.
+fn clamped(price: f64, middle: i32) -> Option<BatchPrice> {
+    let exponent = exponent(price) - middle;
+    if exponent < -126 {
+        return Some(BatchPrice::MIN);
+    }
+    let bits = (price.to_bits() as i64) - (i64::from(middle) << 52);
+    Some(u64::try_from(bits).ok().and_then(|bits| BatchPrice::from_bits(bits).ok()).unwrap_or(BatchPrice::MAX))
+}
+
+/// Each group moved to the middle of the range; what is in none has no price.
+fn scaled(groups: &[Option<usize>], prices: &[Option<f64>]) -> Vec<Option<BatchPrice>> {
     let mut range: Vec<Option<(i32, i32)>> = vec![None; prices.len()];
-    let priced = || groups.iter().zip(&prices).filter_map(|(group, price)| Some(((*group)?, (*price)?)));
+    let priced = || groups.iter().zip(prices).filter_map(|(group, price)| Some(((*group)?, (*price)?)));
     for (group, price) in priced() {
         let exponent = exponent(price);
         let (low, high) = range[group].unwrap_or((exponent, exponent));
@@ -149,7 +187,7 @@ pub(crate) fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<
         let bits = (price.to_bits() as i64) - (i64::from((low + high).div_euclid(2)) << 52);
         BatchPrice::from_bits(u64::try_from(bits).ok()?).ok().filter(|price| !price.is_zero())
     };
-    groups.iter().zip(&prices).map(|(&group, &price)| scaled(group, price)).collect()
+    groups.iter().zip(prices).map(|(&group, &price)| scaled(group, price)).collect()
 }
 
 /// `e` of a normal float `f * 2^e`, `1 <= f < 2`.

@@ -36,7 +36,7 @@
 //!
 //! *Invariants*, each a property test
 //! - Whatever stands in the market, [`clear`] returns a clearing that [`walras_clearing::verify`] accepted, or an error. It never panics.
-//! - Prices go from the solver to the core without loss: they are scaled by powers of two alone.
+//! - Prices go from the solver to the core without loss: they are scaled by powers of two alone (unless they are further apart than its format has).
 //! - The same market and settings give the same clearing, unless a deadline or a cancel flag cuts in. Only the times in the report differ.
 //!
 //! *Start reading* at [`clear`], then [`Report`]; what becomes of it in a venue's block is [`ClosedBatch::propose`]. *Sources*: SPEEDEX (NSDI 2023): sections 4 to 6.2 (what quality means), appendices B and D

@@ -113,6 +113,8 @@ fn put_block(w: &mut Writer<'_>, block: &BatchBlock) {
         offers_traded,
         pairs_traded,
         gap_ppb,
+        unserved_ppb,
+        set_aside,
         state_root,
         prices,
         sold,
@@ -124,7 +126,9 @@ fn put_block(w: &mut Writer<'_>, block: &BatchBlock) {
     w.u32(*dropped);
     w.u64(*offers_traded);
     w.u32(*pairs_traded);
-    gap_ppb.put(w);
+    w.u32(*gap_ppb);
+    w.u32(*unserved_ppb);
+    w.u16(*set_aside);
     state_root.put(w);
     put_count(w, prices.len());
     prices.iter().for_each(|price| price.put(w));
@@ -141,7 +145,9 @@ fn get_block(r: &mut Reader<'_>) -> Result<BatchBlock, DecodeError> {
         dropped: r.u32()?,
         offers_traded: r.u64()?,
         pairs_traded: r.u32()?,
-        gap_ppb: Wire::get(r)?,
+        gap_ppb: r.u32()?,
+        unserved_ppb: r.u32()?,
+        set_aside: r.u16()?,
         state_root: Wire::get(r)?,
         prices: (0..r.u32()?).map(|_| Option::<BatchPrice>::get(r)).collect::<Result<_, _>>()?,
         sold: (0..r.u32()?).map(|_| <Amount as Wire>::get(r)).collect::<Result<_, _>>()?,
@@ -211,7 +217,9 @@ mod tests {
             dropped: 2,
             offers_traded: 3,
             pairs_traded: 4,
-            gap_ppb: Some(5),
+            gap_ppb: 5,
+            unserved_ppb: 6,
+            set_aside: 2,
             state_root: [6; 32],
             prices: vec![None, Some(BatchPrice::ONE)],
             sold: vec![amount(8), amount(9)],

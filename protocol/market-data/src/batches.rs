@@ -25,8 +25,12 @@ pub struct BatchBlock {
     pub offers_traded: u64,
     /// Pairs in which something traded.
     pub pairs_traded: u32,
-    /// Of what could have traded, the share that did not, at most, in parts per billion; `None` where nobody proved one.
-    pub gap_ppb: Option<u32>,
+    /// Of what could have traded at the prices, the share that did not, at most, in parts per billion.
+    pub gap_ppb: u32,
+    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is worst off.
+    pub unserved_ppb: u32,
+    /// Assets that could have traded with others and were left without a price.
+    pub set_aside: u16,
     /// The hash of the state after it, which is the block's own.
     pub state_root: [u8; 32],
     /// Valuation of each asset of the market; those without one did not trade.
@@ -171,6 +175,8 @@ impl BatchFeed {
 
 #[cfg(test)]
 mod tests {
+    use walras_batch::Quality;
+
     use super::*;
 
     fn block(number: u64) -> BatchBlock {
@@ -182,7 +188,9 @@ mod tests {
             dropped: 0,
             offers_traded: 1,
             pairs_traded: 1,
-            gap_ppb: None,
+            gap_ppb: 0,
+            unserved_ppb: 0,
+            set_aside: 0,
             state_root: [1; 32],
             prices: Vec::new(),
             sold: Vec::new(),
@@ -205,6 +213,9 @@ mod tests {
                 parent: [0; 32],
                 batch_hash: [0; 32],
                 transaction_count: 3,
+                rules: [0; 32],
+                quality: Quality::default(),
+                certificate: [0; 32],
                 prices: vec![Some(BatchPrice::ONE), None],
                 trades: Vec::new(),
             };

@@ -253,6 +253,8 @@ impl MarketData {
                     offers_traded: e.offers_traded,
                     pairs_traded: e.pairs,
                     gap_ppb: e.gap_ppb,
+                    unserved_ppb: e.unserved_ppb,
+                    set_aside: e.set_aside,
                     state_root: e.state_root,
                     prices: Vec::new(),
                     sold: Vec::new(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use walras_batch::BlockPlace;
 use walras_clearing::{BatchMarket, Rules};
 use walras_engine::{Engine, PriceIndex};
-use walras_types::{BatchMarketId, BatchPhase};
+use walras_types::{BatchMarketId, BatchPhase, QualityMax};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{BlockRejected, CloseBatch, Event};
 
@@ -41,6 +41,8 @@ pub struct SolveJob {
     pub offers: Arc<BatchMarket>,
     /// What the clearing is measured by.
     pub rules: Rules,
+    /// How much it may leave undone.
+    pub quality: QualityMax,
     /// How many attempts failed before this one. After some the solver should propose less: at last that nothing trades.
     pub attempt: u32,
 }
@@ -121,8 +123,8 @@ impl BatchDriver {
                 Some(Wanted::Close(close)) => steps.push(BatchStep::Close(close)),
                 Some(Wanted::Solve { attempt }) => {
                     let market = look.market;
-                    if let Some((place, offers, rules)) = engine.batch_to_clear(market) {
-                        steps.push(BatchStep::Solve(SolveJob { market, place, offers, rules, attempt }));
+                    if let Some((place, offers, rules, quality)) = engine.batch_to_clear(market) {
+                        steps.push(BatchStep::Solve(SolveJob { market, place, offers, rules, quality, attempt }));
                     }
                 }
             }
@@ -139,7 +141,7 @@ impl BatchDriver {
     pub fn on_solved<I: PriceIndex>(&mut self, now_ns: u64, solved: Solved, engine: &Engine<I>) -> Option<Box<BlockProposal>> {
         let Solved { market, block, proposal } = solved;
         let solving = self.markets.get_mut(&market)?.solving.as_mut().filter(|solving| solving.block == block)?;
-        let (place, _, _) = engine.batch_to_clear(market)?;
+        let (place, ..) = engine.batch_to_clear(market)?;
         let wanted = proposal.filter(|p| (p.number, p.parent, p.batch_hash) == (place.number, place.parent, place.batch_hash));
         match wanted {
             Some(proposal) => {

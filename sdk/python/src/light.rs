@@ -27,6 +27,7 @@ fn float(price: BatchPrice) -> f64 {
 pub(crate) struct Block(LightBlock);
 
 type Header<'py> = (u16, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u32);
+type Quality<'py> = (Bound<'py, PyBytes>, u32, u32, u16, Bound<'py, PyBytes>);
 type Trade = (u16, u16, u64, f64, u64, u64);
 type Account<'py> = (Option<Bound<'py, PyBytes>>, u64, Vec<(u32, u64, u64)>);
 
@@ -42,6 +43,14 @@ impl Block {
         let header = self.0.header();
         let (parent, batch_hash) = (PyBytes::new(py, &header.parent), PyBytes::new(py, &header.batch_hash));
         (header.market.0, header.number, parent, batch_hash, header.transaction_count)
+    }
+
+    /// Hash of the market's rules, gap, unserved, assets set aside, hash of the evidence.
+    fn quality<'py>(&self, py: Python<'py>) -> Quality<'py> {
+        let header = self.0.header();
+        let (rules, certificate) = (PyBytes::new(py, &header.rules), PyBytes::new(py, &header.certificate));
+        let quality = header.quality;
+        (rules, quality.gap_ppb, quality.unserved_ppb, quality.set_aside, certificate)
     }
 
     /// The valuation of each asset.

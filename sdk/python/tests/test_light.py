@@ -37,7 +37,8 @@ def header_text(block: light.LightBlock) -> str:
         name = key.account << 38 | key.sequence
         trades.append(f"{trade.sell}:{trade.buy}:{trade.sold}:{bits(key.limit)}:{key.tie}:{name}")
     place = f"{block.market} {block.transaction_count} {block.parent.hex()} {block.batch_hash.hex()}"
-    return f"{place} {prices} {','.join(trades) or '-'}"
+    quality = f"{block.rules.hex()} {block.gap_ppb} {block.unserved_ppb} {block.set_aside} {block.certificate.hex()}"
+    return f"{place} {quality} {prices} {','.join(trades) or '-'}"
 
 
 def account_text(account: light.Account | None) -> str:

@@ -108,6 +108,16 @@ class LightBlock:
     """The hash of the block before; zeros for the first."""
     batch_hash: bytes
     transaction_count: int
+    rules: bytes
+    """The hash of the market's rules and assets."""
+    gap_ppb: int
+    """Of what could trade at the prices, the share that did not, at most; in parts per billion."""
+    unserved_ppb: int
+    """Of what offers clearly in the money wanted to sell or to buy of an asset, the share that did not trade, of the asset that is worst off."""
+    set_aside: int
+    """Assets that could have traded with others and were left without a price."""
+    certificate: bytes
+    """The hash of the evidence for the gap, which every validator checked."""
     prices: tuple[Optional[float], ...]
     """The valuation of a unit of each of the market's assets; only ratios mean something."""
     trades: tuple[Trade, ...]
@@ -171,4 +181,5 @@ def _block(native: _native.Block) -> LightBlock:
         for sell, buy, sold, limit, tie, name in native.trades()
     )
     prices = tuple(native.prices())
-    return LightBlock(native.hash(), market, number, parent, batch_hash, transaction_count, prices, trades, native)
+    place = (native.hash(), market, number, parent, batch_hash, transaction_count)
+    return LightBlock(*place, *native.quality(), prices, trades, native)

@@ -8,7 +8,7 @@ use walras_batch_solver::{Settings, clear};
 use walras_batch_workload::Model;
 use walras_clearing::{LowerBounds, OfferKey, Pair, Rules, Verified};
 use walras_ledger::Ledger;
-use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu};
+use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu, QualityMax};
 
 /// A state that blocks are applied to.
 #[derive(Clone, Debug)]
@@ -69,6 +69,9 @@ pub fn rules() -> Rules {
     Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
+/// What `[[batch]]` has where nothing is said.
+const QUALITY: QualityMax = QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 };
+
 impl Venue {
     /// Every account of the model with so much of every asset.
     ///
@@ -85,7 +88,8 @@ impl Venue {
                 ledger.deposit(AccountId(account), asset, endowment)?;
             }
         }
-        let batch = Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules() })?;
+        let batch =
+            Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules(), quality: QUALITY })?;
         Ok(Self { ledger, accounts: Accounts::new(), batch, threads })
     }
 
@@ -108,7 +112,7 @@ impl Venue {
             let Rules { commission, mu, .. } = rules();
             let found = clear(batch.market(), &Settings { start, ..Settings::new(commission, mu) })?;
             let marginal = marginal(&found.verified);
-            let certificate = Some(Certificate::find(batch.market(), &found.proposal, &rules()));
+            let certificate = Certificate::find(batch.market(), &found.proposal, &rules());
             anyhow::Ok(ProposedClearing { place: Some(place), proposal: found.proposal, marginal, certificate, expected: None })
         })?;
         let cleared = timed(&mut times.clear_ms, || batch.clear(ledger, accounts, &block, *threads))?;

@@ -316,7 +316,9 @@ fn batches() {
     }
     let marginal = Some(OfferKeyWire { limit, tie: 9, id: 10 });
     let trade = |sell, buy| PairTradeWire { sell, buy, sold: amount, bought_by_buy_offers: Amount::ZERO, marginal };
-    let quiet = BlockProposal { market, number: 1, prices: vec![None; 3], ..BlockProposal::default() };
+    let certificate = |asset_count| Certificate { potentials: vec![0; asset_count], ..Certificate::default() };
+    let prices = vec![None; 3];
+    let quiet = BlockProposal { market, number: 1, prices, certificate: certificate(3), ..BlockProposal::default() };
     let busy = BlockProposal {
         prices: vec![Some(limit), None, Some(BatchPrice::MIN), Some(BatchPrice::MAX)],
         trades: vec![
@@ -325,10 +327,11 @@ fn batches() {
             PairTradeWire { sold: Amount::ZERO, bought_by_buy_offers: amount, marginal: None, ..trade(3, 0) },
         ],
         pools: vec![PoolTradeWire { pool: 300, side: PoolSideWire::Second, sold: amount }],
+        certificate: certificate(4),
         ..quiet.clone()
     };
     let proven = BlockProposal {
-        certificate: Some(Certificate { gap_ppb: 50_000, potentials: vec![0, -1, 1_000_000, i64::MIN] }),
+        certificate: Certificate { gap_ppb: 50_000, unserved_ppb: 7, potentials: vec![0, -1, 1_000_000, i64::MIN] },
         roots: Some(BlockRoots { accounts: [1; 32], offers: [2; 32], state: [3; 32] }),
         ..busy.clone()
     };

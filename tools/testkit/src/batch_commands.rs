@@ -6,7 +6,8 @@ use walras_engine::{Engine, PriceIndex};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PublicKey, Rounding, Symbol, TransactionSeq,
+    CreateOffer, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PublicKey, QualityMax, Rounding, Symbol,
+    TransactionSeq,
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
@@ -56,6 +57,12 @@ fn spec(c: &mut Choices<'_>, market: BatchMarketId) -> BatchMarketSpec {
         commission,
         mu: Mu::new(c.pick(&[1, 1, 2, 10, 30])).expect("in range"),
         lower_bounds: c.pick(&[LowerBounds::BestEffort, LowerBounds::BestEffort, LowerBounds::Required]),
+        quality: c.pick(&[
+            QualityMax::NONE,
+            QualityMax::NONE,
+            QualityMax { gap_ppb: 50_000_000, unserved_ppb: 50_000_000 },
+            QualityMax { gap_ppb: 0, unserved_ppb: u32::MAX },
+        ]),
         intake: c.pick(&[Intake::Filter, Intake::Reserve]),
         interval_ns: c.pick(&[1_000_000, 500_000_000, 500_000_000, 0, u64::MAX]),
         transactions_max: c.pick(&[100, 100, 3, 1, 0, u32::MAX]),
@@ -70,6 +77,7 @@ pub fn opening(c: &mut Choices<'_>) -> Vec<Command> {
         let mut spec = spec(c, market);
         (spec.commission, spec.mu) = (Commission::new(15).expect("in range"), Mu::new(2).expect("in range"));
         (spec.interval_ns, spec.transactions_max) = (1_000_000, 60);
+        spec.quality = QualityMax::NONE;
         spec.symbol = Symbol::new(["MAIN", "SIDE"][usize::from(market.0)]).expect("a symbol");
         all.push(Command::CreateBatchMarket(spec));
         all.extend((0..ASSETS).map(|asset| Command::AddBatchAsset(AddBatchAsset { market, asset: AssetId(asset) })));
@@ -146,7 +154,7 @@ fn standing<I: PriceIndex>(
 /// A clearing for a market's closed batch, if one waits: nothing trades, or what crosses at a random price does; sometimes changed.
 pub fn clearing<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Option<BlockProposal> {
     let id = market(c);
-    let (place, market, rules) = engine.batch_to_clear(id)?;
+    let (place, market, rules, _) = engine.batch_to_clear(id)?;
     let price = |c: &mut Choices<'_>| BatchPrice::from_decimal(c.pick(&["1", "1", "0.9", "2"]), Rounding::Up).ok();
     let prices = (0..market.asset_count()).map(|_| price(c)).collect();
     let mut proposal = Proposal { prices, ..Proposal::default() };
@@ -166,13 +174,11 @@ pub fn clearing<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Optio
     if verified.is_err() {
         proposal.trades.clear();
     }
-    let mut proposed = match verify(&market, &proposal, &rules) {
-        Ok(verified) => ProposedClearing::new(place, proposal.clone(), &verified, None),
-        Err(_) => ProposedClearing { place: Some(place), proposal: proposal.clone(), ..ProposedClearing::default() },
+    let certificate = Certificate::find(&market, &proposal, &rules);
+    let proposed = match verify(&market, &proposal, &rules) {
+        Ok(verified) => ProposedClearing::new(place, proposal.clone(), &verified, certificate),
+        Err(_) => ProposedClearing { place: Some(place), proposal, certificate, ..ProposedClearing::default() },
     };
-    if c.one_in(2) && verify(&market, &proposal, &rules).is_ok() {
-        proposed.certificate = Some(Certificate::find(&market, &proposal, &rules));
-    }
     let mut wire = proposed.to_wire(id)?;
     match c.below(24) {
         0 => wire.number = c.any(),
@@ -184,13 +190,12 @@ pub fn clearing<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Optio
         6 => wire.trades.iter_mut().for_each(|trade| trade.sold = Amount::MAX),
         7 => wire.trades.iter_mut().filter_map(|trade| trade.marginal.as_mut()).for_each(|key| key.tie ^= 1),
         8 => {
-            if let Some(certificate) = &mut wire.certificate {
-                certificate.potentials.iter_mut().for_each(|potential| *potential = c.any() as i64);
-                certificate.gap_ppb = 0;
-            }
+            wire.certificate.potentials.iter_mut().for_each(|potential| *potential = c.any() as i64);
+            wire.certificate.gap_ppb = 0;
         }
         9 => wire.trades.iter_mut().for_each(|trade| trade.sell = u16::MAX),
         10 => wire.trades.reverse(),
+        11 => wire.certificate.unserved_ppb ^= 1,
         _ => {}
     }
     Some(wire)

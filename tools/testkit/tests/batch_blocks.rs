@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use walras_batch::{
-    Accounts, Batch, BatchSettings, BlockPlace, BlockRejected, Cleared, Closed, DropReason, Intake as BatchIntake,
-    ProposedClearing, Roots,
+    Accounts, Batch, BatchSettings, BlockPlace, BlockRejected, Certificate, Cleared, Closed, DropReason, Intake as BatchIntake,
+    ProposedClearing, QualityError, QualityMax, Roots,
 };
 use walras_batch_solver::Settings;
 use walras_batch_workload::{Faults, Model, Workload, stands_in};
@@ -97,7 +97,8 @@ impl Machine {
             accounts.suspend(*account);
         }
         let accounts = with_last(&accounts, venue);
-        let settings = BatchSettings { market: venue.market, assets: venue.assets.clone(), rules: venue.rules };
+        let (market, assets, rules) = (venue.market, venue.assets.clone(), venue.rules);
+        let settings = BatchSettings { market, assets, rules, quality: QualityMax::NONE };
         let batch = Batch::new(settings).unwrap();
         Self { ledger, accounts, batch, threads: NonZero::new(threads).unwrap() }
     }
@@ -270,7 +271,8 @@ fn clear(c: &mut Choices<'_>, venue: &mut Venue, machines: &mut [Machine; 3], at
         if attempt < 3 && c.one_in(2) {
             lie(c, &mut proposed, &mut marginal);
         }
-        let block = ProposedClearing { proposal: proposed, marginal, ..ProposedClearing::default() };
+        let certificate = Certificate::find(machines[0].batch.market(), &proposed, &venue.rules);
+        let block = ProposedClearing { proposal: proposed, marginal, certificate, ..ProposedClearing::default() };
         match venue.clear(&block.proposal, &block.marginal) {
             Err(objections) => {
                 for machine in machines.iter_mut() {
@@ -278,6 +280,7 @@ fn clear(c: &mut Choices<'_>, venue: &mut Venue, machines: &mut [Machine; 3], at
                     let objection = match rejected {
                         BlockRejected::Clearing(rejected) => Objection::Clearing(rejected.number()),
                         BlockRejected::Marginal(_) => Objection::Marginal,
+                        BlockRejected::Quality(QualityError::Unpriced(_)) => Objection::Unpriced,
                         other => panic!("{at}: {other}, and {objections:?}"),
                     };
                     assert!(objections.contains(&objection), "{at}: {rejected}, and {objections:?}");

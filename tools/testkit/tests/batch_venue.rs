@@ -16,8 +16,8 @@ use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, l
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
-    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, RejectReason,
-    RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, QualityMax,
+    RejectReason, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
@@ -334,7 +334,7 @@ impl World<'_, '_> {
     /// Proposes until the closed batch is cleared.
     fn clear(&mut self) {
         for attempt in 0.. {
-            let (place, market, rules) = self.engines[0].batch_to_clear(MARKET).unwrap();
+            let (place, market, rules, _) = self.engines[0].batch_to_clear(MARKET).unwrap();
             let nothing = Proposal { prices: vec![None; self.judge.assets.len()], ..Proposal::default() };
             let mut found = if attempt < 3 { proposal(self.c, &self.judge) } else { nothing };
             if attempt < 3 && self.c.one_in(2) {
@@ -345,24 +345,26 @@ impl World<'_, '_> {
             if attempt < 3 && self.c.one_in(2) {
                 lie(self.c, &mut found, &mut marginal);
             }
-            let proposed = ProposedClearing { place: Some(place), proposal: found, marginal, ..ProposedClearing::default() };
+            let certificate = Certificate::find(&market, &found, &rules);
+            let proposed = ProposedClearing { place: Some(place), proposal: found, marginal, certificate, expected: None };
             let wire = proposed.to_wire(MARKET).unwrap();
             if encode_clearing(self.time, &wire, &mut Vec::new()).is_err() {
                 self.count("unwritable");
                 continue;
             }
-            let mut proposed = ProposedClearing::from(&wire);
+            let proposed = ProposedClearing::from(&wire);
             let judged = self.judge.clone().clear(&proposed.proposal, &proposed.marginal);
             if let Err(objections) = judged {
                 let events = self.clearing(&wire);
                 let [Event::BlockRejected(rejected)] = events[..] else { panic!("{}: {events:?}", self.at) };
-                let objection = if rejected.code < 100 { Objection::Clearing(rejected.code) } else { Objection::Marginal };
+                let objection = match rejected.code {
+                    code @ ..100 => Objection::Clearing(code),
+                    109 => Objection::Unpriced,
+                    _ => Objection::Marginal,
+                };
                 assert!(objections.contains(&objection), "{}: {rejected:?}, and {objections:?}", self.at);
                 self.count(&format!("refused {}", rejected.code));
                 continue;
-            }
-            if self.c.one_in(2) {
-                proposed.certificate = Some(Certificate::find(&market, &proposed.proposal, &rules));
             }
             drop(market);
             self.accept(&proposed);
@@ -418,7 +420,8 @@ impl World<'_, '_> {
                 Event::AccountKeySet(e) => told.push((e.account, e.key)),
                 Event::BlockCleared(e) => {
                     assert_eq!((e.block, e.state_root), (wire.number, roots.state), "{}", self.at);
-                    assert_eq!(e.gap_ppb, wire.certificate.as_ref().map(|c| c.gap_ppb), "{}", self.at);
+                    let stated = (wire.certificate.gap_ppb, wire.certificate.unserved_ppb);
+                    assert_eq!((e.gap_ppb, e.unserved_ppb), stated, "{}", self.at);
                 }
                 other => panic!("{}: {other:?}", self.at),
             }
@@ -504,6 +507,7 @@ fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
         commission: rules.commission,
         mu: rules.mu,
         lower_bounds: rules.lower_bounds,
+        quality: QualityMax::NONE,
         intake,
         interval_ns: 500_000_000,
         transactions_max: 1_000,
@@ -595,9 +599,8 @@ fn busy(seed: u64) -> Engine {
         }
         if block == 1 {
             apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block }));
-            let (place, _, _) = engine.batch_to_clear(MARKET).unwrap();
-            let proposal = Proposal { prices: vec![None; judge.assets.len()], ..Proposal::default() };
-            let nothing = ProposedClearing { place: Some(place), proposal, ..ProposedClearing::default() };
+            let (place, market, ..) = engine.batch_to_clear(MARKET).unwrap();
+            let nothing = ProposedClearing { place: Some(place), ..ProposedClearing::of_nothing(&market) };
             let wire = nothing.to_wire(MARKET).unwrap();
             engine.apply_clearing(engine.last_applied().next(), TimeNs(1), &wire, &mut Vec::new());
         }
@@ -636,13 +639,13 @@ fn no_change_of_a_snapshot_makes_a_venue_fail() {
                     // The block that waits, and one more after it.
                     for _ in 0..2 {
                         let market = engine.batch_market(MARKET).unwrap();
-                        let (block, count) = (market.next_block, market.assets.len());
+                        let block = market.next_block;
                         let close = Command::CloseBatch(CloseBatch { market: MARKET, block });
                         let time = engine.time();
                         engine.apply(engine.last_applied().next(), time, &close, &mut events);
-                        let Some((place, _, _)) = engine.batch_to_clear(MARKET) else { continue };
-                        let proposal = Proposal { prices: vec![None; count], ..Proposal::default() };
-                        let nothing = ProposedClearing { place: Some(place), proposal, ..ProposedClearing::default() };
+                        let Some((place, market, ..)) = engine.batch_to_clear(MARKET) else { continue };
+                        let nothing = ProposedClearing { place: Some(place), ..ProposedClearing::of_nothing(&market) };
+                        drop(market);
                         let wire = nothing.to_wire(MARKET).unwrap();
                         engine.apply_clearing(engine.last_applied().next(), time, &wire, &mut events);
                         engine.check_invariants();

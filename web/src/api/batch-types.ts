@@ -11,8 +11,12 @@ export interface BatchBlock {
   dropped: number;
   offers_traded: number;
   pairs_traded: number;
-  /** How far the prices are from the best there could be, in parts per 10^9; unknown if null. */
-  gap_ppb: number | null;
+  /** Of what could trade at these prices, the share that did not, at most: in parts per 10^9. */
+  gap_ppb: number;
+  /** Of what offers clearly in the money wanted to sell or to buy of an asset, the share that did not trade, of the asset that is worst off: in parts per 10^9. */
+  unserved_ppb: number;
+  /** Assets that could have traded with others and were left without a price. */
+  set_aside: number;
   state_root: string;
   /** Of each asset; an asset that no cycle of offers reaches has none. */
   prices: Record<string, string | null> | null;
@@ -31,6 +35,9 @@ export interface Batch {
   /** What a fill buys is less by this: 2^-exponent. */
   commission_exponent: number;
   mu_exponent: number;
+  /** A block that leaves more undone is refused, unless nothing trades in it. */
+  gap_ppb_max: number;
+  unserved_ppb_max: number;
   intake: "filter" | "reserve";
   phase: "closed" | "open";
   /** What signatures are for, 32 bytes in hex. */

@@ -94,7 +94,7 @@ export class FakeBatch {
   info(): Batch {
     return {
       market_id: 0, name: "main", assets: BATCH_ASSETS.map(({ symbol }) => symbol), numeraire: "USD", interval_ms: this.intervalMs,
-      commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, intake: "filter", phase: this.phase, domain: this.domain, collected: this.collected,
+      commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", phase: this.phase, domain: this.domain, collected: this.collected,
       closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), last_block: this.blocks.at(-1) ?? null,
     };
   }
@@ -158,7 +158,7 @@ export class FakeBatch {
     const root = Array.from({ length: 64 }, () => this.#random.below(16).toString(16)).join("");
     const block: BatchBlock = {
       block: String(closed.block), time_ns: String(timeNs), log_index: String(this.#host.nextLogIndex()), transactions: closed.transactions, dropped: closed.dropped,
-      offers_traded: share(0.3, 0.7) + trading, pairs_traded: 62 + this.#random.below(28), gap_ppb: 20 + Math.round(this.#random.exponential(70)), state_root: root,
+      offers_traded: share(0.3, 0.7) + trading, pairs_traded: 62 + this.#random.below(28), gap_ppb: 20 + Math.round(this.#random.exponential(70)), unserved_ppb: 0, set_aside: 0, state_root: root,
       prices: Object.fromEntries(BATCH_ASSETS.map(({ symbol }) => [symbol, this.price(symbol)])), volumes, turnover: turnover.toFixed(2),
     };
     this.blocks.push(block);

@@ -2,10 +2,11 @@
 
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
 use walras_types::limits::BATCH_ASSETS_MAX;
-use walras_types::{Amount, BatchMarketId, BatchPrice};
+use walras_types::{Amount, BatchMarketId, BatchPrice, PPB_ALL};
 
 use super::{HEADER_BYTES_MAX, LightError, LightPart, Reader};
 use crate::header::BlockHeader;
+use crate::quality::Quality;
 
 impl BlockHeader {
     /// The header that [`Self::bytes`] gave; none has two encodings.
@@ -16,7 +17,12 @@ impl BlockHeader {
         let mut r = Reader::new(bytes, HEADER_BYTES_MAX, LightPart::Header)?;
         let (market, number) = (BatchMarketId(r.u16()?), r.u64()?);
         let (parent, batch_hash, transaction_count) = (r.array()?, r.array()?, r.u32()?);
+        let rules = r.array()?;
+        let quality = Quality { gap_ppb: r.u32()?, unserved_ppb: r.u32()?, set_aside: r.u16()? };
+        r.must(quality.gap_ppb <= PPB_ALL && quality.unserved_ppb <= PPB_ALL)?;
+        let certificate = r.array()?;
         let asset_count = r.count(BATCH_ASSETS_MAX, 8)?;
+        r.must(usize::from(quality.set_aside) <= asset_count)?;
         let mut prices = Vec::with_capacity(asset_count);
         for _ in 0..asset_count {
             let price = price(&mut r)?;
@@ -34,7 +40,7 @@ impl BlockHeader {
             trades.push((trade, OfferKey { limit: price(&mut r)?, tie: r.u64()?, id: OfferId(r.u64()?) }));
         }
         r.end()?;
-        Ok(Self { market, number, parent, batch_hash, transaction_count, prices, trades })
+        Ok(Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, prices, trades })
     }
 }
 

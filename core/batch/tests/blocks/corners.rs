@@ -41,8 +41,8 @@ fn pair(sell: u16, buy: u16) -> Pair {
     Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) }
 }
 
-fn nothing() -> ProposedClearing {
-    ProposedClearing { proposal: Proposal { prices: vec![None; 3], ..Proposal::default() }, ..ProposedClearing::default() }
+fn nothing(world: &World) -> ProposedClearing {
+    ProposedClearing::of_nothing(world.batch.market())
 }
 
 fn available(world: &World, account: u32, asset: u32) -> u64 {
@@ -150,7 +150,7 @@ fn numbers_may_leave_gaps_and_never_come_again() {
     let kept = |world: &mut World, sequences: &[u64]| {
         let all: Vec<_> = sequences.iter().map(|&sequence| sent(0, sequence, pay(1, 1, 1))).collect();
         let kept = world.close(&all, Intake::Filter, 1).kept_count;
-        world.clear(&nothing(), 1).unwrap();
+        world.clear(&nothing(world), 1).unwrap();
         kept
     };
     assert_eq!(kept(&mut world, &[64, 1, 7]), 3);
@@ -191,7 +191,7 @@ fn what_a_block_gives_is_spent_in_the_next() {
         world.batch.close(&mut world.ledger, &mut world.accounts, &[], Intake::Filter, threads(1)),
         Err(CloseError::NotCleared)
     );
-    let cleared = world.clear(&nothing(), 1).unwrap();
+    let cleared = world.clear(&nothing(&world), 1).unwrap();
     assert_eq!(cleared.created, [(AccountId(3), new)]);
     assert_eq!(world.accounts.account_of(&new), Some(AccountId(3)));
     assert_eq!((available(&world, 0, 1), available(&world, 1, 1), available(&world, 1, 4)), (120, 130, 60));
@@ -215,7 +215,7 @@ fn what_a_block_gives_is_spent_in_the_next() {
     assert_eq!(world.close(&[sent(2, 2, cancel), sent(0, 3, pay(3, 0, 5))], Intake::Filter, 1).kept_count, 2);
     assert!(world.batch.market().books().is_empty());
     assert_eq!(available(&world, 2, 1), 80);
-    world.clear(&nothing(), 1).unwrap();
+    world.clear(&nothing(&world), 1).unwrap();
     assert_eq!((available(&world, 2, 1), available(&world, 3, 0)), (100, 5));
     world.check();
 }
@@ -229,7 +229,7 @@ fn the_largest_amounts_trade() {
     }
     let all = [sent(0, 1, offer(1, 2, AMOUNT_MAX, price(1, 1))), sent(1, 1, offer(2, 1, AMOUNT_MAX, price(1, 1)))];
     assert_eq!(world.close(&all, Intake::Filter, 2).kept_count, 2);
-    assert_eq!(world.clear(&nothing(), 1).unwrap().shortfall.unpriced_pair_count, 2);
+    assert_eq!(world.clear(&nothing(&world), 1).unwrap().shortfall.unpriced_pair_count, 2);
     world.close(&[], Intake::Filter, 1);
     let trade = |pair| PairTrade { pair, sold: Amount::MAX, bought_by_buy_offers: Amount::ZERO };
     let proposal = Proposal {
@@ -248,7 +248,7 @@ fn the_largest_amounts_trade() {
     // Payments of everything in a ring.
     let ring = [sent(0, 2, pay(1, 2, AMOUNT_MAX)), sent(1, 2, pay(0, 1, AMOUNT_MAX))];
     assert_eq!(world.close(&ring, Intake::Filter, 1).kept_count, 2);
-    world.clear(&nothing(), 2).unwrap();
+    world.clear(&nothing(&world), 2).unwrap();
     assert_eq!((available(&world, 0, 1), available(&world, 1, 2)), (AMOUNT_MAX, AMOUNT_MAX));
     // What two spend together is more than a number holds, and is refused all the same.
     let much = [sent(0, 3, pay(1, 1, AMOUNT_MAX)), sent(0, 4, pay(1, 1, AMOUNT_MAX)), sent(0, 5, pay(1, 1, AMOUNT_MAX))];
@@ -261,21 +261,21 @@ fn what_the_continuous_market_does_between_is_hashed_and_changes_no_block() {
     world.close(&[sent(0, 1, offer(1, 2, 60, price(1, 1)))], Intake::Filter, 1);
     let other = {
         let mut other = world.clone();
-        other.clear(&nothing(), 1).unwrap().roots
+        other.clear(&nothing(&other), 1).unwrap().roots
     };
     world.ledger.reserve(AccountId(0), AssetId(1), amount(40)).unwrap();
     assert!(world.ledger.reserve(AccountId(0), AssetId(1), amount(1)).is_err());
-    let roots = world.clear(&nothing(), 1).unwrap().roots;
+    let roots = world.clear(&nothing(&world), 1).unwrap().roots;
     assert_eq!(roots.offers, other.offers);
     assert_ne!(roots.accounts, other.accounts);
     // The next block follows the balances that it did not touch itself, and those of an account made by the operator.
     world.close(&[], Intake::Filter, 1);
     world.ledger.release(AccountId(0), AssetId(1), amount(40)).unwrap();
     world.ledger.create_account().unwrap();
-    let roots = world.clear(&nothing(), 1).unwrap().roots;
+    let roots = world.clear(&nothing(&world), 1).unwrap().roots;
     let mut anew = world.restored();
     anew.close(&[], Intake::Filter, 1);
-    assert_eq!(anew.clear(&nothing(), 1).unwrap().roots.accounts, roots.accounts);
+    assert_eq!(anew.clear(&nothing(&anew), 1).unwrap().roots.accounts, roots.accounts);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn light_clients_can_check_an_account_and_an_offer() {
     let all = [sent(0, 1, offer(1, 2, 60, price(1, 1))), sent(4, 1, offer(1, 2, 10, price(3, 2)))];
     world.close(&all, Intake::Filter, 1);
     assert!(world.batch.prove_offer(pair(0, 1), &world.batch.market().books()[0].sells().as_slice()[0].key()).is_none());
-    let roots = world.clear(&nothing(), 1).unwrap().roots;
+    let roots = world.clear(&nothing(&world), 1).unwrap().roots;
     let content = world.accounts.content(&world.ledger, AccountId(4));
     let proof = world.accounts.prove(AccountId(4)).encode();
     let root = Digest(roots.accounts);

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_batch::{
-    BlockPlace, BlockRejected, Certificate, Cleared, GAP_PPB_ALL, Intake, POTENTIAL_MAX, POTENTIAL_ONE, ProposedClearing, gap_ppb,
+    BlockPlace, BlockRejected, Certificate, Cleared, Intake, POTENTIAL_MAX, POTENTIAL_ONE, ProposedClearing, gap_ppb,
 };
 use walras_clearing::{AssetIndex, LowerBounds, OfferId, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules};
 use walras_merkle::{Digest, StateRoots};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, IssuedAmount, Mu, Payment,
-    TransactionSeq,
+    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, IssuedAmount, Mu, PPB_ALL,
+    Payment, TransactionSeq,
 };
 
 use crate::world::{Draw, MARKET, World, amount, key, price, proposed, transactions, with_marginal};
@@ -21,6 +21,10 @@ const RULES: std::ops::Range<u16> = 1..100;
 const MARGINAL: u16 = 104;
 const CERTIFICATE: u16 = 105;
 const ROOTS: [u16; 3] = [106, 107, 108];
+const UNPRICED: u16 = 109;
+const UNSERVED: u16 = 110;
+/// Of what the certificate says, and what a block is worth.
+const QUALITY: [u16; 3] = [CERTIFICATE, UNPRICED, UNSERVED];
 
 /// What must come of a lie.
 enum Must {
@@ -60,9 +64,7 @@ impl Case {
         let mut truth = propose(&world);
         let rules = world.batch.settings().rules;
         truth.place = Some(BlockPlace { number: world.batch.number(), parent: *world.batch.parent(), batch_hash });
-        let potentials = Certificate::find(world.batch.market(), &truth.proposal, &rules).potentials;
-        let gap_ppb = gap_ppb(&potentials, world.batch.market(), &truth.proposal, &rules).unwrap();
-        truth.certificate = Some(Certificate { gap_ppb, potentials });
+        truth.certificate = Certificate::find(world.batch.market(), &truth.proposal, &rules);
         let mut after = world.clone();
         let cleared = after.clear(&truth, 1).unwrap();
         after.check();
@@ -88,7 +90,7 @@ impl Case {
             match must {
                 Must::Be(expected) => assert_eq!(code, expected, "{at}: {rejected}"),
                 _ => assert!(
-                    RULES.contains(&code) || code == MARGINAL || code == CERTIFICATE || ROOTS.contains(&code),
+                    RULES.contains(&code) || code == MARGINAL || QUALITY.contains(&code) || ROOTS.contains(&code),
                     "{at}: {rejected}"
                 ),
             }
@@ -336,18 +338,21 @@ fn marginal_lies(case: &Case) -> Vec<(String, ProposedClearing, Must)> {
 }
 
 fn certificate_lies(case: &Case) -> Vec<(String, ProposedClearing, Must)> {
-    let Certificate { gap_ppb: gap, potentials } = case.truth.certificate.clone().unwrap();
+    let truth = &case.truth.certificate;
     let mut all: Vec<(String, Certificate)> = Vec::new();
-    for other in [gap.wrapping_sub(1), gap / 2, gap + 1, 0, 1, GAP_PPB_ALL - 1, GAP_PPB_ALL, GAP_PPB_ALL + 1, u32::MAX] {
-        all.push((format!("gap {other}"), Certificate { gap_ppb: other, potentials: potentials.clone() }));
+    let beside = |of: u32| [of.wrapping_sub(1), of / 2, of + 1, 0, 1, PPB_ALL - 1, PPB_ALL, PPB_ALL + 1, u32::MAX];
+    for gap_ppb in beside(truth.gap_ppb) {
+        all.push((format!("gap {gap_ppb}"), Certificate { gap_ppb, ..truth.clone() }));
+    }
+    for unserved_ppb in beside(truth.unserved_ppb) {
+        all.push((format!("unserved {unserved_ppb}"), Certificate { unserved_ppb, ..truth.clone() }));
     }
     let mut add = |what: String, change: &dyn Fn(&mut Vec<i64>)| {
-        let mut potentials = potentials.clone();
-        change(&mut potentials);
-        all.push((what, Certificate { gap_ppb: gap, potentials }));
+        let mut certificate = truth.clone();
+        change(&mut certificate.potentials);
+        all.push((what, certificate));
     };
-    for at in 0..potentials.len() {
-        let potential = potentials[at];
+    for (at, &potential) in truth.potentials.iter().enumerate() {
         for other in [
             potential + 1,
             potential - 1,
@@ -366,24 +371,21 @@ fn certificate_lies(case: &Case) -> Vec<(String, ProposedClearing, Must)> {
         add(format!("potential {at} twice"), &|potentials| potentials.insert(at, potential));
         (0..at).for_each(|other| add(format!("potential {at} swapped with {other}"), &|potentials| potentials.swap(at, other)));
     }
-    add("no potentials".to_owned(), &Vec::clear);
     add("all shifted".to_owned(), &|potentials| potentials.iter_mut().for_each(|potential| *potential += POTENTIAL_ONE));
+    add("no potentials".to_owned(), &Vec::clear);
+    all.push(("omitted".to_owned(), Certificate::default()));
     let (market, rules) = (case.world.batch.market(), case.world.batch.settings().rules);
-    let mut lies: Vec<(String, ProposedClearing, Must)> = all
-        .into_iter()
-        .map(|(what, certificate)| {
-            let least = gap_ppb(&certificate.potentials, market, &case.truth.proposal, &rules);
-            let holds = least.is_some_and(|least| (least..=GAP_PPB_ALL).contains(&certificate.gap_ppb));
-            let must = match holds {
-                true => Must::Pass("a claim that these potentials prove is true, even if another could be closer"),
-                false => Must::Be(CERTIFICATE),
-            };
-            (format!("certificate: {what}"), case.lie(|block| block.certificate = Some(certificate)), must)
-        })
-        .collect();
-    let none = Must::Pass("nothing is claimed of what could have traded; whoever wants a certificate asks for it before");
-    lies.push(("certificate: none".to_owned(), case.lie(|block| block.certificate = None), none));
-    lies
+    let lie = |(what, certificate): (String, Certificate)| {
+        let proven = gap_ppb(&certificate.potentials, market, &case.truth.proposal, &rules);
+        let code = match proven {
+            Ok(proven) if proven == certificate.gap_ppb && certificate.unserved_ppb != truth.unserved_ppb => UNSERVED,
+            // Other evidence of the same is true, and is hashed.
+            Ok(proven) if proven == certificate.gap_ppb => 108,
+            _ => CERTIFICATE,
+        };
+        (format!("certificate: {what}"), case.lie(|block| block.certificate = certificate), Must::Be(code))
+    };
+    all.into_iter().filter(|(_, certificate)| certificate != truth).map(lie).collect()
 }
 
 /// Hashes beside this one: each byte changed, zeros, and the others.
@@ -455,6 +457,11 @@ fn hashed_lies(case: &Case) -> Vec<(String, ProposedClearing, Must)> {
     add("number", &|header| header.number += 1);
     add("parent", &|header| header.parent[31] ^= 1);
     add("batch", &|header| header.batch_hash[0] ^= 1);
+    add("rules", &|header| header.rules[7] ^= 1);
+    add("gap", &|header| header.quality.gap_ppb ^= 1);
+    add("unserved", &|header| header.quality.unserved_ppb ^= 1);
+    add("set aside", &|header| header.quality.set_aside ^= 1);
+    add("certificate", &|header| header.certificate[31] ^= 1);
     for at in 0..truth.prices.len() {
         add("price", &|header| header.prices[at] = Some(header.prices[at].map_or(BatchPrice::ONE, |price| near(price, 1))));
     }
@@ -493,11 +500,12 @@ fn every_lie_in_every_field_is_caught_for_its_reason() {
     assert!(count > 4_000, "{count}");
     let has = |field: &str, codes: &[u16]| codes.iter().all(|code| reasons[field].contains(code));
     assert!(has("price", &[1, 2, 6, 108]) && has("trade", &[3, 4, 5, 7, 10]), "{reasons:?}");
+    assert!(reasons["price"].contains(&UNPRICED) || reasons["price"].contains(&6), "{reasons:?}");
+    assert_eq!(reasons["certificate"], BTreeSet::from([CERTIFICATE, 108, UNSERVED]));
     let only = |field: &str, code: u16| reasons[field] == BTreeSet::from([code]);
     for (field, code) in [
         ("pool", 14),
         ("marginal", 104),
-        ("certificate", 105),
         ("number", 101),
         ("parent", 102),
         ("batch", 103),
@@ -517,7 +525,8 @@ fn without_hashes_a_lie_breaks_a_rule_or_is_another_clearing_by_the_rules() {
     let (mut others, mut broken) = (0, 0);
     for case in cases() {
         for (what, mut block, must) in price_lies(&case).into_iter().chain(trade_lies(&case)).chain(marginal_lies(&case)) {
-            (block.expected, block.certificate) = (None, None);
+            block.expected = None;
+            block.certificate = Certificate::find(case.world.batch.market(), &block.proposal, &case.world.batch.settings().rules);
             let at = format!("{}: {what}", case.name);
             let mut world = case.world.clone();
             match world.clear(&block, 1) {
@@ -532,7 +541,7 @@ fn without_hashes_a_lie_breaks_a_rule_or_is_another_clearing_by_the_rules() {
                     others += 1;
                 }
                 Err(rejected) => {
-                    assert!(rejected.code() <= MARGINAL, "{at}: {rejected}");
+                    assert!(rejected.code() <= MARGINAL || rejected.code() == UNPRICED, "{at}: {rejected}");
                     assert!(world.bytes() == case.before, "{at} leaves a trace: {rejected}");
                     broken += 1;
                 }

@@ -7,7 +7,7 @@ use walras_batch::light::{
     ACCOUNT_STATEMENT_BYTES_MAX, AccountState, HEADER_BYTES_MAX, LightBlock, LightError, LightPart, OFFER_STATEMENT_BYTES_MAX,
     ROOTS_BYTES_MAX, open_chain,
 };
-use walras_batch::{BlockHeader, BlockRejected, Cleared, Intake, ProposedClearing, Roots};
+use walras_batch::{BlockHeader, BlockRejected, Cleared, Intake, ProposedClearing, Quality, Roots};
 use walras_clearing::{AssetIndex, Offer, OfferId, OfferKey, Pair};
 use walras_merkle::{AccountTree, Claim, Digest, OfferProof, PairRoot, StateRoots, Trie, offer_key};
 use walras_types::limits::AMOUNT_MAX;
@@ -45,9 +45,8 @@ pub(crate) fn block(world: &mut World, draw: &mut Draw) -> Told {
     Told::of(&world.clear(&block, 1).unwrap())
 }
 
-fn no_trades() -> ProposedClearing {
-    let proposal = walras_clearing::Proposal { prices: vec![None; 3], ..Default::default() };
-    ProposedClearing { proposal, ..ProposedClearing::default() }
+fn no_trades(world: &World) -> ProposedClearing {
+    ProposedClearing::of_nothing(world.batch.market())
 }
 
 fn pairs() -> impl Iterator<Item = Pair> {
@@ -200,14 +199,14 @@ fn a_statement_is_of_the_last_block_or_is_not_made() {
     // Accounts are as they were, until somebody lies about hashes: then what is hashed is no longer what the last block left.
     assert_eq!(statement(&world), Some(before));
     assert!(world.accounts.statement(&world.ledger, AccountId(0), &told.kept).is_none(), "it used a number");
-    let lie = ProposedClearing { expected: Some(Roots::default()), ..no_trades() };
+    let lie = ProposedClearing { expected: Some(Roots::default()), ..no_trades(&world) };
     assert_eq!(world.clear(&lie, 1).map(|_| ()), Err(BlockRejected::AccountsRoot));
     assert_eq!(statement(&world), None);
     // An account that the operator makes has the number that the rejected block gave, and is hashed as what it is.
     world.ledger.create_account().unwrap();
     let mut anew = world.restored();
-    let cleared = world.clear(&no_trades(), 1).unwrap();
-    assert_eq!(cleared.roots, anew.clear(&no_trades(), 1).unwrap().roots);
+    let cleared = world.clear(&no_trades(&world), 1).unwrap();
+    assert_eq!(cleared.roots, anew.clear(&no_trades(&anew), 1).unwrap().roots);
     assert_eq!(cleared.created[0].0, AccountId(new.0 + 2));
     assert!(world.accounts.statement(&world.ledger, AccountId(1), &cleared.roots).is_some());
 }
@@ -239,7 +238,7 @@ fn a_block_hashes_as_it_is_written_down() {
         let key: [u8; 32] = format!("{name:32}").into_bytes().try_into().expect("names have 32 bytes");
         *blake3::keyed_hash(&key, input).as_bytes()
     };
-    let header = hash("walras batch 1 block header", &told.header);
+    let header = hash("walras batch 2 block header", &told.header);
     let [accounts_and_touched, markets] = [&told.roots[2..66], &told.roots[66..]];
     assert_eq!(told.hash, hash("walras merkle 1 state root", &[accounts_and_touched, &header, markets].concat()));
 }
@@ -291,6 +290,9 @@ fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
         parent: [0; 32],
         batch_hash: [0; 32],
         transaction_count: 0,
+        rules: [0; 32],
+        quality: Quality::default(),
+        certificate: [0; 32],
         prices: vec![None; 2],
         trades: Vec::new(),
     };
@@ -324,6 +326,9 @@ fn what_no_offer_can_be_is_refused() {
             parent: [0; 32],
             batch_hash: [0; 32],
             transaction_count: 0,
+            rules: [0; 32],
+            quality: Quality::default(),
+            certificate: [0; 32],
             prices: vec![None; 2],
             trades: Vec::new(),
         };
@@ -356,7 +361,8 @@ const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/light-c
 
 const EXPLAINED: &str = "\
 # What light clients must say, a line for each case; hashes and bytes in hexadecimal, blocks by their number, `-` for nothing.
-# block NUMBER HASH HEADER ROOTS MARKET TRANSACTIONS PARENT BATCH PRICES TRADES     prices and limits are bits of binary64, by the asset
+# block NUMBER HASH HEADER ROOTS MARKET TRANSACTIONS PARENT BATCH RULES GAP UNSERVED SET-ASIDE CERTIFICATE PRICES TRADES
+#   prices and limits are bits of binary64, by the asset
 #   each of TRADES is SELL:BUY:SOLD:LIMIT:TIE:ID
 # bad-block HASH HEADER ROOTS error CODE
 # account BLOCK ACCOUNT STATEMENT, then `absent`, `error CODE`, or KEY LAST ASSET:AVAILABLE:RESERVED,...
@@ -399,7 +405,10 @@ fn header_text(header: &BlockHeader) -> String {
     let (market, count) = (header.market.0, header.transaction_count);
     let prices = header.prices.iter().map(price).collect::<Vec<_>>().join(",");
     let trades = or_dash(header.trades.iter().map(trade).collect::<Vec<_>>().join(","));
-    format!("{market} {count} {} {} {prices} {trades}", hex(&header.parent), hex(&header.batch_hash))
+    let [parent, batch, rules] = [&header.parent, &header.batch_hash, &header.rules].map(|hash| hex(hash));
+    let Quality { gap_ppb, unserved_ppb, set_aside } = header.quality;
+    let certificate = hex(&header.certificate);
+    format!("{market} {count} {parent} {batch} {rules} {gap_ppb} {unserved_ppb} {set_aside} {certificate} {prices} {trades}")
 }
 
 /// What is so, from the state itself, and what is not, with the reason that is expected.

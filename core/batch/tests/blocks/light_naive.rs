@@ -30,7 +30,7 @@ fn starts(bytes: &mut &[u8], kind: u8) -> Option<()> {
 
 /// Whether header and roots are those of a block.
 fn is_block(trusted: &[u8], header: &[u8], roots: &[u8]) -> bool {
-    let header = h("walras batch 1 block header", header);
+    let header = h("walras batch 2 block header", header);
     roots.len() >= 66
         && roots[..2] == [1, 4]
         && trusted == h("walras merkle 1 state root", &[&roots[2..66], &header, &roots[66..]].concat())

@@ -7,4 +7,5 @@ mod lies;
 mod light;
 mod light_naive;
 mod properties;
+mod quality;
 mod world;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use walras_batch::{Accounts, Batch, BatchSettings, Cleared, Closed, Intake, ProposedClearing};
+use walras_batch::{Accounts, Batch, BatchSettings, Certificate, Cleared, Closed, Intake, ProposedClearing, QualityMax};
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PairTrade, Proposal, Rules, honourable_sold, verify};
 use walras_ledger::Ledger;
 use walras_types::{
@@ -77,7 +77,12 @@ impl World {
         Self::with_rules(account_count, units, rules)
     }
 
+    /// Without limits of what may be left undone: proposals are random.
     pub(crate) fn with_rules(account_count: u32, units: u64, rules: Rules) -> Self {
+        Self::with_quality(account_count, units, rules, QualityMax::NONE)
+    }
+
+    pub(crate) fn with_quality(account_count: u32, units: u64, rules: Rules, quality: QualityMax) -> Self {
         let mut ledger = Ledger::new();
         for _ in 0..account_count {
             ledger.create_account().unwrap();
@@ -91,7 +96,7 @@ impl World {
         accounts.set_issuer(AssetId(4), AccountId(1)).unwrap();
         accounts.set_key(AccountId(0), key(1_000)).unwrap();
         let assets = vec![AssetId(1), AssetId(2), AssetId(0)];
-        let batch = Batch::new(BatchSettings { market: MARKET, assets, rules }).unwrap();
+        let batch = Batch::new(BatchSettings { market: MARKET, assets, rules, quality }).unwrap();
         Self { ledger, accounts, batch }
     }
 
@@ -233,8 +238,14 @@ fn operation(world: &World, draw: &mut Draw, account: AccountId, standing: &[(Pa
 
 /// A clearing that the core accepts, at random prices: all that can trade, then less of what buys assets that are short.
 pub(crate) fn proposal(market: &BatchMarket, rules: &Rules, draw: &mut Draw) -> Proposal {
-    let prices: Vec<Option<BatchPrice>> =
-        (0..market.asset_count()).map(|_| (!draw.chance(4)).then(|| price(95 + draw.below(11), 100))).collect();
+    let parts = market.parts();
+    // Parts that are set aside, and what is in none.
+    let has_price: Vec<bool> = (0..=parts.count()).map(|_| !draw.chance(8)).collect();
+    let mut of_asset = |asset| {
+        let has_price = has_price[parts.of(AssetIndex(asset)).unwrap_or(parts.count())];
+        has_price.then(|| price(95 + draw.below(11), 100))
+    };
+    let prices: Vec<Option<BatchPrice>> = (0..market.asset_count() as u16).map(&mut of_asset).collect();
     let mut trades: Vec<(PairTrade, NetRate)> = Vec::new();
     for book in market.books() {
         let pair = book.pair();
@@ -277,8 +288,10 @@ pub(crate) fn proposed(world: &World, draw: &mut Draw) -> ProposedClearing {
 }
 
 pub(crate) fn with_marginal(world: &World, proposal: Proposal) -> ProposedClearing {
-    let verified = verify(world.batch.market(), &proposal, &world.batch.settings().rules).unwrap();
+    let (market, rules) = (world.batch.market(), &world.batch.settings().rules);
+    let verified = verify(market, &proposal, rules).unwrap();
     let key_of = |clearing| Some((verified.fills(clearing).marginal_sell()?, clearing.pair));
     let marginal = verified.pairs().iter().filter_map(key_of).map(|(key, pair)| (pair, key)).collect();
-    ProposedClearing { marginal, proposal, ..ProposedClearing::default() }
+    let certificate = Certificate::find(market, &proposal, rules);
+    ProposedClearing { marginal, proposal, certificate, ..ProposedClearing::default() }
 }

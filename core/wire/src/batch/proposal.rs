@@ -9,8 +9,8 @@ use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
 /// Pools that may trade in one block.
 pub const POOL_TRADES_MAX: usize = 1 << 16;
 
-/// A gap of everything, in parts per billion.
-pub const GAP_PPB_MAX: u32 = 1_000_000_000;
+/// Everything, in parts per billion.
+pub const GAP_PPB_MAX: u32 = walras_types::PPB_ALL;
 
 /// A block as a proposer sends it: what the batch clears at, and what the proposer says comes of it. Plain numbers; nothing is checked
 /// but their form.
@@ -30,8 +30,8 @@ pub struct BlockProposal {
     pub trades: Vec<PairTradeWire>,
     /// What pools trade, in strictly ascending order of the pools, [`POOL_TRADES_MAX`] at most.
     pub pools: Vec<PoolTradeWire>,
-    /// Evidence that not much more could have traded.
-    pub certificate: Option<Certificate>,
+    /// How good it is, and evidence that not much more could have traded.
+    pub certificate: Certificate,
     /// What the state hashes to once the block is executed.
     pub roots: Option<BlockRoots>,
 }
@@ -84,10 +84,12 @@ pub struct PoolTradeWire {
 
 /// Evidence from outside the core that at these prices no clearing trades much more: a solution of the dual problem, one potential for
 /// each asset, and how far at most what trades lies below what it proves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
     /// Of what could trade at most, the share that does not, in parts per billion, [`GAP_PPB_MAX`] at most.
     pub gap_ppb: u32,
+    /// Of what offers clearly in the money want to sell, the share that does not trade, in parts per billion: of the asset that is worst off.
+    pub unserved_ppb: u32,
     /// One for each of [`BlockProposal::prices`].
     pub potentials: Vec<i64>,
 }
@@ -123,8 +125,8 @@ pub enum UnwritableProposal {
     TooManyPools(usize),
     /// The certificate has so many potentials, not one for each asset.
     Potentials(usize),
-    /// The certificate's gap is more than everything.
-    Gap(u32),
+    /// A share that the certificate states is more than everything.
+    Share(u32),
 }
 
 impl std::fmt::Display for UnwritableProposal {
@@ -146,8 +148,8 @@ impl std::fmt::Display for UnwritableProposal {
             }
             Self::TooManyPools(count) => write!(f, "{count} pools trade: at most {POOL_TRADES_MAX} may, so leave some out"),
             Self::Potentials(count) => write!(f, "the certificate has {count} potentials: give one for each asset"),
-            Self::Gap(gap_ppb) => {
-                write!(f, "the certificate's gap is {gap_ppb} ppb: at most {GAP_PPB_MAX} make sense, so leave it out")
+            Self::Share(ppb) => {
+                write!(f, "the certificate states a share of {ppb} ppb: at most {GAP_PPB_MAX} make sense, so state what is so")
             }
         }
     }
@@ -155,6 +157,7 @@ impl std::fmt::Display for UnwritableProposal {
 
 impl std::error::Error for UnwritableProposal {}
 
+/// Every block has one since version 5: bytes without are of an older program.
 const HAS_CERTIFICATE: u8 = 1;
 const HAS_ROOTS: u8 = 2;
 
@@ -178,17 +181,17 @@ pub const BLOCK_PROPOSAL_BYTES_MAX: usize = 2
     + 8 * BATCH_ASSETS_MAX
     + (3 + pair_count(BATCH_ASSETS_MAX) as usize * TRADE_BYTES_MAX)
     + (3 + POOL_TRADES_MAX * POOL_TRADE_BYTES_MAX)
-    + (4 + BATCH_ASSETS_MAX * VARINT_BYTES_MAX)
+    + (8 + BATCH_ASSETS_MAX * VARINT_BYTES_MAX)
     + 96;
 
 /// Appends a block to `buffer`, or leaves it as it is.
 ///
 /// ```text
-/// market u16 | number u64 | parent 32 | batch hash 32 | flags u8: 1 certificate, 2 roots
+/// market u16 | number u64 | parent 32 | batch hash 32 | flags u8: 1, and 2 for roots
 /// asset count n u16 | which have a price: a bit each, lowest first, in whole bytes, the rest 0 | their prices u64
 /// trade count v | each: steps to its pair v | sold v | bought by buy offers v | if any sold: limit u64, tie u64, id u64
 /// pool trade count v | each: steps to its pool v | side u8 | sold v
-/// certificate: gap u32 | n potentials: varints of 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
+/// certificate: gap u32 | unserved u32 | n potentials: varints of 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
 /// roots: accounts 32 | offers 32 | state 32
 /// ```
 ///
@@ -216,22 +219,21 @@ fn write(proposal: &BlockProposal, w: &mut Writer<'_>) -> Result<(), UnwritableP
     number.put(w);
     parent.put(w);
     batch_hash.put(w);
-    let certified = if certificate.is_some() { HAS_CERTIFICATE } else { 0 };
-    w.u8(certified | if roots.is_some() { HAS_ROOTS } else { 0 });
+    w.u8(HAS_CERTIFICATE | if roots.is_some() { HAS_ROOTS } else { 0 });
     w.u16(asset_count as u16);
     put_prices(prices, w)?;
     put_trades(trades, asset_count, w)?;
     put_pools(pools, w)?;
-    if let Some(Certificate { gap_ppb, potentials }) = certificate {
-        if *gap_ppb > GAP_PPB_MAX {
-            return Err(UnwritableProposal::Gap(*gap_ppb));
-        }
-        if potentials.len() != asset_count {
-            return Err(UnwritableProposal::Potentials(potentials.len()));
-        }
-        w.u32(*gap_ppb);
-        potentials.iter().for_each(|&potential| varint::put_signed(w, potential));
+    let Certificate { gap_ppb, unserved_ppb, potentials } = certificate;
+    if let Some(share) = [*gap_ppb, *unserved_ppb].into_iter().find(|share| *share > GAP_PPB_MAX) {
+        return Err(UnwritableProposal::Share(share));
     }
+    if potentials.len() != asset_count {
+        return Err(UnwritableProposal::Potentials(potentials.len()));
+    }
+    w.u32(*gap_ppb);
+    w.u32(*unserved_ppb);
+    potentials.iter().for_each(|&potential| varint::put_signed(w, potential));
     if let Some(roots) = roots {
         roots.put(w);
     }
@@ -309,13 +311,14 @@ pub fn decode_block_proposal(bytes: &[u8]) -> Result<BlockProposal, DecodeError>
     let r = &mut Reader::new(bytes);
     let (market, number, parent, batch_hash) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
     let flags = r.u8()?;
-    r.checked((flags <= HAS_CERTIFICATE | HAS_ROOTS).then_some(()), "flags 0 to 3")?;
+    let is_known = flags & HAS_CERTIFICATE != 0 && flags <= HAS_CERTIFICATE | HAS_ROOTS;
+    r.checked(is_known.then_some(()), "flags 1 or 3: every block has a certificate")?;
     let asset_count = usize::from(r.u16()?);
     r.checked((asset_count <= BATCH_ASSETS_MAX).then_some(()), "at most BATCH_ASSETS_MAX (256) assets")?;
     let prices = get_prices(r, asset_count)?;
     let trades = get_trades(r, asset_count, bytes.len())?;
     let pools = get_pools(r, bytes.len())?;
-    let certificate = if flags & HAS_CERTIFICATE == 0 { None } else { Some(get_certificate(r, asset_count)?) };
+    let certificate = get_certificate(r, asset_count)?;
     let roots = if flags & HAS_ROOTS == 0 { None } else { Some(Wire::get(r)?) };
     r.clone().finish()?;
     Ok(BlockProposal { market, number, parent, batch_hash, prices, trades, pools, certificate, roots })
@@ -396,8 +399,9 @@ fn get_pools(r: &mut Reader<'_>, byte_count: usize) -> Result<Vec<PoolTradeWire>
 }
 
 fn get_certificate(r: &mut Reader<'_>, asset_count: usize) -> Result<Certificate, DecodeError> {
-    let gap_ppb = r.u32()?;
-    r.checked((gap_ppb <= GAP_PPB_MAX).then_some(()), "a gap of at most 1000000000 ppb")?;
+    let (gap_ppb, unserved_ppb) = (r.u32()?, r.u32()?);
+    let are_shares = gap_ppb <= GAP_PPB_MAX && unserved_ppb <= GAP_PPB_MAX;
+    r.checked(are_shares.then_some(()), "a gap and an unserved share of at most 1000000000 ppb")?;
     let potentials = (0..asset_count).map(|_| varint::get_signed(r)).collect::<Result<_, _>>()?;
-    Ok(Certificate { gap_ppb, potentials })
+    Ok(Certificate { gap_ppb, unserved_ppb, potentials })
 }

@@ -49,6 +49,8 @@ pub(super) fn batch(client: &Client, command: &BatchCommand) -> Result<Output, C
                 ("offers traded", "offers_traded"),
                 ("pairs", "pairs_traded"),
                 ("gap ppb", "gap_ppb"),
+                ("unserved ppb", "unserved_ppb"),
+                ("set aside", "set_aside"),
                 ("turnover", "turnover"),
             ];
             Ok(Output { human: table(rows(&json, "blocks"), &columns), json })

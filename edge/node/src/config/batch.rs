@@ -2,7 +2,7 @@
 
 use walras_clearing::Rules;
 use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
-use walras_types::{Commission, Intake, LowerBounds, Mu, Symbol};
+use walras_types::{Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
 
 use super::ConfigError;
 use super::keys::Batch;
@@ -43,6 +43,13 @@ impl Batch {
         Some(Rules { commission: commission?, mu: Mu::new(self.mu)?, lower_bounds: LowerBounds::BestEffort })
     }
 
+    /// How much clearings may leave undone; nothing where the numbers are no shares.
+    #[must_use]
+    pub fn quality(&self) -> Option<QualityMax> {
+        let ppb = |percent: u8| (percent <= 100).then_some(u32::from(percent) * (PPB_ALL / 100));
+        Some(QualityMax { gap_ppb: ppb(self.gap_percent_max)?, unserved_ppb: ppb(self.unserved_percent_max)? })
+    }
+
     /// What is wrong with all but the name, and what would do.
     ///
     /// # Errors
@@ -69,6 +76,10 @@ impl Batch {
                 ));
             }
             Some(_) => {}
+        }
+        if self.quality().is_none() {
+            let (gap, unserved) = (self.gap_percent_max, self.unserved_percent_max);
+            return Err(format!("gap_percent_max = {gap}, unserved_percent_max = {unserved}: give 0 to 100 percent"));
         }
         if !matches!(self.intake.as_str(), "filter" | "reserve") {
             return Err(format!("intake = {:?}: give \"filter\" or \"reserve\"", self.intake));
@@ -107,6 +118,8 @@ mod tests {
             ("interval_ms = 0", "86400000"),
             ("mu = 15", "lower mu"),
             ("mu = 99", "exponents"),
+            ("gap_percent_max = 101", "0 to 100"),
+            ("unserved_percent_max = 200", "0 to 100"),
             ("intake = \"all\"", "\"reserve\""),
             ("transactions_max = 0", "1048576"),
         ] {

@@ -124,8 +124,12 @@ sections! {
         interval_ms: u64 = 500_u32;
         /// What the venue keeps of what each trade buys: 2^-commission, 1 to 30, or 0 for nothing.
         commission: u8 = 15;
-        /// Offers whose limit is more than 2^-mu below the price must trade in full; 1 to 30, and below `commission`.
+        /// Offers whose limit is more than 2^-mu below the price are clearly in the money: they trade in full, but for what `unserved_percent_max` allows; 1 to 30, and below `commission`.
         mu: u8 = 10;
+        /// Most percent of what could trade at a block's prices that may not; a block that leaves more is refused, unless nothing trades in it. 100 for no limit.
+        gap_percent_max: u8 = 1;
+        /// Most percent of what offers clearly in the money want to sell, or to buy, of any one asset that may not trade; a block that leaves more is refused, unless nothing trades in it. 100 for no limit.
+        unserved_percent_max: u8 = 1;
         /// Which transactions of a batch are kept: `filter` (of each account all or none, whatever their order) or `reserve` (one by one, in the order in which they came).
         intake: String = "filter";
         /// Transactions that one batch takes. More are refused until the next one collects.

@@ -68,6 +68,8 @@ struct BatchRequest {
     interval_ms: Option<u64>,
     commission: Option<u8>,
     mu: Option<u8>,
+    gap_percent_max: Option<u8>,
+    unserved_percent_max: Option<u8>,
     intake: Option<String>,
     transactions_max: Option<u32>,
 }
@@ -84,12 +86,14 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
         interval_ms: asked.interval_ms.unwrap_or(usual.interval_ms),
         commission: asked.commission.unwrap_or(usual.commission),
         mu: asked.mu.unwrap_or(usual.mu),
+        gap_percent_max: asked.gap_percent_max.unwrap_or(usual.gap_percent_max),
+        unserved_percent_max: asked.unserved_percent_max.unwrap_or(usual.unserved_percent_max),
         intake: asked.intake.unwrap_or(usual.intake),
         transactions_max: asked.transactions_max.unwrap_or(usual.transactions_max),
     };
     let symbol = section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
     section.check().map_err(malformed)?;
-    let rules = section.rules().ok_or(RejectReason::BatchRulesInvalid)?;
+    let (rules, quality) = section.rules().zip(section.quality()).ok_or(RejectReason::BatchRulesInvalid)?;
     let catalog = app.venue.catalog_for_commands()?;
     let unknown = |name: &String| Refusal::new(RejectReason::UnknownAsset, format!("assets: {name:?}"));
     let of = |name: &String| Ok(catalog.asset_by_symbol(name).ok_or_else(|| unknown(name))?.spec.asset);
@@ -104,6 +108,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
         commission: rules.commission,
         mu: rules.mu,
         lower_bounds: rules.lower_bounds,
+        quality,
         intake: section.intake(),
         interval_ns: section.interval_ms.saturating_mul(1_000_000),
         transactions_max: section.transactions_max,

@@ -3,9 +3,9 @@
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, Commission, CreateOffer,
-    Intake, LowerBounds, Mu, PublicKey, Symbol, TimeNs, TransactionSeq, TransferId,
+    Intake, LowerBounds, Mu, PublicKey, QualityMax, Symbol, TimeNs, TransactionSeq, TransferId,
 };
-use walras_wire::batch::{BlockProposal, OfferKeyWire, PairTradeWire, SignedTransaction};
+use walras_wire::batch::{BlockProposal, Certificate, OfferKeyWire, PairTradeWire, SignedTransaction};
 use walras_wire::{AddBatchAsset, AssetSpec, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer};
 
 use super::{MS, REPLICAS, World};
@@ -32,6 +32,7 @@ fn setup() -> Vec<Command> {
         commission: Commission::new(15).unwrap(),
         mu: Mu::new(10).unwrap(),
         lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::NONE,
         intake: Intake::Filter,
         interval_ns: 100 * MS,
         transactions_max: 10,
@@ -54,7 +55,9 @@ fn setup() -> Vec<Command> {
 fn block(job: &SolveJob, trades: Vec<PairTradeWire>) -> Solved {
     let (number, parent, batch_hash) = (job.place.number, job.place.parent, job.place.batch_hash);
     let prices = vec![Some(BatchPrice::ONE); 2];
-    let (market, pools, certificate, roots) = (job.market, Vec::new(), None, None);
+    let (market, pools, roots) = (job.market, Vec::new(), None);
+    // So few units that nothing is missing beyond what whole units can tell.
+    let certificate = Certificate { gap_ppb: 0, unserved_ppb: 0, potentials: vec![0; 2] };
     let proposal = BlockProposal { market, number, parent, batch_hash, prices, trades, pools, certificate, roots };
     Solved { market, block: number, proposal: Some(Box::new(proposal)) }
 }

@@ -14,6 +14,8 @@ pub enum Objection {
     Clearing(u16),
     /// The marginal keys are not those of the trades.
     Marginal,
+    /// An asset has no price, and one has that it leads to and from by offers.
+    Unpriced,
 }
 
 /// What one offer trades.
@@ -65,12 +67,30 @@ impl Venue {
         if self.marginal(proposal).is_none_or(|expected| expected != marginal) {
             objections.insert(Objection::Marginal);
         }
+        if self.prices_in_part(proposal) {
+            objections.insert(Objection::Unpriced);
+        }
         if !objections.is_empty() {
             return Err(objections);
         }
         fills.into_iter().for_each(|fill| self.trade(fill));
         let pending = self.pending.take().expect("a batch is closed before it is cleared");
         Ok(self.finish(pending))
+    }
+
+    /// Whether of two assets that lead to each other by offers one has a price and the other has none.
+    fn prices_in_part(&self, proposal: &Proposal) -> bool {
+        let mut leads: BTreeSet<Pair> = self.pairs().into_iter().filter(|pair| self.standing(*pair).next().is_some()).collect();
+        for via in (0..self.assets.len() as u16).map(AssetIndex) {
+            for Pair { sell, buy } in self.pairs() {
+                if leads.contains(&Pair { sell, buy: via }) && leads.contains(&Pair { sell: via, buy }) {
+                    leads.insert(Pair { sell, buy });
+                }
+            }
+        }
+        let is_priced = |asset| proposal.prices.get(AssetIndex::index(asset)).copied().flatten().is_some();
+        let mut both = leads.iter().filter(|pair| leads.contains(&Pair { sell: pair.buy, buy: pair.sell }));
+        both.any(|pair| is_priced(pair.sell) != is_priced(pair.buy))
     }
 
     fn trade(&mut self, Traded { pair, key, sold, bought }: Traded) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use walras_batch::light::{AccountState, LightBlock, LightError};
-use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Roots};
+use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Quality, Roots};
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal};
 use walras_ledger::Ledger;
 use walras_merkle::{
@@ -106,6 +106,9 @@ fn header_of_six() -> BlockHeader {
         parent: [1; 32],
         batch_hash: [2; 32],
         transaction_count: 3,
+        rules: [0; 32],
+        quality: Quality::default(),
+        certificate: [0; 32],
         prices: vec![None; 6],
         trades: Vec::new(),
     }
@@ -182,8 +185,7 @@ pub fn restore(bytes: &[u8]) {
 fn go_on(batch: Batch) {
     let Some(ledger) = ledger_of(&batch).filter(|_| batch.closed().is_none() && batch.number() < u64::MAX - 2) else { return };
     batch.check_invariants(&ledger);
-    let prices = vec![None; batch.settings().assets.len()];
-    let nothing = ProposedClearing { proposal: Proposal { prices, ..Proposal::default() }, ..ProposedClearing::default() };
+    let nothing = ProposedClearing::of_nothing(batch.market());
     let mut world = World { ledger, accounts: Accounts::new(), batch };
     world.close(&[], Intake::Filter, 1);
     world.clear(&nothing, 1).expect("nothing trades");
@@ -255,7 +257,7 @@ fn case(number: u64, seed: u64) -> Case {
     let closed = world.close(&sent, intake, 1);
     let mut block = proposed(&world, draw);
     block.place = Some(BlockPlace { number: world.batch.number(), parent: *world.batch.parent(), batch_hash: closed.batch_hash });
-    block.certificate = Some(Certificate::find(world.batch.market(), &block.proposal, &world.batch.settings().rules));
+    block.certificate = Certificate::find(world.batch.market(), &block.proposal, &world.batch.settings().rules);
     let mut after = world.clone();
     let cleared = after.clear(&block, 1).expect("the second block is right");
     let encoded = |block: &ProposedClearing| {
@@ -357,8 +359,11 @@ fn written(block: &ProposedClearing) -> BlockProposal {
         prices: proposal.prices.clone(),
         trades: proposal.trades.iter().map(trade).collect(),
         pools: proposal.pools.iter().map(pool).collect(),
-        certificate: (certificate.as_ref())
-            .map(|Certificate { gap_ppb, potentials }| CertificateWire { gap_ppb: *gap_ppb, potentials: potentials.clone() }),
+        certificate: CertificateWire {
+            gap_ppb: certificate.gap_ppb,
+            unserved_ppb: certificate.unserved_ppb,
+            potentials: certificate.potentials.clone(),
+        },
         roots: expected.map(|Roots { accounts, offers, state }| BlockRoots { accounts, offers, state }),
     }
 }
@@ -382,8 +387,11 @@ fn read(sent: &BlockProposal) -> ProposedClearing {
             pools: sent.pools.iter().map(pool).collect(),
         },
         marginal: sent.trades.iter().filter_map(|trade| Some((pair(trade), key(trade.marginal?)))).collect(),
-        certificate: (sent.certificate.as_ref())
-            .map(|CertificateWire { gap_ppb, potentials }| Certificate { gap_ppb: *gap_ppb, potentials: potentials.clone() }),
+        certificate: Certificate {
+            gap_ppb: sent.certificate.gap_ppb,
+            unserved_ppb: sent.certificate.unserved_ppb,
+            potentials: sent.certificate.potentials.clone(),
+        },
         expected: sent.roots.map(|BlockRoots { accounts, offers, state }| Roots { accounts, offers, state }),
     }
 }

@@ -16,17 +16,17 @@ const AGE_EVERY_MS = 1_000;
 export function blocksView(venue: Venue): void {
   const { desk } = venue;
   const { element, body } = table("Latest blocks, newest first", [
-    { name: "Block" }, { name: "Transactions", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true }, { name: "Gap, ppb", numeric: true },
+    { name: "Block" }, { name: "Transactions", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true }, { name: "Gap, ppb", numeric: true }, { name: "Unserved, ppb", numeric: true },
     { name: "Age", numeric: true },
   ]);
   element.id = "blocks-table";
   const empty = h("p.empty", {}, "None yet. The first batch closes when somebody has sent a transaction.");
   byId("blocks-body").append(element, empty);
   const rows = new Rows<BatchBlock>(body, (block) => h("tr", {
-    title: `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, state root ${block.state_root}`,
-  }, h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num.muted")), (row, block) => setCells(row, [
+    title: `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, ${block.set_aside} assets set aside, state root ${block.state_root}`,
+  }, h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num.muted")), (row, block) => setCells(row, [
     group(block.block), group(String(block.transactions)), group(String(block.offers_traded)), String(block.pairs_traded),
-    block.gap_ppb === null ? "–" : group(String(block.gap_ppb)), ageOf(venue, block),
+    group(String(block.gap_ppb)), group(String(block.unserved_ppb)), ageOf(venue, block),
   ]));
   const draw = atMostEvery(DRAW_EVERY_MS, () => {
     if (shownView.value !== "batch") return;

@@ -21,7 +21,7 @@ export function batchHeadView(venue: Venue): void {
   const phase = h("span.phase", { id: "batch-phase" });
   const block = h("span.last", { id: "batch-block" }, "–");
   const under = h("span.change.muted", { id: "batch-block-words" });
-  const facts = { turnover: h("dd", { id: "batch-turnover" }), offers: h("dd"), pairs: h("dd"), gap: h("dd"), standing: h("dd") };
+  const facts = { turnover: h("dd", { id: "batch-turnover" }), offers: h("dd"), pairs: h("dd"), gap: h("dd", { id: "batch-gap" }), unserved: h("dd", { id: "batch-unserved" }), standing: h("dd") };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const canvas = h("canvas", { "aria-hidden": "true" });
   const bar = h("i");
@@ -35,7 +35,8 @@ export function batchHeadView(venue: Venue): void {
       fact("Turnover", facts.turnover, "Value of all that was sold in the last block, at its prices"),
       fact("Offers traded", facts.offers, "Offers that traded in the last block"),
       fact("Pairs", facts.pairs, "Ordered pairs of assets in which something traded, of all there are"),
-      fact("Gap", facts.gap, "How far the prices of the last block may be from the best, in parts per billion"),
+      fact("Gap", facts.gap, "Of what could trade at the last block's prices, the share that did not, at most, in parts per billion: every validator checked the proof. It does not tell whether the prices are good; Unserved does"),
+      fact("Unserved", facts.unserved, "Of what offers clearly better than the last block's prices wanted to trade, the share that did not, of the asset that is worst off, in parts per billion"),
       fact("Standing", facts.standing, "Offers that stand in the market")),
     h("div.collecting", {}, h("div.scatter", {}, canvas), h("div.clock", { "aria-hidden": "true" }, bar), h("div.words", {}, collects, middle, closes)),
   );
@@ -58,7 +59,8 @@ export function batchHeadView(venue: Venue): void {
     setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
     setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");
-    setText(facts.gap, last?.gap_ppb == null ? "–" : `${group(String(last.gap_ppb))} ppb`);
+    setText(facts.gap, last ? `${group(String(last.gap_ppb))} ppb` : "–");
+    setText(facts.unserved, last ? `${group(String(last.unserved_ppb))} ppb${last.set_aside > 0 ? `, ${last.set_aside} assets set aside` : ""}` : "–");
     setText(facts.standing, group(standing_offers));
     setText(middle, last ? `faint: those of block ${group(last.block)}, all cleared at once; order means nothing` : "scattered, because order means nothing: they all clear at once");
     drawTitle();

@@ -14,13 +14,16 @@ use super::{hex, number, object};
 
 /// A batch market's definition.
 pub(super) fn market(spec: &BatchMarketSpec) -> Map<String, Value> {
-    let BatchMarketSpec { market, symbol, commission, mu, lower_bounds, intake, interval_ns, transactions_max, domain } = spec;
+    let BatchMarketSpec { market, symbol, commission, mu, lower_bounds, quality, intake, interval_ns, transactions_max, domain } =
+        spec;
     object([
         ("batch_market_id", Some(market.0.into())),
         ("symbol", Some(symbol.as_str().into())),
         ("commission_exponent", commission.exponent().map(Value::from)),
         ("mu_exponent", Some(mu.exponent().into())),
         ("lower_bounds", Some(names::lower_bounds(*lower_bounds).into())),
+        ("gap_ppb_max", Some(quality.gap_ppb.into())),
+        ("unserved_ppb_max", Some(quality.unserved_ppb.into())),
         ("intake", Some(names::intake(*intake).into())),
         ("interval_ns", Some(number(*interval_ns))),
         ("transactions_max", Some((*transactions_max).into())),
@@ -92,10 +95,9 @@ fn issued_amount(issued: &IssuedAmount) -> Map<String, Value> {
 /// A proposed clearing.
 pub(super) fn clearing(block: &BlockProposal) -> Value {
     let BlockProposal { market, number: block_number, parent, batch_hash, prices, trades, pools, certificate, roots } = block;
-    let evidence = |Certificate { gap_ppb, potentials }: &Certificate| {
-        let potentials: Vec<String> = potentials.iter().map(i64::to_string).collect();
-        json!({ "gap_ppb": gap_ppb, "potentials": potentials })
-    };
+    let Certificate { gap_ppb, unserved_ppb, potentials } = certificate;
+    let potentials: Vec<String> = potentials.iter().map(i64::to_string).collect();
+    let evidence = json!({ "gap_ppb": gap_ppb, "unserved_ppb": unserved_ppb, "potentials": potentials });
     let hashes = |BlockRoots { accounts, offers, state }: &BlockRoots| json!({ "accounts": hex(accounts), "offers": hex(offers), "state": hex(state) });
     let fields = object([
         ("batch_market_id", Some(market.0.into())),
@@ -105,7 +107,7 @@ pub(super) fn clearing(block: &BlockProposal) -> Value {
         ("price_bits", Some(prices.iter().map(|price| price.map_or(Value::Null, bits)).collect())),
         ("trades", Some(trades.iter().map(trade).collect())),
         ("pool_trades", (!pools.is_empty()).then(|| pools.iter().map(pool).collect())),
-        ("certificate", certificate.as_ref().map(evidence)),
+        ("certificate", Some(evidence)),
         ("roots", roots.as_ref().map(hashes)),
     ]);
     fields.into()

@@ -81,7 +81,9 @@ impl Declared {
 }
 
 fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
-    let (Some(symbol), Some(rules)) = (section.symbol(), section.rules()) else { return Step::None };
+    let (Some(symbol), Some(rules), Some(quality)) = (section.symbol(), section.rules(), section.quality()) else {
+        return Step::None;
+    };
     let assets: Option<Vec<_>> = section.assets.iter().map(|name| Some(catalog.asset_by_symbol(name)?.spec.asset)).collect();
     let Some(assets) = assets else { return Step::None };
     let interval_ns = section.interval_ms.saturating_mul(1_000_000);
@@ -100,6 +102,7 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
             commission,
             mu,
             lower_bounds,
+            quality,
             intake,
             interval_ns,
             transactions_max,
@@ -123,6 +126,7 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     let spec = view.spec;
     let is_same = view.assets == assets
         && (spec.commission, spec.mu, spec.intake) == (rules.commission, rules.mu, section.intake())
+        && spec.quality == quality
         && spec.transactions_max == section.transactions_max;
     if is_same {
         Step::None

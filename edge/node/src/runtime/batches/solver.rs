@@ -96,6 +96,7 @@ fn next(shared: &Shared) -> Option<SolveJob> {
 
 fn run(shared: &Shared, done: &Sender<Solved>, doorbell: &Doorbell) {
     let mut last_prices: HashMap<BatchMarketId, Vec<Option<BatchPrice>>> = HashMap::new();
+    let mut last_set_aside: HashMap<BatchMarketId, usize> = HashMap::new();
     while let Some(job) = next(shared) {
         let begun = Instant::now();
         let proposal = solve(&job, last_prices.get(&job.market).map(Vec::as_slice));
@@ -106,6 +107,12 @@ fn run(shared: &Shared, done: &Sender<Solved>, doorbell: &Doorbell) {
                 info!("block {block} of batch market {market} took {took:?} to price");
             }
             last_prices.insert(market, proposal.prices.clone());
+            let set_aside = batch(&job).set_aside(proposal);
+            if last_set_aside.insert(market, set_aside).unwrap_or(0) != set_aside {
+                warn!(
+                    "in block {block} of batch market {market} {set_aside} assets are set aside, for which no clearing was found that its rules accept"
+                );
+            }
         }
         // Holds the market no longer: the engine's thread would have to copy it to change it.
         drop(job);
@@ -116,12 +123,17 @@ fn run(shared: &Shared, done: &Sender<Solved>, doorbell: &Doorbell) {
     }
 }
 
+fn batch(job: &SolveJob) -> ClosedBatch<'_> {
+    let SolveJob { market, place, ref offers, rules, quality, attempt: _ } = *job;
+    ClosedBatch { market, place, offers, rules, quality }
+}
+
 fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<BlockProposal> {
-    let SolveJob { market, place, ref offers, rules, attempt } = *job;
-    let batch = ClosedBatch { market, place, offers, rules };
+    let SolveJob { market, place, ref offers, attempt, .. } = *job;
+    let batch = batch(job);
     if attempt >= NOTHING_FROM_ATTEMPT {
         warn!("block {} of batch market {market} is cleared without trades after {attempt} attempts to price it", place.number);
-        return batch.propose_nothing();
+        return Some(batch.propose_nothing());
     }
     let start = last_prices.filter(|prices| attempt == 0 && prices.len() == offers.asset_count());
     let budget = Budget { deadline: Some(Instant::now() + SEARCH_MAX), ..Budget::queries(10_000) };
@@ -132,7 +144,7 @@ fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<B
 mod tests {
     use walras_batch::BlockPlace;
     use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
-    use walras_types::{Amount, Commission, Mu, Rounding};
+    use walras_types::{Amount, Commission, Mu, QualityMax, Rounding};
 
     use super::*;
 
@@ -151,6 +163,7 @@ mod tests {
             place: BlockPlace { number: 7, parent: [1; 32], batch_hash: [2; 32] },
             offers: Arc::new(BatchMarket::build(2, &offers, &[], Vec::new()).unwrap()),
             rules,
+            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
             attempt,
         }
     }
@@ -167,7 +180,8 @@ mod tests {
             assert_eq!((solved.market, solved.block, found.number, found.parent), (BatchMarketId(3), 7, 7, [1; 32]));
             assert_eq!(!found.trades.is_empty(), trades, "attempt {attempt}");
             assert!(found.trades.iter().all(|trade| trade.marginal.is_some()));
-            assert_eq!(found.certificate.as_ref().map(|c| c.potentials.len()), Some(2));
+            assert_eq!(found.certificate.potentials.len(), 2);
+            assert_eq!(found.certificate.unserved_ppb == 1_000_000_000, !trades, "attempt {attempt}");
             assert_eq!(Arc::strong_count(&offers), 1, "the market is let go");
         }
     }

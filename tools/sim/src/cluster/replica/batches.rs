@@ -6,7 +6,7 @@ use walras_engine::Engine;
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, Commission, CreateOffer,
-    Intake, LowerBounds, Mu, Payment, PublicKey, Rounding, Symbol,
+    Intake, LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction};
@@ -45,6 +45,7 @@ fn declare(engine: &Engine) -> Option<Command> {
             commission: Commission::new(15).expect("a commission"),
             mu: Mu::new(10).expect("a share"),
             lower_bounds: LowerBounds::BestEffort,
+            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
             intake: Intake::Filter,
             interval_ns: INTERVAL_NS,
             transactions_max: 100,
@@ -88,9 +89,9 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
 
 /// A solver: small searches, and nothing after some that failed.
 pub(super) fn solve(job: &SolveJob) -> Solved {
-    let SolveJob { market, place, ref offers, rules, attempt } = *job;
-    let batch = ClosedBatch { market, place, offers, rules };
-    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { batch.propose_nothing() };
+    let SolveJob { market, place, ref offers, rules, quality, attempt } = *job;
+    let batch = ClosedBatch { market, place, offers, rules, quality };
+    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { Some(batch.propose_nothing()) };
     Solved { market, block: place.number, proposal: proposal.map(Box::new) }
 }
 

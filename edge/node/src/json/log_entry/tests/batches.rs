@@ -2,7 +2,7 @@
 
 use walras_types::{
     BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer, Intake,
-    IssuedAmount, LowerBounds, Mu, Payment, PublicKey, Rounding, TransactionSeq,
+    IssuedAmount, LowerBounds, Mu, PPB_ALL, Payment, PublicKey, QualityMax, Rounding, TransactionSeq,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -24,6 +24,7 @@ pub(super) fn commands() -> Vec<Command> {
         commission,
         mu: Mu::new(10).unwrap(),
         lower_bounds,
+        quality: QualityMax { gap_ppb: 50_000_000, unserved_ppb: PPB_ALL },
         intake,
         interval_ns: EXACT_BELOW,
         transactions_max: 100_000,
@@ -70,6 +71,7 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
                 .map_or(Commission::NONE, |k| Commission::new(u8::try_from(k).unwrap()).unwrap()),
             mu: Mu::new(u8::try_from(f.small("mu_exponent")).unwrap()).unwrap(),
             lower_bounds: names::parse_lower_bounds(&f.text("lower_bounds")).unwrap(),
+            quality: QualityMax { gap_ppb: f.small("gap_ppb_max"), unserved_ppb: f.small("unserved_ppb_max") },
             intake: names::parse_intake(&f.text("intake")).unwrap(),
             interval_ns: f.number("interval_ns"),
             transactions_max: f.small("transactions_max"),
@@ -170,7 +172,7 @@ fn a_clearing_says_all_that_the_log_holds() {
             marginal: Some(marginal),
         }],
         pools: vec![PoolTradeWire { pool: 1, side: PoolSideWire::Second, sold: Amount::new(3).unwrap() }],
-        certificate: Some(Certificate { gap_ppb: 120, potentials: vec![0, -1, i64::MAX] }),
+        certificate: Certificate { gap_ppb: 120, unserved_ppb: 7, potentials: vec![0, -1, i64::MAX] },
         roots: Some(BlockRoots { accounts: [3; 32], offers: [4; 32], state: [5; 32] }),
     };
     let line = entry(&Entry { log_index: LogIndex(9), time: TimeNs(8), ordinal: None, content: block.clone().into() });
@@ -194,7 +196,7 @@ fn a_clearing_says_all_that_the_log_holds() {
     assert_eq!((pool.small("pool"), pool.text("side"), pool.number("sold_units")), (1, "second".to_owned(), 3));
     pool.end();
     let mut certificate = f.object("certificate");
-    assert_eq!(certificate.small("gap_ppb"), 120);
+    assert_eq!((certificate.small("gap_ppb"), certificate.small("unserved_ppb")), (120, 7));
     assert_eq!(certificate.take("potentials"), Value::from(vec!["0".to_owned(), "-1".to_owned(), i64::MAX.to_string()]));
     certificate.end();
     let mut roots = f.object("roots");

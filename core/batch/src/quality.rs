@@ -1,0 +1,274 @@
+//! How good a clearing is, as every validator finds it: which parts of the market it prices, how much more could have traded there, and how
+//! much of what clearly wanted to trade did not.
+//!
+//! A clearing that keeps all rules of [`walras_clearing::verify`] may still leave offers aside: by trading less than could trade, by prices at
+//! which those offers do not want to trade or have no counterpart, by leaving an asset without a price. So a block states two numbers,
+//! which every validator works out anew and compares, and a market's rules say how large they may be ([`QualityMax`]):
+//!
+//! - the **gap**: of what could trade at the block's prices the share that does not, proven by potentials ([`crate::Certificate`]). Of each part,
+//!   and the largest of them counts.
+//! - the **unserved** share: of what offers *clearly in the money* want to sell (their limit is more than mu below the rate, so that by all
+//!   prices that nearly clear the market they trade in full), the share that does not trade. For each asset twice, of the offers that sell it
+//!   and, in value, of those that buy it; the largest of all counts, so that an asset in which little trades is no less protected
+//!   than the others, and trading to and fro elsewhere hides nothing.
+//!
+//! Skewed prices make the first small and the second large: whoever would buy what is too cheap, or sell what is too dear, finds no
+//! counterpart. Good prices make both small.
+//!
+//! A part ([`walras_clearing::Parts`]) is priced in full or **set aside** in full: then nothing of it trades, and it stays as it was. That is
+//! always allowed, for prices are found by a heuristic, and whatever somebody sends, a block has to be possible; it delays and harms no
+//! offer, and is counted. Where nothing at all is priced that could be, both numbers are everything.
+//!
+//! What is worth less than whole units can tell does not count: of each pair so many units that one of them is half of the share mu.
+
+use walras_clearing::{AssetIndex, BatchMarket, Pair, Parts, Proposal, Rules};
+use walras_types::{Amount, BatchPrice, Mu, NetRate, PPB_ALL, QualityMax};
+
+use crate::certificate::{Certificate, CertificateError, potentials_gap_ppb};
+use crate::value::Unit;
+
+/// How good a clearing is. In a block's header, so in its hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// Of what could trade at the prices, the share that does not, in parts per billion.
+    pub gap_ppb: u32,
+    /// Of what offers clearly in the money want to sell, the share that does not trade, in parts per billion: of the asset that is worst off.
+    pub unserved_ppb: u32,
+    /// Assets that could have traded with others and were left without a price, with their whole part.
+    pub set_aside: u16,
+}
+
+/// Why a clearing is not good enough, or not as good as it is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QualityError {
+    /// An asset has no price, and another that it can trade with has one.
+    #[error(
+        "asset {0} has no price, and assets that it could trade with have one: price all assets that lead to each other by offers, or none of them"
+    )]
+    Unpriced(AssetIndex),
+    /// The evidence is none, or does not say what it is said to.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// Another share is unserved than stated.
+    #[error("{found} ppb of what is clearly in the money are unserved, and {stated} are stated: state what Certificate::find does")]
+    Unserved {
+        /// What the block says.
+        stated: u32,
+        /// What is so.
+        found: u32,
+    },
+    /// More could trade than the market's rules allow to leave.
+    #[error(
+        "of what could trade {found} ppb do not, and the market's rules allow {most}: trade more, or leave the part without prices"
+    )]
+    GapBeyond {
+        /// What is so.
+        found: u32,
+        /// What may be.
+        most: u32,
+    },
+    /// More is unserved than the market's rules allow.
+    #[error(
+        "{found} ppb of what is clearly in the money are unserved, and the market's rules allow {most}: find better prices, or leave the part without"
+    )]
+    UnservedBeyond {
+        /// What is so.
+        found: u32,
+        /// What may be.
+        most: u32,
+    },
+}
+
+/// Checks what a block says of its quality, and that it is good enough: O(pairs * log offers), of a proposal that was verified.
+///
+/// # Errors
+/// See [`QualityError`].
+pub(crate) fn check(
+    certificate: &Certificate,
+    market: &BatchMarket,
+    proposal: &Proposal,
+    rules: &Rules,
+    most: &QualityMax,
+) -> Result<Quality, QualityError> {
+    let looks = Looks::new(market, proposal, rules);
+    if let Some(asset) = looks.partly_priced {
+        return Err(QualityError::Unpriced(asset));
+    }
+    let gap_ppb = potentials_gap_ppb(&certificate.potentials, &looks, rules)?;
+    if certificate.gap_ppb != gap_ppb {
+        return Err(CertificateError::Gap { stated: certificate.gap_ppb, proven: gap_ppb }.into());
+    }
+    let unserved_ppb = looks.unserved_ppb();
+    if certificate.unserved_ppb != unserved_ppb {
+        return Err(QualityError::Unserved { stated: certificate.unserved_ppb, found: unserved_ppb });
+    }
+    let quality = Quality { gap_ppb, unserved_ppb, set_aside: looks.set_aside };
+    // What is empty has nothing to be measured.
+    if looks.priced_parts().next().is_none() {
+        return Ok(quality);
+    }
+    if gap_ppb > most.gap_ppb {
+        return Err(QualityError::GapBeyond { found: gap_ppb, most: most.gap_ppb });
+    }
+    if unserved_ppb > most.unserved_ppb {
+        return Err(QualityError::UnservedBeyond { found: unserved_ppb, most: most.unserved_ppb });
+    }
+    Ok(quality)
+}
+
+/// The parts of a market that a clearing prices and in which more is left undone than allowed, or of which only some assets are priced: for
+/// proposers, who have to set them aside or to find something better. Empty where a block of it is accepted.
+#[must_use]
+pub fn parts_beyond(market: &BatchMarket, proposal: &Proposal, rules: &Rules, most: &QualityMax) -> Vec<usize> {
+    let looks = Looks::new(market, proposal, rules);
+    let of_asset = |asset: AssetIndex| proposal.prices.get(asset.index()).copied().flatten();
+    let is_partly = |part: usize| looks.parts.assets(part).any(|asset| of_asset(asset).is_none());
+    let is_beyond = |part: usize| {
+        let alone = looks.only(part);
+        alone.unserved_ppb() > most.unserved_ppb || crate::certificate::find(&alone, rules).0 > most.gap_ppb
+    };
+    (0..looks.parts.count())
+        .filter(|&part| looks.parts.assets(part).any(|asset| of_asset(asset).is_some()) && (is_partly(part) || is_beyond(part)))
+        .collect()
+}
+
+/// A pair within a part that is priced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PairLook {
+    pub(crate) part: usize,
+    pub(crate) pair: Pair,
+    pub(crate) price: BatchPrice,
+    /// What offers clearly in the money sell.
+    pub(crate) wanted: Amount,
+    /// What offers sell whose limits hold, but for what whole units can not tell from what is sold.
+    pub(crate) upper: Amount,
+    pub(crate) sold: Amount,
+    /// Of what is wanted, what is not sold, but for what whole units can not tell.
+    pub(crate) missing: Amount,
+}
+
+/// A pair between parts that are priced, or of an asset that is in none: it can trade no more than what the commission leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossing {
+    pub(crate) pair: Pair,
+    pub(crate) price: BatchPrice,
+    pub(crate) sold: Amount,
+}
+
+/// What a validator looks at of a clearing that was verified.
+#[derive(Clone, Debug)]
+pub(crate) struct Looks {
+    pub(crate) parts: Parts,
+    pub(crate) asset_count: usize,
+    pub(crate) pairs: Vec<PairLook>,
+    pub(crate) crossing: Vec<Crossing>,
+    is_priced: Vec<bool>,
+    set_aside: u16,
+    /// The first asset without a price in a part where another has one.
+    partly_priced: Option<AssetIndex>,
+}
+
+impl Looks {
+    pub(crate) fn new(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Self {
+        let parts = market.parts();
+        let price = |asset: AssetIndex| proposal.prices.get(asset.index()).copied().flatten().filter(|price| !price.is_zero());
+        let (mut is_priced, mut set_aside, mut partly_priced) = (vec![false; parts.count()], 0, None);
+        for (part, is_priced) in is_priced.iter_mut().enumerate() {
+            let (priced, unpriced): (Vec<_>, Vec<_>) = parts.assets(part).partition(|asset| price(*asset).is_some());
+            *is_priced = unpriced.is_empty();
+            if priced.is_empty() {
+                // A market has at most `limits::ASSETS_MAX` assets.
+                set_aside += unpriced.len() as u16;
+            } else if let Some(first) = unpriced.first() {
+                partly_priced = partly_priced.or(Some(*first));
+            }
+        }
+        let (mut pairs, mut crossing) = (Vec::with_capacity(market.books().len()), Vec::new());
+        for book in market.books() {
+            let pair = book.pair();
+            let (Some(of_sell), Some(of_buy)) = (price(pair.sell), price(pair.buy)) else { continue };
+            let Some(rate) = NetRate::new(of_sell, of_buy, rules.commission) else { continue };
+            let at = proposal.trades.binary_search_by_key(&pair, |trade| trade.pair);
+            let sold = at.map_or(Amount::ZERO, |at| proposal.trades[at].sold);
+            let Some(part) = parts.of_both(pair.sell, pair.buy).filter(|part| is_priced[*part]) else {
+                crossing.push(Crossing { pair, price: of_sell, sold });
+                continue;
+            };
+            let highest = rate.highest_limit();
+            let clear = NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(BatchPrice::ZERO, |rate| rate.highest_limit());
+            let upper = book.sells().units_at_or_below(highest);
+            let wanted = book.sells().units_at_or_below(clear.min(highest));
+            let dust = dust(&rate, rules.mu);
+            let beyond_dust = |more: Amount| less(less(more, sold), dust);
+            let upper = sold.checked_add(beyond_dust(upper)).expect("at most what stands");
+            pairs.push(PairLook { part, pair, price: of_sell, wanted, upper, sold, missing: beyond_dust(wanted) });
+        }
+        let asset_count = market.asset_count();
+        Self { parts, asset_count, pairs, crossing, is_priced, set_aside, partly_priced }
+    }
+
+    /// The parts that are priced.
+    pub(crate) fn priced_parts(&self) -> impl Iterator<Item = usize> {
+        (0..).zip(&self.is_priced).filter(|(_, is_priced)| **is_priced).map(|(part, _)| part)
+    }
+
+    /// As if only this part were priced.
+    fn only(&self, part: usize) -> Self {
+        let mut looks = self.clone();
+        looks.pairs.retain(|look| look.part == part);
+        looks.is_priced.iter_mut().enumerate().for_each(|(other, is_priced)| *is_priced &= other == part);
+        looks
+    }
+
+    /// What both numbers are where no part is priced: everything, unless there is none.
+    pub(crate) fn of_nothing_ppb(&self) -> Option<u32> {
+        let is_any = self.priced_parts().next().is_some();
+        (!is_any).then_some(if self.parts.count() == 0 { 0 } else { PPB_ALL })
+    }
+
+    /// The largest share of what is wanted that is missing, among the offers that sell an asset and among those that buy one. Rounded up.
+    pub(crate) fn unserved_ppb(&self) -> u32 {
+        if let Some(ppb) = self.of_nothing_ppb() {
+            return ppb;
+        }
+        let of_asset = |asset: fn(&PairLook) -> AssetIndex, shown: fn(&PairLook, &Unit) -> [u128; 2]| {
+            let mut tops = vec![Unit::LEAST; self.asset_count];
+            for look in &self.pairs {
+                let top = &mut tops[asset(look).index()];
+                *top = (*top).max(Unit::of_one(look.wanted, look.price, SUM_BITS));
+            }
+            let mut sums = vec![[0_u128; 2]; self.asset_count];
+            for look in &self.pairs {
+                let at = asset(look).index();
+                let [wanted, missing] = shown(look, &tops[at]);
+                sums[at] = [sums[at][0] + wanted, sums[at][1] + missing];
+            }
+            sums.into_iter().map(|[wanted, missing]| share_ppb(missing, wanted)).max().unwrap_or(0)
+        };
+        let sold = of_asset(|look| look.pair.sell, |look, _| [look.wanted, look.missing].map(|units| units.get().into()));
+        let worth = |look: &PairLook, unit: &Unit| {
+            [look.wanted, look.missing].map(|units| unit.worth_down(units, look.price).unsigned_abs())
+        };
+        sold.max(of_asset(|look| look.pair.buy, worth))
+    }
+}
+
+/// Bits of the largest value in a sum over the pairs of an asset: with 30 of a share and 16 of their count, fewer than 127.
+const SUM_BITS: u32 = 80;
+
+/// A share in parts per billion, rounded up; none of nothing.
+pub(crate) fn share_ppb(part: u128, whole: u128) -> u32 {
+    let part = part * u128::from(PPB_ALL);
+    // At most everything.
+    part.checked_div(whole).map_or(0, |share| (share + u128::from(share * whole < part)).min(u128::from(PPB_ALL)) as u32)
+}
+
+/// What whole units can not tell, in units of what is sold: so many units of either asset that one of them is half of the share mu.
+fn dust(rate: &NetRate, mu: Mu) -> Amount {
+    let units = Amount::new(2 << mu.exponent()).expect("at most 2^31");
+    rate.sold_up(units).unwrap_or(Amount::MAX).max(units)
+}
+
+fn less(amount: Amount, by: Amount) -> Amount {
+    amount.checked_sub(by).unwrap_or(Amount::ZERO)
+}
