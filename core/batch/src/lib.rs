@@ -29,6 +29,7 @@ mod effects;
 mod gather;
 mod header;
 mod intake;
+mod keys;
 pub mod light;
 mod proofs;
 mod proposed;
