@@ -170,7 +170,7 @@ pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, req
 
 pub(super) async fn offers(State(app): State<App>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let offers = app.venue.read(move |v| v.market.offers().of(account).copied().collect::<Vec<_>>()).await?;
+    let offers = app.venue.read(move |v| v.market.offers().of(account).collect::<Vec<_>>()).await?;
     let catalog = app.venue.catalog();
     Ok(ok(&json!({"offers": offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect::<Vec<_>>()})))
 }
