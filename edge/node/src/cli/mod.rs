@@ -3,6 +3,7 @@
 mod admin;
 mod args;
 mod audit;
+mod audit_signatures;
 mod batch;
 mod bench;
 mod clear;
