@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use serde_json::Value;
 use walras_log_store::RealDisk;
 use walras_node::config::Demo as DemoConfig;
 use walras_node::demo::Demo;
 use walras_node::node::Node;
 use walras_types::{AccountId, InstrumentId};
 
-use crate::support::{PATIENCE, config, restart};
+use crate::support::{PATIENCE, config, operator, restart};
 
 fn demo_config(speed: &str) -> DemoConfig {
     DemoConfig { speed: speed.into(), file: "synthetic".into(), bots: 2, seed: 7, batch_bots: 3 }
@@ -71,5 +72,52 @@ fn bots_stay_within_their_limits_and_funds_are_conserved() {
     for bot in bots {
         assert!(bot.net_lots.abs() <= 2_000 && bot.open_orders <= 8, "{bot:?}");
     }
+    node.stop();
+}
+
+/// What each asset of the demo's batch market is worth in dollars, about: where its fair value begins.
+const WORTH: [(&str, f64); 10] = [
+    ("USD", 1.0),
+    ("EUR", 1.08),
+    ("GBP", 1.27),
+    ("JPY", 0.0067),
+    ("CHF", 1.13),
+    ("CAD", 0.73),
+    ("AUD", 0.66),
+    ("BTC", 63_000.0),
+    ("ETH", 3_100.0),
+    ("XAU", 2_350.0),
+];
+/// Fair values wander by basis points in the seconds that this takes; nobody's limit is further from them than 35.
+const BAND: f64 = 0.03;
+
+#[test]
+fn its_batch_market_trades_ten_assets_near_what_they_are_worth() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let demo = Demo::start(&node, dir.path(), &DemoConfig { batch_bots: 10, ..demo_config("1") }).unwrap();
+    let client = operator(&format!("http://{}", node.address()), dir.path());
+    let begun = Instant::now();
+    let blocks = loop {
+        let blocks = client.get("/v1/batches/main/blocks").unwrap()["blocks"].as_array().unwrap().clone();
+        let traded: Vec<Value> = blocks.into_iter().filter(|block| block["offers_traded"] != 0).collect();
+        let priced = |block: &Value| WORTH.iter().all(|(symbol, _)| block["prices"][symbol].is_string());
+        if traded.len() >= 3 && traded.iter().any(priced) {
+            break traded;
+        }
+        assert!(begun.elapsed() < PATIENCE, "these are the blocks that traded: {traded:#?}");
+    };
+    for block in &blocks {
+        for (symbol, worth) in WORTH {
+            let Some(price) = block["prices"][symbol].as_str() else { continue };
+            let price: f64 = price.parse().unwrap();
+            assert!((price / worth - 1.0).abs() < BAND, "{symbol} at {price}: {block:#}");
+        }
+        assert!(block["pairs_traded"].as_u64().unwrap() > 0, "{block:#}");
+        let volume = |symbol: &str| block["volumes"][symbol].as_str().map_or(0.0, |text| text.parse::<f64>().unwrap());
+        assert!(WORTH.iter().map(|(symbol, worth)| volume(symbol) * worth).sum::<f64>() > 0.0, "{block:#}");
+    }
+    demo.stop();
+    node.venue().read_blocking(|view| view.engine.check_invariants()).unwrap();
     node.stop();
 }
