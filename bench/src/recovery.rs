@@ -1,9 +1,11 @@
 //! A venue with a batch market that is killed and started again: how long until it is there, against how much it holds.
 //!
 //! The venue is a process of its own (this program once more, as [`victim`]), so that `kill -9` is what it is in life: threads end anywhere,
-//! and what the process had not written is gone. It says what has been acknowledged; after each kill the one that follows must have all of it.
+//! and what the process had not written is gone. It says what has been acknowledged, and the hash of each block; after each kill the one that
+//! follows must have all of it, and the same blocks.
 //! Recovering is reading the newest snapshot, applying the log's entries after it, and hashing all accounts and offers.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
@@ -53,9 +55,17 @@ pub fn run(sizes: &[Size], scratch: &Path, report: &mut Report) -> anyhow::Resul
         report.figure(Figure::new(format!("recovery{suffix}_state_bytes"), last.state_bytes, Unit::Bytes));
         report.figure(Figure::new(format!("recovery{suffix}_offers"), last.offers, Unit::Count));
         report.figure(Figure::new(format!("recovery{suffix}_entries_replayed"), last.replayed, Unit::Count));
+        for (name, ms) in [
+            ("pause", found.iter().map(|found| found.pause_ms).collect::<Vec<_>>()),
+            ("encode", found.iter().map(|found| found.encode_ms).collect()),
+        ] {
+            let metric = format!("snapshot{suffix}_{name}_ms");
+            let value = report.samples(metric.clone(), ms);
+            report.figure(Figure::new(metric, value, Unit::Ms));
+        }
     }
     report.check(
-        "after each kill -9 the venue had every entry that it had acknowledged, and its batch market cleared the next block",
+        "after each kill -9 the venue had every entry that it had acknowledged and the same blocks, and its batch market cleared the next one",
     );
     Ok(())
 }
@@ -66,21 +76,38 @@ struct Found {
     state_bytes: f64,
     offers: f64,
     replayed: f64,
+    /// How long a snapshot stops the engine's thread.
+    pause_ms: f64,
+    /// How long its bytes take, which another thread makes.
+    encode_ms: f64,
 }
 
 fn measure(size: Size, folder: &Path) -> anyhow::Result<Vec<Found>> {
     let mut victim = Victim::start(folder, size)?;
-    let mut acknowledged = victim.until_acknowledged()?;
+    let mut blocks = BTreeMap::new();
+    let mut acknowledged = victim.until_acknowledged(&mut blocks)?;
     let mut all = Vec::new();
     for _ in 0..KILLS {
         victim.kill()?;
         let state_bytes = newest_snapshot_bytes(folder)?;
         victim = Victim::start(folder, size)?;
-        let [nanoseconds, log_index, replayed, offers] = victim.recovered;
+        let [nanoseconds, log_index, replayed, offers, pause_ns, encode_ns] = victim.recovered;
         ensure!(log_index >= acknowledged, "entry {acknowledged} was acknowledged, and the log ends with {log_index}");
+        for (block, hash) in &blocks {
+            let held = victim.held.get(block);
+            ensure!(held == Some(hash), "block {block} was {hash:?} before the kill and is {held:?} after it");
+        }
         eprintln!("  {} accounts: {:.2} s, {replayed} entries replayed, {offers} offers", size.accounts, nanoseconds as f64 / 1e9);
-        all.push(Found { seconds: nanoseconds as f64 / 1e9, state_bytes, offers: offers as f64, replayed: replayed as f64 });
-        acknowledged = victim.until_acknowledged()?;
+        eprintln!("  a snapshot stops it for {:.1} ms and takes {:.1} ms", pause_ns as f64 / 1e6, encode_ns as f64 / 1e6);
+        all.push(Found {
+            seconds: nanoseconds as f64 / 1e9,
+            state_bytes,
+            offers: offers as f64,
+            replayed: replayed as f64,
+            pause_ms: pause_ns as f64 / 1e6,
+            encode_ms: encode_ns as f64 / 1e6,
+        });
+        acknowledged = victim.until_acknowledged(&mut blocks)?;
     }
     victim.kill()?;
     Ok(all)
@@ -100,8 +127,18 @@ fn newest_snapshot_bytes(folder: &Path) -> anyhow::Result<f64> {
 struct Victim {
     child: Child,
     says: std::io::Lines<BufReader<std::process::ChildStdout>>,
-    /// Nanoseconds, last entry, entries replayed, standing offers.
-    recovered: [u64; 4],
+    /// Nanoseconds, last entry, entries replayed, standing offers, nanoseconds of a snapshot's pause and of its bytes.
+    recovered: [u64; 6],
+    /// Blocks that it knows.
+    held: BTreeMap<u64, BlockHash>,
+}
+
+/// The hash of the state after a block, which is the block's own, in four numbers.
+type BlockHash = [u64; 4];
+
+fn hash_of(state_root: &[u8; 32]) -> BlockHash {
+    let (words, _) = state_root.as_chunks::<8>();
+    std::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
 impl Victim {
@@ -111,7 +148,7 @@ impl Victim {
         command.arg("victim").arg(folder).args([size.accounts.to_string(), size.blocks.to_string()]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting the venue")?;
         let says = BufReader::new(child.stdout.take().context("its output")?).lines();
-        let mut victim = Self { child, says, recovered: [0; 4] };
+        let mut victim = Self { child, says, recovered: [0; 6], held: BTreeMap::new() };
         victim.recovered = victim.hear("recovered")?;
         Ok(victim)
     }
@@ -120,16 +157,25 @@ impl Victim {
     fn hear<const N: usize>(&mut self, word: &str) -> anyhow::Result<[u64; N]> {
         for line in self.says.by_ref() {
             let line = line.context("hearing the venue")?;
-            let Some(numbers) = line.strip_prefix(word) else { continue };
+            let (said, numbers) = line.split_once(' ').unwrap_or((&line, ""));
+            if said != word && said != "held" {
+                continue;
+            }
             let numbers: Vec<u64> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+            if let ("held", [block, hash @ ..]) = (said, &numbers[..]) {
+                let hash = BlockHash::try_from(hash).map_err(|_| anyhow::anyhow!("the venue said: {line}"))?;
+                self.held.insert(*block, hash);
+                continue;
+            }
             return numbers.try_into().map_err(|_| anyhow::anyhow!("the venue said: {line}"));
         }
         bail!("the venue ended before it said {word:?}: what it wrote is above")
     }
 
     /// The last entry acknowledged when a block was cleared, and enough of the next one is on its way.
-    fn until_acknowledged(&mut self) -> anyhow::Result<u64> {
-        let [_block] = self.hear("cleared")?;
+    fn until_acknowledged(&mut self, blocks: &mut BTreeMap<u64, BlockHash>) -> anyhow::Result<u64> {
+        let [block, hash @ ..]: [u64; 5] = self.hear("cleared")?;
+        blocks.insert(block, hash);
         let (mut last, mut count) = (0, 0);
         while count < ACKNOWLEDGED {
             let [index, more] = self.hear("acknowledged")?;
@@ -176,10 +222,29 @@ pub fn victim(folder: &Path, accounts: u32, blocks: u32) -> anyhow::Result<()> {
         let used: Vec<u64> = handle.read_blocking(used).map_err(|reason| anyhow::anyhow!("{reason}"))?;
         workload.go_on_after(|account| TransactionSeq(used[account.0 as usize]));
     }
-    say(&format!("recovered {nanoseconds} {log_index} {replayed} {}", look(&handle)?.offers))?;
+    for (block, hash) in held(&handle)? {
+        say(&format!("held {}", numbers(block, hash)))?;
+    }
+    let [pause_ns, encode_ns] = time_snapshot(&handle)?;
+    let offers = look(&handle)?.offers;
+    say(&format!("recovered {nanoseconds} {log_index} {replayed} {offers} {pause_ns} {encode_ns}"))?;
     loop {
         block(&handle, &mut workload)?;
     }
+}
+
+/// How long the engine's thread takes to keep its state for a snapshot, and this one to make bytes of it, in nanoseconds.
+fn time_snapshot(handle: &VenueHandle) -> anyhow::Result<[u64; 2]> {
+    let kept = handle.read_blocking(|view| {
+        let begun = Instant::now();
+        (view.engine.freeze(), view.market.freeze(), begun.elapsed())
+    });
+    let (engine, market, pause) = kept.map_err(|reason| anyhow::anyhow!("{reason}"))?;
+    let (begun, mut bytes) = (Instant::now(), Vec::new());
+    market.snapshot(&mut bytes);
+    engine.snapshot(&mut bytes);
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Ok([nanoseconds(pause), nanoseconds(begun.elapsed())])
 }
 
 fn say(line: &str) -> anyhow::Result<()> {
@@ -270,7 +335,21 @@ fn block(handle: &VenueHandle, workload: &mut Workload) -> anyhow::Result<()> {
         let now = look(handle)?;
         Ok(now.next_block > before && now.idle)
     })?;
-    say(&format!("cleared {before}"))
+    let hash = held(handle)?.remove(&before).context("the block that was cleared is known")?;
+    say(&format!("cleared {}", numbers(before, hash)))
+}
+
+/// The blocks that the venue remembers.
+fn held(handle: &VenueHandle) -> anyhow::Result<BTreeMap<u64, BlockHash>> {
+    let blocks = handle.read_blocking(|view| {
+        let feed = view.market.batch(MARKET);
+        feed.map_or_else(BTreeMap::new, |feed| feed.blocks().map(|block| (block.block, hash_of(&block.state_root))).collect())
+    });
+    blocks.map_err(|reason| anyhow::anyhow!("{reason}"))
+}
+
+fn numbers(block: u64, [a, b, c, d]: BlockHash) -> String {
+    format!("{block} {a} {b} {c} {d}")
 }
 
 /// So that the newest snapshot holds the whole state, and the log what came after it.

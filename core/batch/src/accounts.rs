@@ -6,27 +6,24 @@ use walras_merkle::AccountTree;
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
 use walras_types::{AccountId, AssetId, PublicKey, TransactionSeq};
 
+use crate::keys::Keys;
+
 /// Sequence numbers, keys, issuers: shared by all batch markets of a venue. Ids are the ledger's; accounts that only the ledger knows
 /// have no key and have used no number.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     /// The highest number that each used.
     pub(crate) last: Vec<u64>,
-    pub(crate) keys: Vec<Option<PublicKey>>,
-    /// Whose a key is; `None` when a closed batch will create the account.
-    pub(crate) by_key: BTreeMap<PublicKey, Option<AccountId>>,
+    pub(crate) keys: Keys,
     pub(crate) suspended: BTreeSet<AccountId>,
     pub(crate) issuers: BTreeMap<AssetId, AccountId>,
-    /// How many keys have no account yet.
-    pub(crate) pending_count: u32,
     /// Hashes of all accounts. No part of the state.
     pub(crate) tree: AccountTree,
 }
 
 impl PartialEq for Accounts {
     fn eq(&self, other: &Self) -> bool {
-        (&self.last, &self.keys, &self.by_key) == (&other.last, &other.keys, &other.by_key)
-            && (&self.suspended, &self.issuers) == (&other.suspended, &other.issuers)
+        (&self.last, &self.keys, &self.suspended, &self.issuers) == (&other.last, &other.keys, &other.suspended, &other.issuers)
     }
 }
 
@@ -62,13 +59,13 @@ impl Accounts {
     /// The key of an account, if it has one.
     #[must_use]
     pub fn key(&self, account: AccountId) -> Option<PublicKey> {
-        self.keys.get(account.0 as usize).copied().flatten()
+        self.keys.get(account)
     }
 
     /// The account of a key.
     #[must_use]
     pub fn account_of(&self, key: &PublicKey) -> Option<AccountId> {
-        self.by_key.get(key).copied().flatten()
+        self.keys.owner(key)
     }
 
     /// Who may make and destroy units of an asset.
@@ -85,14 +82,11 @@ impl Accounts {
         if account.0 >= ACCOUNTS_MAX {
             return Err(AccountError::UnknownAccount(account));
         }
-        if self.by_key.get(&key).is_some_and(|owner| *owner != Some(account)) {
+        if self.keys.is_taken(&key) && self.keys.owner(&key) != Some(account) {
             return Err(AccountError::KeyTaken);
         }
         self.follow(account.0 + 1);
-        if let Some(old) = self.keys[account.0 as usize].replace(key) {
-            self.by_key.remove(&old);
-        }
-        self.by_key.insert(key, Some(account));
+        self.keys.set(account, key);
         Ok(())
     }
 
@@ -124,12 +118,18 @@ impl Accounts {
         self.suspended.contains(&account)
     }
 
-    /// Bytes of memory that they take, as far as can be counted: the index of keys by its entries.
+    /// Bytes of memory that they take, as far as can be counted: but for suspended accounts, issuers and accounts that are to be created.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // Nodes of a B-tree are at least half full.
-        let index = self.by_key.len() * 2 * size_of::<(PublicKey, Option<AccountId>)>();
-        self.last.capacity() * 8 + self.keys.capacity() * size_of::<Option<PublicKey>>() + index + self.tree.heap_bytes()
+        self.last.capacity() * 8 + self.keys.bytes() + self.tree.heap_bytes()
+    }
+
+    /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only.
+    #[must_use]
+    pub fn for_snapshot(&self) -> Self {
+        let Self { last, keys, suspended, issuers, tree: _ } = self;
+        let (suspended, issuers) = (suspended.clone(), issuers.clone());
+        Self { last: last.clone(), keys: keys.without_index(), suspended, issuers, tree: AccountTree::default() }
     }
 
     /// Makes place for accounts that the ledger has.
@@ -139,10 +139,9 @@ impl Accounts {
             if more > self.last.capacity() - self.last.len() {
                 // An eighth beyond: doubling would waste half of the memory.
                 self.last.reserve_exact(more + account_count as usize / 8);
-                self.keys.reserve_exact(more + account_count as usize / 8);
             }
             self.last.resize(account_count as usize, 0);
-            self.keys.resize(account_count as usize, None);
+            self.keys.resize(account_count as usize);
         }
     }
 }

@@ -61,6 +61,28 @@ pub(crate) struct ClosedBatch {
 }
 
 impl Batch {
+    /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only. What stands is shared until the
+    /// market changes.
+    #[must_use]
+    pub fn for_snapshot(&self) -> Self {
+        let Self { settings, table, market, number, parent, closed, trees: _ } = self;
+        let closed = closed.as_ref().map(|closed| {
+            let ClosedBatch { batch_hash, kept_count, effects, keys, senders, added: _, removed: _ } = closed;
+            let (added, removed) = (ByPair::default(), ByPair::default());
+            let (effects, keys, senders) = (effects.clone(), keys.clone(), senders.clone());
+            ClosedBatch { batch_hash: *batch_hash, kept_count: *kept_count, effects, keys, senders, added, removed }
+        });
+        Self {
+            settings: settings.clone(),
+            table: table.clone(),
+            market: Arc::clone(market),
+            number: *number,
+            parent: *parent,
+            closed,
+            trees: OfferTrees::default(),
+        }
+    }
+
     /// A market in which nothing stands.
     ///
     /// # Errors

@@ -148,9 +148,8 @@ impl Batch {
             ledger.uncreate_account();
         }
         accounts.last.truncate(known_count);
-        accounts.keys.truncate(known_count);
-        accounts.by_key.extend(closed.keys.iter().map(|key| (*key, None)));
-        accounts.pending_count += closed.keys.len() as u32;
+        accounts.keys.resize(known_count);
+        accounts.keys.expect_all(&closed.keys);
         move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Back, threads);
         Arc::make_mut(&mut self.market).untrade(traded.clone(), threads);
         let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
@@ -161,17 +160,15 @@ impl Batch {
 /// Creates the accounts of these keys, in their order; fewer when the operator created the last that may be since the batch was closed.
 fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicKey]) -> Vec<(AccountId, PublicKey)> {
     accounts.follow(ledger.account_count());
-    accounts.pending_count -= keys.len() as u32;
     let mut created = Vec::with_capacity(keys.len());
     for key in keys {
         match ledger.create_account() {
             Ok(account) => {
                 accounts.follow(account.0 + 1);
-                accounts.keys[account.0 as usize] = Some(*key);
-                accounts.by_key.insert(*key, Some(account));
+                accounts.keys.set(account, *key);
                 created.push((account, *key));
             }
-            Err(_) => drop(accounts.by_key.remove(key)),
+            Err(_) => accounts.keys.forget(key),
         }
     }
     created

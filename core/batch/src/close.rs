@@ -77,8 +77,7 @@ impl Batch {
             ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
         }
         let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
-        accounts.by_key.extend(keys.iter().map(|key| (*key, None)));
-        accounts.pending_count += keys.len() as u32;
+        accounts.keys.expect_all(&keys);
         let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
         if ledger.tracks_changes() {
             // Another market's block may be cleared before this one, and numbers are hashed with their accounts.
@@ -104,14 +103,14 @@ impl Batch {
     ) -> Vec<Outcome> {
         let account_count = ledger.account_count();
         let mut look = look(transactions, account_count, threads);
-        let created_count = look.keys.len() as u64 + u64::from(accounts.pending_count);
+        let created_count = look.keys.len() as u64 + accounts.keys.pending().len() as u64;
         let keys_twice = keys_twice(&mut look.keys);
         let supply = (0..ledger.asset_count()).map(|asset| ledger.supply(AssetId(asset)).expect("below the count of assets"));
         let mut view = View {
             settings: &self.settings,
             table: &self.table,
             market: &self.market,
-            by_key: &accounts.by_key,
+            keys: &accounts.keys,
             suspended: &accounts.suspended,
             issuers: &accounts.issuers,
             supply: supply.collect(),

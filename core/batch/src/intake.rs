@@ -11,6 +11,7 @@ use walras_types::{
 use walras_wire::batch::encode_transaction;
 
 use crate::effects::{Effect, Then};
+use crate::keys::Keys;
 use crate::settings::{AssetTable, BatchSettings};
 use walras_types::DropReason;
 
@@ -19,7 +20,7 @@ pub(crate) struct View<'a> {
     pub(crate) settings: &'a BatchSettings,
     pub(crate) table: &'a AssetTable,
     pub(crate) market: &'a BatchMarket,
-    pub(crate) by_key: &'a BTreeMap<PublicKey, Option<AccountId>>,
+    pub(crate) keys: &'a Keys,
     pub(crate) suspended: &'a BTreeSet<AccountId>,
     pub(crate) issuers: &'a BTreeMap<AssetId, AccountId>,
     /// By asset of the ledger.
@@ -214,7 +215,7 @@ impl View<'_> {
     }
 
     fn create_account(&self, key: &PublicKey, outcome: &mut Outcome) -> Result<(), DropReason> {
-        if self.by_key.contains_key(key) {
+        if self.keys.is_taken(key) {
             return Err(DropReason::KeyTaken);
         }
         if self.keys_refused.binary_search(key).is_ok() {

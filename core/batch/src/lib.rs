@@ -31,6 +31,7 @@ mod effects;
 mod gather;
 mod header;
 mod intake;
+mod keys;
 pub mod light;
 mod proofs;
 mod proposed;

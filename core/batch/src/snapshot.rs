@@ -67,8 +67,7 @@ pub fn check_restored<'b>(
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
         is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
     }
-    let expected = accounts.by_key.iter().filter(|(_, owner)| owner.is_none()).map(|(key, _)| key);
-    is(expected.eq(&pending), "keys of accounts to be created")
+    is(*accounts.keys.pending() == pending, "keys of accounts to be created")
 }
 
 impl Batch {
@@ -228,7 +227,7 @@ impl Accounts {
     /// u32, for each: asset u32, account u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
         put_count(self.last.len(), sink);
-        for (last, key) in self.last.iter().zip(&self.keys) {
+        for (last, key) in self.last.iter().zip(self.keys.all()) {
             sink(&last.to_le_bytes());
             match key {
                 None => sink(&[0]),
@@ -238,9 +237,8 @@ impl Accounts {
                 }
             }
         }
-        let pending = || self.by_key.iter().filter(|(_, owner)| owner.is_none());
-        put_count(pending().count(), sink);
-        pending().for_each(|(key, _)| sink(&key.0));
+        put_count(self.keys.pending().len(), sink);
+        self.keys.pending().iter().for_each(|key| sink(&key.0));
         put_count(self.suspended.len(), sink);
         self.suspended.iter().for_each(|account| sink(&account.0.to_le_bytes()));
         put_count(self.issuers.len(), sink);
@@ -274,10 +272,9 @@ impl Accounts {
         for _ in 0..r.count(ACCOUNTS_MAX as usize, 32)? {
             let key = PublicKey(r.take()?);
             let is_late = last.replace(key).is_none_or(|last| last < key);
-            if !is_late || accounts.by_key.insert(key, None).is_some() {
+            if !is_late || !accounts.keys.expect(key) {
                 return Err(RestoreError::Order);
             }
-            accounts.pending_count += 1;
         }
         for _ in 0..r.count(ACCOUNTS_MAX as usize, 4)? {
             let account = r.account()?;

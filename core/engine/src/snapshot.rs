@@ -104,6 +104,12 @@ impl From<walras_batch::RestoreError> for RestoreError {
     }
 }
 
+/// What a snapshot ends with: the hash of what is behind `start`.
+pub(crate) fn append_hash(out: &mut Vec<u8>, start: usize) {
+    let hash = blake3::hash(&out[start..]);
+    out.extend_from_slice(hash.as_bytes());
+}
+
 impl Engine {
     /// The engine of which `bytes` are the snapshot. It behaves as the saved one ever after.
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
@@ -116,8 +122,7 @@ impl<I: PriceIndex> Engine<I> {
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let start = out.len();
         self.encode(&mut |piece| out.extend_from_slice(piece));
-        let hash = blake3::hash(&out[start..]);
-        out.extend_from_slice(hash.as_bytes());
+        append_hash(out, start);
     }
 
     /// The BLAKE3 hash of the state's bytes: the last 32 bytes of [`Self::snapshot`]. Equal on every replica after the same entry.
@@ -169,6 +174,13 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+        self.encode_head(sink);
+        self.batches.encode(sink);
+        self.ledger.snapshot(sink);
+    }
+
+    /// What comes before batch markets and the ledger.
+    pub(crate) fn encode_head(&self, sink: &mut impl FnMut(&[u8])) {
         let mut buffer = Vec::with_capacity(FLUSH_LEN + 1024);
         let mut flush = |buffer: &mut Vec<u8>| {
             if buffer.len() >= FLUSH_LEN {
@@ -200,8 +212,6 @@ impl<I: PriceIndex> Engine<I> {
         }
         self.sessions.encode(&mut buffer, &mut flush);
         sink(&buffer);
-        self.batches.encode(sink);
-        self.ledger.snapshot(sink);
     }
 
     fn decode_market(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {

@@ -128,6 +128,12 @@ impl SubmitTransaction {
         &self.bytes[..usize::from(self.len)]
     }
 
+    /// What is said to be its account's signature.
+    #[must_use]
+    pub const fn signature(&self) -> &[u8; SIGNATURE_BYTES] {
+        &self.signature
+    }
+
     /// The transaction and its signature.
     #[must_use]
     pub fn signed(&self) -> SignedTransaction {

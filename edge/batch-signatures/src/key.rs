@@ -1,6 +1,6 @@
 //! Public keys, read once.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
 use walras_types::limits::ACCOUNTS_MAX;
@@ -58,18 +58,25 @@ impl CachedKey {
     }
 }
 
-/// The keys of accounts, by their dense ids. Reading a key takes a third of the time of checking a signature, so it is done once, when the
-/// first signature of its account is checked: an account takes 64 bytes before and 192 more after.
-#[derive(Clone, Debug, Default)]
+/// Keys whose points are kept, at most: 24 MB of them.
+pub const POINTS_MAX: usize = 1 << 17;
+
+/// The keys of accounts, by their dense ids: 33 bytes for each.
+///
+/// Reading a key takes a third of the time of checking a signature, so the points of keys that were used last are kept, 184 bytes for each: of
+/// accounts whose ids are equal modulo [`POINTS_MAX`] the one that was used last.
+#[derive(Debug, Default)]
 pub struct KeyCache {
-    keys: Vec<Option<Slot>>,
+    keys: Vec<Option<PublicKey>>,
+    /// By account, as many as there are accounts at most. Each is locked only to be copied.
+    points: Vec<Mutex<Option<Point>>>,
 }
 
-#[derive(Clone, Debug)]
-struct Slot {
-    key: PublicKey,
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    account: AccountId,
     /// None where the key is of no use.
-    read: OnceLock<Option<Box<CachedKey>>>,
+    point: Option<EdwardsPoint>,
 }
 
 impl KeyCache {
@@ -83,20 +90,55 @@ impl KeyCache {
         }
         let place = account.0 as usize;
         if place >= self.keys.len() {
-            self.keys.resize_with(place + 1, || None);
+            make_room(&mut self.keys, place + 1);
+            self.keys.resize(place + 1, None);
         }
-        self.keys[place] = Some(Slot { key, read: OnceLock::new() });
+        self.keys[place] = Some(key);
+        if let Some(point) = self.points.get_mut(place % POINTS_MAX) {
+            *point.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        let wanted = self.keys.len().min(POINTS_MAX);
+        make_room(&mut self.points, wanted);
+        self.points.resize_with(wanted, Mutex::default);
         Ok(())
     }
 
+    /// The key that an account was given last, of use or not.
+    #[must_use]
+    pub fn key(&self, account: AccountId) -> Option<PublicKey> {
+        self.keys.get(account.0 as usize).copied().flatten()
+    }
+
+    /// Bytes of memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keys.capacity() * size_of::<Option<PublicKey>>() + self.points.capacity() * size_of::<Mutex<Option<Point>>>()
+    }
+
     /// An account's key, if it has one of use.
-    pub(crate) fn get(&self, account: AccountId) -> Option<&CachedKey> {
-        let slot = self.keys.get(account.0 as usize)?.as_ref()?;
-        slot.read.get_or_init(|| CachedKey::new(&slot.key).ok().map(Box::new)).as_deref()
+    pub(crate) fn get(&self, account: AccountId) -> Option<CachedKey> {
+        let key = self.key(account)?;
+        let with = |point: Option<EdwardsPoint>| point.map(|point| CachedKey { bytes: key.0, point });
+        let kept = self.points.get(account.0 as usize % POINTS_MAX)?;
+        // Whoever panics with the lock has copied or set a whole point.
+        let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = lock().filter(|found| found.account == account) {
+            return with(found.point);
+        }
+        let point = CachedKey::new(&key).ok().map(|key| key.point);
+        *lock() = Some(Point { account, point });
+        with(point)
     }
 }
 
-const _: () = assert!(size_of::<Option<Slot>>() <= 64 && size_of::<CachedKey>() == 192);
+/// Makes room for so many; an eighth beyond, for doubling would waste half of the memory.
+fn make_room<T>(all: &mut Vec<T>, count: usize) {
+    if count > all.capacity() {
+        all.reserve_exact(count - all.len() + count / 8);
+    }
+}
+
+const _: () = assert!(size_of::<Mutex<Option<Point>>>() <= 184 && size_of::<CachedKey>() == 192);
 
 #[cfg(test)]
 mod tests {
@@ -139,5 +181,25 @@ mod tests {
             assert_eq!(check_key(&PublicKey(mixed.compress().0)), Ok(()));
         }
         assert_eq!(keys.insert(AccountId(ACCOUNTS_MAX), good), Err(KeyError::NoAccount(AccountId(ACCOUNTS_MAX))));
+    }
+
+    #[test]
+    fn accounts_that_share_a_place_have_their_own_keys() {
+        let mut keys = KeyCache::default();
+        let key = |seed| crate::SigningKey::from_seed(&[seed; 32]).public_key();
+        let accounts = [AccountId(5), AccountId(5 + POINTS_MAX as u32)];
+        for (seed, account) in (1..).zip(accounts) {
+            keys.insert(account, key(seed)).unwrap();
+        }
+        for _ in 0..2 {
+            for (seed, account) in (1..).zip(accounts) {
+                assert_eq!(keys.get(account).map(|key| key.bytes), Some(key(seed).0));
+                assert_eq!(keys.get(account).unwrap().point.compress().0, key(seed).0);
+            }
+        }
+        keys.insert(accounts[1], key(9)).unwrap();
+        assert_eq!(keys.get(accounts[1]).unwrap().point.compress().0, key(9).0, "the point before is gone");
+        assert!(keys.get(AccountId(6)).is_none() && keys.key(AccountId(6)).is_none());
+        assert!(keys.points.len() <= POINTS_MAX && keys.bytes() < 34 * 160_000 + 184 * 150_000);
     }
 }

@@ -31,6 +31,6 @@ mod sign;
 mod verify;
 
 pub use chunk::{CHUNK_MAX, SEARCH_SUMS_MAX};
-pub use key::{KeyCache, KeyError, check_key};
+pub use key::{KeyCache, KeyError, POINTS_MAX, check_key};
 pub use sign::SigningKey;
 pub use verify::{SignedItem, Verifier};

@@ -8,7 +8,7 @@ use walras_wire::DecodeError;
 use walras_wire::batch::{SIGNATURE_BYTES, SigningDomain, decode_signed_transaction};
 
 use crate::chunk::{CHUNK_MAX, Chunk, Claim};
-use crate::key::KeyCache;
+use crate::key::{CachedKey, KeyCache};
 
 /// Threads get chunks of at least so many signatures: below, a sum gains too little.
 const CHUNK_MIN: usize = 128;
@@ -63,7 +63,8 @@ impl Verifier {
     /// Whether an item's signature holds; never, where its account has no key of use.
     #[must_use]
     pub fn verify_one(&self, keys: &KeyCache, item: &SignedItem<'_>) -> bool {
-        self.claim(keys, item).is_some_and(|claim| claim.holds())
+        let Some(key) = keys.get(item.account) else { return false };
+        self.claim(&key, item).is_some_and(|claim| claim.holds())
     }
 
     /// Whether each item's signature holds, in the order of the items. Starts `threads - 1` threads at most, and waits for them.
@@ -96,12 +97,17 @@ impl Verifier {
         holds
     }
 
-    fn claim<'a>(&self, keys: &'a KeyCache, item: &SignedItem<'_>) -> Option<Claim<'a>> {
-        Claim::read(keys.get(item.account)?, self.domain.prefix(), item.transaction_bytes, item.signature)
+    fn claim<'a>(&self, key: &'a CachedKey, item: &SignedItem<'_>) -> Option<Claim<'a>> {
+        Claim::read(key, self.domain.prefix(), item.transaction_bytes, item.signature)
     }
 
     fn judge(&self, keys: &KeyCache, items: &[SignedItem<'_>], chunk: &[(AccountId, usize)], holding: &mut Vec<usize>) {
-        let read = chunk.iter().filter_map(|&(_, at)| Some((at, self.claim(keys, &items[at])?)));
+        // Each key once, for those of its account.
+        let by_account = || chunk.chunk_by(|a, b| a.0 == b.0);
+        let held: Vec<Option<CachedKey>> = by_account().map(|of_one| keys.get(of_one[0].0)).collect();
+        let with_key = by_account().zip(&held).filter_map(|(of_one, key)| Some((of_one, key.as_ref()?)));
+        let all = with_key.flat_map(|(of_one, key)| of_one.iter().map(move |&(_, at)| (at, key)));
+        let read = all.filter_map(|(at, key)| Some((at, self.claim(key, &items[at])?)));
         let (places, claims): (Vec<usize>, Vec<Claim<'_>>) = read.unzip();
         let holds = Chunk::judge(claims, &self.secret);
         holding.extend(places.into_iter().zip(holds).filter_map(|(at, holds)| holds.then_some(at)));

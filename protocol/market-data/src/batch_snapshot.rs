@@ -1,10 +1,11 @@
 //! Batch markets' blocks and accounts' offers as bytes, a part of the snapshot of market data.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use walras_batch::Roots;
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, TransactionSeq};
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_END};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, TransactionSeq, effective_limit};
 use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Wire, Writer};
 
@@ -13,20 +14,24 @@ use crate::limits::{BLOCKS_MAX, OFFER_FILLS_MAX};
 use crate::offers::{OfferFill, Offers, StandingOffer};
 use crate::snapshot::put_count;
 
-pub(crate) fn put(w: &mut Writer<'_>, batches: &[BatchFeed], offers: &Offers) {
+pub(crate) fn put_feeds(w: &mut Writer<'_>, batches: &[BatchFeed]) {
     put_count(w, batches.len());
     batches.iter().for_each(|feed| put_feed(w, feed));
-    put_count(w, offers.standing.len());
-    for (account, of) in &offers.standing {
+}
+
+/// What comes last of market data.
+pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
+    put_count(w, offers.standing().count());
+    for (account, of) in offers.standing() {
         account.put(w);
         put_count(w, of.len());
-        of.values().for_each(|offer| put_offer(w, offer));
+        of.for_each(|offer| put_offer(w, &offer));
     }
-    put_count(w, offers.fills.len());
-    for (account, fills) in &offers.fills {
+    put_count(w, offers.fills().count());
+    for (account, fills) in offers.fills() {
         account.put(w);
         put_count(w, fills.len());
-        fills.iter().for_each(|fill| put_fill(w, fill));
+        fills.for_each(|fill| put_fill(w, &fill));
     }
 }
 
@@ -38,24 +43,42 @@ pub(crate) fn get(r: &mut Reader<'_>) -> Result<(Vec<BatchFeed>, Offers), Decode
         batches.push(feed);
     }
     let mut offers = Offers::default();
+    let mut before = None;
     for _ in 0..r.u32()? {
-        let account = AccountId::get(r)?;
-        let mut of = BTreeMap::new();
-        for _ in 0..r.u32()? {
+        let account = get_next_account(r, &mut before)?;
+        let count = r.u32()?;
+        r.checked((count > 0).then_some(()), "accounts that have offers")?;
+        for _ in 0..count {
             let offer = get_offer(r)?;
-            of.insert(offer.sequence, offer);
+            r.checked(offers.open(account, &offer).then_some(()), "each offer once")?;
         }
-        r.checked((!of.is_empty() && offers.standing.insert(account, of).is_none()).then_some(()), "each account's offers once")?;
     }
+    before = None;
     for _ in 0..r.u32()? {
-        let account = AccountId::get(r)?;
-        for _ in 0..r.u32()? {
+        let account = get_next_account(r, &mut before)?;
+        let count = r.u32()?;
+        r.checked((1..=OFFER_FILLS_MAX).contains(&(count as usize)).then_some(()), "fills")?;
+        for _ in 0..count {
             let fill = get_fill(r)?;
             offers.push_fill(account, fill);
         }
-        r.checked((offers.fills.get(&account).is_some_and(|fills| fills.len() <= OFFER_FILLS_MAX)).then_some(()), "fills")?;
     }
     Ok((batches, offers))
+}
+
+fn get_next_account(r: &mut Reader<'_>, before: &mut Option<AccountId>) -> Result<AccountId, DecodeError> {
+    let account = AccountId::get(r)?;
+    let is_next = account.0 < ACCOUNTS_MAX && before.replace(account) < Some(account);
+    r.checked(is_next.then_some(account), "accounts by id, each once")
+}
+
+/// Assets and markets that there can be.
+fn check_names(r: &Reader<'_>, market: BatchMarketId, sequence: TransactionSeq, assets: [AssetId; 2]) -> Result<(), DecodeError> {
+    let is_one = usize::from(market.0) < BATCH_MARKETS_MAX && sequence.0 < TRANSACTION_SEQ_END;
+    r.checked(
+        (is_one && assets.iter().all(|asset| asset.0 < ASSETS_MAX)).then_some(()),
+        "a market, a number and assets within limits",
+    )
 }
 
 fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
@@ -168,17 +191,11 @@ fn put_offer(w: &mut Writer<'_>, offer: &StandingOffer) {
 }
 
 fn get_offer(r: &mut Reader<'_>) -> Result<StandingOffer, DecodeError> {
-    Ok(StandingOffer {
-        market: Wire::get(r)?,
-        sequence: Wire::get(r)?,
-        sell: Wire::get(r)?,
-        buy: Wire::get(r)?,
-        amount: Wire::get(r)?,
-        stated: Wire::get(r)?,
-        limit: Wire::get(r)?,
-        tie: r.u64()?,
-        block: r.u64()?,
-    })
+    let (market, sequence, sell, buy) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+    check_names(r, market, sequence, [sell, buy])?;
+    let (amount, stated, limit) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+    r.checked((effective_limit(stated, amount) == Some(limit)).then_some(()), "the limit that whole units can honour")?;
+    Ok(StandingOffer { market, sequence, sell, buy, amount, stated, limit, tie: r.u64()?, block: r.u64()? })
 }
 
 fn put_fill(w: &mut Writer<'_>, fill: &OfferFill) {
@@ -194,9 +211,10 @@ fn put_fill(w: &mut Writer<'_>, fill: &OfferFill) {
 }
 
 fn get_fill(r: &mut Reader<'_>) -> Result<OfferFill, DecodeError> {
-    let (market, sequence): (_, TransactionSeq) = (Wire::get(r)?, Wire::get(r)?);
+    let (market, sequence) = (Wire::get(r)?, Wire::get(r)?);
     let block = r.u64()?;
     let (sell, buy, sold, bought) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+    check_names(r, market, sequence, [sell, buy])?;
     Ok(OfferFill { market, sequence, block, sell, buy, sold, bought, time: TimeNs::get(r)? })
 }
 
@@ -233,13 +251,21 @@ mod tests {
         (feed.header_bytes, feed.next_block, feed.standing) = (3, 8, 1);
         let mut data = MarketData::new();
         data.batches.push(feed);
-        let (sell, buy, stated, limit) = (AssetId(0), AssetId(3), BatchPrice::ONE, BatchPrice::MAX);
+        let (sell, buy, stated) = (AssetId(0), AssetId(3), BatchPrice::ONE);
+        let limit = effective_limit(stated, amount(5)).expect("a unit for a unit");
         let offer = StandingOffer { market, sequence, sell, buy, amount: amount(5), stated, limit, tie: 9, block: 7 };
-        data.offers.standing.entry(account).or_default().insert(sequence, offer);
+        data.offers.open(account, &offer);
         let (sold, bought, time) = (amount(1), amount(2), TimeNs(3));
         data.offers.push_fill(account, OfferFill { market, sequence, block: 7, sell, buy, sold, bought, time });
         let mut bytes = Vec::new();
         data.snapshot(&mut bytes);
+        let frozen = data.freeze();
+        let mut going_on = data.clone();
+        going_on.offers.push_fill(account, OfferFill { market, sequence, block: 8, sell, buy, sold, bought, time });
+        going_on.offers.open(AccountId(70), &offer);
+        let mut then = Vec::new();
+        frozen.snapshot(&mut then);
+        assert_eq!(then, bytes, "what is shared is copied before it changes");
         let again = MarketData::restore(&bytes).expect("it was just written");
         assert_eq!((&again.batches, &again.offers), (&data.batches, &data.offers));
         for end in 0..bytes.len() {

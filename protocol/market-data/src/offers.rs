@@ -1,8 +1,9 @@
 //! Every account's own standing offers in batch markets and the last fills of them: the engine keeps offers by pair and price, and could
 //! find those of one account only by looking at all.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use walras_types::limits::{ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_BITS};
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, DropReason, TimeNs, TransactionSeq, effective_limit};
 
 use crate::limits::OFFER_FILLS_MAX;
@@ -85,66 +86,290 @@ pub enum OfferChange {
     },
 }
 
-/// All accounts' offers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// All accounts' offers: 40 bytes for each that stands and each fill, and 48 for each account up to the last that had one.
+///
+/// In parts of [`PART`] accounts, each of which is shared with copies until either changes: so a snapshot's copy takes no time.
+#[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// Numbers of transactions are an account's, whatever the market.
-    pub(crate) standing: BTreeMap<AccountId, BTreeMap<TransactionSeq, StandingOffer>>,
+    parts: Vec<Option<Arc<Part>>>,
+}
+
+/// Accounts in a part.
+const PART: usize = 64;
+
+type Part = [OfAccount; PART];
+
+/// Numbers of transactions are an account's, whatever the market.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OfAccount {
+    /// By number.
+    standing: Vec<Standing>,
     /// Oldest first.
-    pub(crate) fills: BTreeMap<AccountId, VecDeque<OfferFill>>,
+    fills: Vec<Filled>,
+}
+
+/// Number of the transaction, what is sold and what for, in the order of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name(u64);
+
+/// A block of a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BlockOf(u64);
+
+const ASSET_BITS: u32 = ASSETS_MAX.trailing_zeros();
+const MARKET_BITS: u32 = BATCH_MARKETS_MAX.trailing_zeros();
+const _: () = assert!(ASSETS_MAX.is_power_of_two() && TRANSACTION_SEQ_BITS + 2 * ASSET_BITS <= 64);
+// At one block a millisecond, the numbers that are left last nine million years.
+const _: () = assert!(BATCH_MARKETS_MAX.is_power_of_two() && MARKET_BITS <= 6);
+
+impl Name {
+    fn new(sequence: TransactionSeq, sell: AssetId, buy: AssetId) -> Self {
+        Self(sequence.0 << (2 * ASSET_BITS) | u64::from(sell.0) << ASSET_BITS | u64::from(buy.0))
+    }
+
+    fn sequence(self) -> TransactionSeq {
+        TransactionSeq(self.0 >> (2 * ASSET_BITS))
+    }
+
+    fn sell(self) -> AssetId {
+        AssetId((self.0 >> ASSET_BITS) as u32 & (ASSETS_MAX - 1))
+    }
+
+    fn buy(self) -> AssetId {
+        AssetId(self.0 as u32 & (ASSETS_MAX - 1))
+    }
+}
+
+impl BlockOf {
+    fn new(market: BatchMarketId, block: u64) -> Self {
+        Self(block << MARKET_BITS | u64::from(market.0))
+    }
+
+    fn market(self) -> BatchMarketId {
+        BatchMarketId((self.0 & ((1 << MARKET_BITS) - 1)) as u16)
+    }
+
+    fn block(self) -> u64 {
+        self.0 >> MARKET_BITS
+    }
+}
+
+/// A [`StandingOffer`], whose limit follows from what it states and what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Standing {
+    name: Name,
+    came: BlockOf,
+    amount: Amount,
+    stated: BatchPrice,
+    tie: u64,
+}
+
+impl Standing {
+    fn pack(offer: &StandingOffer) -> Self {
+        let StandingOffer { market, sequence, sell, buy, amount, stated, limit: _, tie, block } = *offer;
+        Self { name: Name::new(sequence, sell, buy), came: BlockOf::new(market, block), amount, stated, tie }
+    }
+
+    fn unpack(&self) -> StandingOffer {
+        let Self { name, came, amount, stated, tie } = *self;
+        StandingOffer {
+            market: came.market(),
+            sequence: name.sequence(),
+            sell: name.sell(),
+            buy: name.buy(),
+            amount,
+            stated,
+            limit: effective_limit(stated, amount).unwrap_or(stated),
+            tie,
+            block: came.block(),
+        }
+    }
+}
+
+/// An [`OfferFill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Filled {
+    name: Name,
+    traded: BlockOf,
+    sold: Amount,
+    bought: Amount,
+    time: TimeNs,
+}
+
+impl Filled {
+    fn pack(fill: &OfferFill) -> Self {
+        let OfferFill { market, sequence, block, sell, buy, sold, bought, time } = *fill;
+        Self { name: Name::new(sequence, sell, buy), traded: BlockOf::new(market, block), sold, bought, time }
+    }
+
+    fn unpack(&self) -> OfferFill {
+        let Self { name, traded, sold, bought, time } = *self;
+        OfferFill {
+            market: traded.market(),
+            sequence: name.sequence(),
+            block: traded.block(),
+            sell: name.sell(),
+            buy: name.buy(),
+            sold,
+            bought,
+            time,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Standing>() == 40 && size_of::<Filled>() == 40 && size_of::<OfAccount>() == 48);
+
+/// Makes room for one more; a quarter beyond, for doubling would waste half of the memory.
+fn make_room<T>(all: &mut Vec<T>) {
+    if all.len() == all.capacity() {
+        all.reserve_exact(1 + all.len() / 4);
+    }
+}
+
+impl OfAccount {
+    fn place(&self, sequence: TransactionSeq) -> Result<usize, usize> {
+        self.standing.binary_search_by_key(&sequence, |offer| offer.name.sequence())
+    }
+
+    /// Whether no other had its number.
+    fn open(&mut self, offer: Standing) -> bool {
+        match self.place(offer.name.sequence()) {
+            Ok(place) => {
+                self.standing[place] = offer;
+                false
+            }
+            Err(place) => {
+                make_room(&mut self.standing);
+                self.standing.insert(place, offer);
+                true
+            }
+        }
+    }
+
+    /// Whether it stood.
+    fn remove(&mut self, sequence: TransactionSeq) -> bool {
+        let Ok(place) = self.place(sequence) else { return false };
+        self.standing.remove(place);
+        if self.standing.len() < self.standing.capacity() / 2 {
+            self.standing.shrink_to_fit();
+        }
+        true
+    }
+}
+
+/// Memory that offers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferBytes {
+    /// By those that stand.
+    pub standing: usize,
+    /// By the rest: fills, and what there is for each account.
+    pub accounts: usize,
 }
 
 impl Offers {
+    fn account(&self, account: AccountId) -> Option<&OfAccount> {
+        let part = self.parts.get(account.0 as usize / PART)?.as_ref()?;
+        part.get(account.0 as usize % PART)
+    }
+
+    /// An account, to change it.
+    fn account_mut(&mut self, account: AccountId) -> &mut OfAccount {
+        let (part, place) = (account.0 as usize / PART, account.0 as usize % PART);
+        if self.parts.len() <= part {
+            self.parts.resize(part + 1, None);
+        }
+        let part = self.parts[part].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| OfAccount::default())));
+        &mut Arc::make_mut(part)[place]
+    }
+
+    /// Accounts that had an offer, by id.
+    fn accounts(&self) -> impl Iterator<Item = (AccountId, &OfAccount)> {
+        let parts = (0_u32..).zip(&self.parts).filter_map(|(number, part)| Some((number * PART as u32, part.as_deref()?)));
+        parts.flat_map(|(first, part)| (first..).map(AccountId).zip(part))
+    }
+
+    /// Accounts with standing offers, by id, and these, oldest first.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (AccountId, impl ExactSizeIterator<Item = StandingOffer>)> {
+        let all = self.accounts().filter(|(_, of)| !of.standing.is_empty());
+        all.map(|(account, of)| (account, of.standing.iter().map(Standing::unpack)))
+    }
+
+    /// Accounts with fills, by id, and these, oldest first.
+    pub(crate) fn fills(&self) -> impl Iterator<Item = (AccountId, impl ExactSizeIterator<Item = OfferFill>)> {
+        let all = self.accounts().filter(|(_, of)| !of.fills.is_empty());
+        all.map(|(account, of)| (account, of.fills.iter().map(Filled::unpack)))
+    }
+
     /// An account's standing offers, oldest first.
-    pub fn of(&self, account: AccountId) -> impl Iterator<Item = &StandingOffer> {
-        self.standing.get(&account).into_iter().flat_map(BTreeMap::values)
+    pub fn of(&self, account: AccountId) -> impl Iterator<Item = StandingOffer> {
+        self.account(account).into_iter().flat_map(|of| of.standing.iter().map(Standing::unpack))
     }
 
     /// An account's last fills, newest first, [`OFFER_FILLS_MAX`] at most.
-    pub fn fills_newest_first(&self, account: AccountId) -> impl Iterator<Item = &OfferFill> {
-        self.fills.get(&account).into_iter().flat_map(|fills| fills.iter().rev())
+    pub fn fills_newest_first(&self, account: AccountId) -> impl Iterator<Item = OfferFill> {
+        self.account(account).into_iter().flat_map(|of| of.fills.iter().rev().map(Filled::unpack))
+    }
+
+    /// What they take, but for the allocator's own.
+    #[must_use]
+    pub fn bytes(&self) -> OfferBytes {
+        let mut bytes = OfferBytes { standing: 0, accounts: self.parts.capacity() * size_of::<Option<Arc<Part>>>() };
+        for (_, of) in self.accounts() {
+            bytes.standing += of.standing.capacity() * size_of::<Standing>();
+            bytes.accounts += size_of::<OfAccount>() + of.fills.capacity() * size_of::<Filled>();
+        }
+        bytes
     }
 
     /// How many more offers stand after this change.
     pub(crate) fn apply(&mut self, account: AccountId, change: &OfferChange) -> i64 {
         match change {
-            OfferChange::Opened(offer) => {
-                let before = self.standing.entry(account).or_default().insert(offer.sequence, *offer);
-                i64::from(before.is_none())
-            }
+            OfferChange::Opened(offer) => i64::from(self.open(account, offer)),
             OfferChange::Traded { fill, left } => {
                 self.push_fill(account, *fill);
+                let of = self.account_mut(account);
                 if left.is_zero() {
-                    return self.remove(account, fill.sequence);
+                    return -i64::from(of.remove(fill.sequence));
                 }
-                if let Some(offer) = self.standing.get_mut(&account).and_then(|of| of.get_mut(&fill.sequence)) {
-                    offer.amount = *left;
-                    offer.limit = effective_limit(offer.stated, *left).unwrap_or(offer.limit);
+                if let Ok(place) = of.place(fill.sequence) {
+                    of.standing[place].amount = *left;
                 }
                 0
             }
-            OfferChange::Cancelled { sequence, .. } => self.remove(account, *sequence),
+            OfferChange::Cancelled { sequence, .. } => -i64::from(self.account_mut(account).remove(*sequence)),
             OfferChange::Dropped { .. } => 0,
         }
     }
 
-    pub(crate) fn push_fill(&mut self, account: AccountId, fill: OfferFill) {
-        let fills = self.fills.entry(account).or_default();
-        if fills.len() == OFFER_FILLS_MAX {
-            fills.pop_front();
-        }
-        fills.push_back(fill);
+    /// Whether no other had its number.
+    pub(crate) fn open(&mut self, account: AccountId, offer: &StandingOffer) -> bool {
+        self.account_mut(account).open(Standing::pack(offer))
     }
 
-    fn remove(&mut self, account: AccountId, sequence: TransactionSeq) -> i64 {
-        let Some(of) = self.standing.get_mut(&account) else { return 0 };
-        let gone = of.remove(&sequence).is_some();
-        if of.is_empty() {
-            self.standing.remove(&account);
+    pub(crate) fn push_fill(&mut self, account: AccountId, fill: OfferFill) {
+        let fills = &mut self.account_mut(account).fills;
+        if fills.len() == OFFER_FILLS_MAX {
+            fills.remove(0);
         }
-        -i64::from(gone)
+        if fills.len() == fills.capacity() {
+            fills.reserve_exact((1 + fills.len() / 4).min(OFFER_FILLS_MAX - fills.len()));
+        }
+        fills.push(Filled::pack(&fill));
     }
 }
+
+/// Whatever room they have.
+impl PartialEq for Offers {
+    fn eq(&self, other: &Self) -> bool {
+        let some = |offers: &'_ Self| -> Vec<(AccountId, OfAccount)> {
+            let all = offers.accounts().filter(|(_, of)| **of != OfAccount::default());
+            all.map(|(account, of)| (account, of.clone())).collect()
+        };
+        some(self) == some(other)
+    }
+}
+
+impl Eq for Offers {}
 
 #[cfg(test)]
 mod tests {
@@ -183,7 +408,7 @@ mod tests {
             time: TimeNs(3),
         };
         assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(8), left: amount(2) }), 0);
-        let left = *offers.of(account).next().unwrap();
+        let left = offers.of(account).next().unwrap();
         assert_eq!((left.amount, Some(left.limit)), (amount(2), effective_limit(stated, amount(2))));
         assert_ne!(left.limit, offer(sequence).limit, "two units can not be honoured as finely as ten");
         assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(2), left: Amount::ZERO }), -1);

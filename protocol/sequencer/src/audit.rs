@@ -97,6 +97,12 @@ impl Auditor {
         self.compared
     }
 
+    /// What the last entry did.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     /// The state so far.
     #[must_use]
     pub fn engine(&self) -> &Engine {

@@ -83,6 +83,8 @@ pub struct Sequencer<O> {
     in_log_end: LogIndex,
     events: Vec<Event>,
     driver: BatchDriver,
+    /// By the clock that drives batches, as it was told last.
+    now_ns: u64,
     steps: Vec<BatchStep>,
 }
 
@@ -103,6 +105,7 @@ impl<O> Sequencer<O> {
             in_log_end: next,
             events: Vec::new(),
             driver: BatchDriver::new(),
+            now_ns: 0,
             steps: Vec::new(),
         }
     }
@@ -150,13 +153,14 @@ impl<O> Sequencer<O> {
     }
 
     /// Closes batches whose time has come; those that are closed are for a solver. Call it after something was applied, and at
-    /// [`Sequencer::next_batch_ns`]. `now` is the time of day.
-    pub fn drive_batches(&mut self, now: TimeNs, jobs: &mut Vec<SolveJob>)
+    /// [`Sequencer::next_batch_ns`]. `now_ns` is of any clock that goes on steadily, `now` the time of day, which may stand still.
+    pub fn drive_batches(&mut self, now_ns: u64, now: TimeNs, jobs: &mut Vec<SolveJob>)
     where
         O: Default,
     {
+        self.now_ns = now_ns;
         let mut steps = std::mem::take(&mut self.steps);
-        self.driver.drive(now.0, &self.engine, &mut steps);
+        self.driver.drive(now_ns, &self.engine, &mut steps);
         for step in steps.drain(..) {
             match step {
                 // Where it is not taken, or the log does not take it, it is lost, and submitted again after a while.
@@ -167,18 +171,19 @@ impl<O> Sequencer<O> {
         self.steps = steps;
     }
 
-    /// The time of day at which a batch is to be closed, or solved again.
+    /// When a batch is to be closed, or solved again, by the clock that goes on steadily.
     #[must_use]
     pub fn next_batch_ns(&self) -> u64 {
         self.driver.next_deadline_ns(&self.engine)
     }
 
     /// A solver is done: what it found is submitted, if it is still wanted.
-    pub fn on_solved(&mut self, now: TimeNs, solved: Solved)
+    pub fn on_solved(&mut self, now_ns: u64, now: TimeNs, solved: Solved)
     where
         O: Default,
     {
-        if let Some(block) = self.driver.on_solved(now.0, solved, &self.engine) {
+        self.now_ns = now_ns;
+        if let Some(block) = self.driver.on_solved(now_ns, solved, &self.engine) {
             self.submit_clearing(now, block, O::default());
         }
     }
@@ -218,7 +223,7 @@ impl<O> Sequencer<O> {
 
     /// Applies the entries that are durable, in order.
     pub fn apply_durable(&mut self, mut emit: impl FnMut(&Engine, Applied<'_, O>)) {
-        let now_ns = self.time.0;
+        let now_ns = self.now_ns;
         while self.waiting.front().is_some_and(|w| w.entry.log_index < self.durable_end) {
             let Some(Waiting { entry, origin }) = self.waiting.pop_front() else { return };
             self.events.clear();

@@ -156,13 +156,14 @@ fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
     let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     format!(
         "{simulated_s} simulated s ({speed} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} entries, \
-         {} crashes, {} failed starts, {} torn tails, {} snapshots",
+         {} blocks, {} crashes, {} failed starts, {} torn tails, {} snapshots",
         sum.attempts,
         sum.acknowledged,
         sum.refused,
         sum.in_doubt,
         sum.replayed,
         sum.entries,
+        sum.blocks,
         sum.crashes,
         sum.failed_starts,
         sum.torn_tails,

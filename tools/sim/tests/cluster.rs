@@ -28,6 +28,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
     for (what, count, least) in [
         ("answers", sum.answers, 150),
         ("reports", sum.reports, 250),
+        ("blocks cleared", sum.blocks, 50),
         ("reads", sum.reads, 15),
         ("elections", sum.elections, 4),
         ("crashes", sum.crashes, 10),

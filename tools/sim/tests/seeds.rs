@@ -23,6 +23,7 @@ fn nothing_is_lost_doubled_or_seen_too_early_whatever_fails() {
         ("answers", sum.acknowledged, 150),
         ("refusals because the log could not be written", sum.refused_by_storage, 5),
         ("replayed requests", sum.replayed, 20),
+        ("blocks cleared", sum.blocks, 10),
         ("crashes", sum.crashes, 8),
         ("failed starts", sum.failed_starts, 1),
         ("recoveries from a snapshot", sum.from_snapshot, 2),

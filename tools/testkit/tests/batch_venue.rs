@@ -9,7 +9,7 @@ use std::num::NonZero;
 use walras_batch::{Certificate, ProposedClearing};
 use walras_batch_solver::Settings;
 use walras_clearing::{LowerBounds, Proposal};
-use walras_engine::Engine;
+use walras_engine::{Engine, Frozen};
 use walras_sequencer::{decode_entry, encode_clearing};
 use walras_testkit::Choices;
 use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
@@ -48,6 +48,9 @@ struct World<'c, 'b> {
     time: TimeNs,
     at: String,
     reached: &'c mut BTreeMap<String, u32>,
+    /// A state that was kept while the engine went on, its bytes then, and how long ago.
+    kept: Option<(Frozen, Vec<u8>)>,
+    calls: u32,
 }
 
 fn amount(units: u128) -> Amount {
@@ -82,6 +85,7 @@ impl World<'_, '_> {
         let hash = self.engines[0].state_hash();
         assert!(self.engines.iter().all(|engine| engine.state_hash() == hash), "{}: states differ after {what:?}", self.at);
         self.engines[0].check_invariants();
+        self.check_kept();
         for (number, threads) in [(1, 2), (2, 8)] {
             if self.c.one_in(4) {
                 let engine = &mut self.engines[number];
@@ -97,6 +101,23 @@ impl World<'_, '_> {
         }
         self.listen(&told);
         told
+    }
+
+    /// What was kept some entries ago is what it was; now and then another state is kept.
+    fn check_kept(&mut self) {
+        self.calls += 1;
+        if !self.calls.is_multiple_of(7) {
+            return;
+        }
+        if let Some((frozen, then)) = self.kept.take() {
+            let mut bytes = Vec::new();
+            frozen.snapshot(&mut bytes);
+            assert!(bytes == then, "{}: a state that was kept is another now", self.at);
+            self.count("kept state");
+        }
+        let mut bytes = Vec::new();
+        self.engines[0].snapshot(&mut bytes);
+        self.kept = Some((self.engines[0].freeze(), bytes));
     }
 
     fn command(&mut self, command: Command) -> Vec<Event> {
@@ -551,6 +572,8 @@ fn venues_are_what_the_judge_says() {
             time: TimeNs(1),
             at: format!("seed {seed}"),
             reached: &mut reached,
+            kept: None,
+            calls: 0,
         };
         for command in commands {
             let events = world.command(command);

@@ -45,11 +45,16 @@ proptest! {
         let bytes = snapshot(&straight);
         prop_assert_eq!(&bytes[bytes.len() - 32..], straight.state_hash());
 
+        let frozen = straight.freeze();
         let mut restored = Engine::restore_with_hash_seed(&bytes, 99).unwrap();
         restored.check_invariants();
         prop_assert_eq!(&snapshot(&restored), &bytes);
         prop_assert_eq!(run(&mut restored, after), run(&mut straight, after));
         prop_assert_eq!(restored.state_hash(), straight.state_hash());
+        // What was kept is what it was then.
+        let mut then = b"before".to_vec();
+        frozen.snapshot(&mut then);
+        prop_assert_eq!(&then[6..], &bytes[..]);
     }
 
     /// Whatever the allocation: sums hold after every command, a replay ends in the same state, and the price index does not show.

@@ -60,7 +60,7 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
 }
 
 /// The public key of digits, or of an Ed25519 key's file.
-fn public_key(key: &str) -> Result<String, CliError> {
+pub(super) fn public_key(key: &str) -> Result<String, CliError> {
     if key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(key.to_ascii_lowercase());
     }

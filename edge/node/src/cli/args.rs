@@ -55,7 +55,7 @@ pub enum Command {
     Offer(OfferCommand),
     /// Pays another account by a transaction of a batch market; signed with an Ed25519 key.
     Pay(PayArgs),
-    /// Looks at batch markets.
+    /// Looks at batch markets; opens accounts, issues and burns by transactions, signed with an Ed25519 key.
     #[command(subcommand)]
     Batch(BatchCommand),
     /// Does what the operator may.
@@ -302,6 +302,30 @@ pub enum BatchCommand {
         #[arg(long, default_value = "main")]
         batch: String,
     },
+    /// Opens an account for a key, by a transaction of the own account. It has the next id when the block is cleared.
+    CreateAccount {
+        /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
+        key: String,
+        /// The market whose next block opens it.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+    /// Makes new units of an asset, as its issuer.
+    Issue(IssueArgs),
+    /// Destroys units of an asset, as its issuer.
+    Burn(IssueArgs),
+}
+
+/// `walras batch issue` and `walras batch burn`.
+#[derive(Debug, Args)]
+pub struct IssueArgs {
+    /// How much.
+    pub amount: String,
+    /// Of what.
+    pub asset: String,
+    /// The market whose next block does it.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
 }
 
 /// What to show of an account.

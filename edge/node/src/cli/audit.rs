@@ -1,7 +1,8 @@
 //! `walras log audit`: does the log make the states that the venue had?
 //!
 //! The log is read twice: once for the hashes of states that leaders put into it, once to replay it. The snapshots beside it are states to
-//! compare with too. Where the log was let go of up to some entry, the replay begins with the oldest snapshot that it goes on from.
+//! compare with too. Where the log was let go of up to some entry, the replay begins with the oldest snapshot that it goes on from. On the way
+//! signatures of batch transactions are checked.
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use walras_sequencer::{Auditor, Entry, decode_entry};
 use walras_types::LogIndex;
 use walras_wire::Checkpoint;
 
+use super::audit_signatures::SignatureAudit;
 use super::log::{REPLICA, each_decided, is_replica};
 use super::{CliError, print};
 use crate::progress::{Slow, while_waiting};
@@ -33,26 +35,30 @@ pub(super) fn run(dir: &Path, is_json: bool) -> Result<(), CliError> {
         })?,
     };
     let from = start.last_applied();
+    let mut signatures = SignatureAudit::from_state(&start)?;
     let mut auditor = Auditor::from_state(start, expected);
     let mut progress = Slow::new("replaying the log", Some(last.0.saturating_sub(from.0)));
     each_entry(dir, |entry| {
         if entry.log_index > from {
             auditor.apply(&entry).map_err(|e| CliError::Damaged(e.to_string()))?;
+            signatures.on_entry(&entry, auditor.events())?;
             progress.set(entry.log_index.0 - from.0);
         }
         Ok(())
     })?;
     progress.finish();
-    tell(&auditor, from, is_json)
+    let signatures = while_waiting("checking the last signatures", || signatures.finish())?;
+    tell(&auditor, from, signatures, is_json)
 }
 
-fn tell(auditor: &Auditor, from: LogIndex, is_json: bool) -> Result<(), CliError> {
+fn tell(auditor: &Auditor, from: LogIndex, signatures: u64, is_json: bool) -> Result<(), CliError> {
     let (compared, agreed, last) = (auditor.compared(), auditor.agreed(), auditor.engine().last_applied());
     let hash: String = auditor.engine().state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
     if is_json {
         let json = json!({
             "sound": true, "from_snapshot": from.to_string(), "last_index": last.to_string(), "entries": last.0 - from.0,
             "states_compared": compared, "agreed_index": agreed.to_string(), "state_hash": hash,
+            "signatures_checked": signatures,
         });
         return print(&format!("{json}\n"));
     }
@@ -61,8 +67,12 @@ fn tell(auditor: &Auditor, from: LogIndex, is_json: bool) -> Result<(), CliError
         0 => "no state to compare with: neither a hash in the log nor a snapshot after its beginning".to_owned(),
         count => format!("{count} states compared and equal, the last after entry {agreed}"),
     };
+    let signed = match signatures {
+        0 => String::new(),
+        count => format!("; {count} signatures of transactions checked"),
+    };
     print(&format!(
-        "sound: {} entries replayed (to {last}){begun}; {compared}\nstate after entry {last}: {hash}\n",
+        "sound: {} entries replayed (to {last}){begun}; {compared}{signed}\nstate after entry {last}: {hash}\n",
         last.0 - from.0
     ))
 }

@@ -1,16 +1,17 @@
 //! Batch markets from the command line: looking at them, and transactions, which are signed here.
 
 use serde_json::{Value, json};
-use walras_batch_signatures::SigningKey;
+use walras_batch_signatures::{SigningKey, check_key};
 use walras_gateway::ClientKey;
 use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, Payment, Rounding,
-    Symbol, TransactionSeq,
+    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount,
+    Payment, PublicKey, Rounding, Symbol, TransactionSeq,
 };
 use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
-use super::args::{BatchCommand, OfferCommand, OfferSellArgs, PayArgs};
+use super::admin::public_key;
+use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::client::{Client, ClientError};
 use super::table::{fields, table};
 use super::{CliError, Output};
@@ -25,7 +26,12 @@ fn wrong(what: impl Into<String>) -> CliError {
     CliError::Wrong(what.into())
 }
 
-pub(super) fn batch(client: &Client, command: &BatchCommand) -> Result<Output, CliError> {
+/// `key` reads the key, which only those need who sign.
+pub(super) fn batch(
+    client: &Client,
+    key: impl FnOnce() -> Result<Option<ClientKey>, CliError>,
+    command: &BatchCommand,
+) -> Result<Output, CliError> {
     match command {
         BatchCommand::List => {
             let json = client.get("/v1/batches")?;
@@ -60,6 +66,14 @@ pub(super) fn batch(client: &Client, command: &BatchCommand) -> Result<Output, C
             let columns = [("price", "price"), ("supply", "supply"), ("demand", "demand")];
             Ok(Output { human: table(rows(&json, "points"), &columns), json })
         }
+        BatchCommand::CreateAccount { key: new, batch } => {
+            let bytes = unhex(&public_key(new)?).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+            let new = PublicKey(bytes.ok_or_else(|| wrong("a public key has 64 hexadecimal digits"))?);
+            check_key(&new).map_err(|e| wrong(format!("the new account's key: {e}")))?;
+            Desk::open(client, key()?.as_ref(), batch)?.send(BatchOperation::CreateAccount(new))
+        }
+        BatchCommand::Issue(args) => issued(client, key()?.as_ref(), args, BatchOperation::Issue),
+        BatchCommand::Burn(args) => issued(client, key()?.as_ref(), args, BatchOperation::Burn),
     }
 }
 
@@ -185,6 +199,18 @@ fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
         amount,
         limit,
     }))
+}
+
+fn issued(
+    client: &Client,
+    key: Option<&ClientKey>,
+    args: &IssueArgs,
+    operation: impl FnOnce(IssuedAmount) -> BatchOperation,
+) -> Result<Output, CliError> {
+    let desk = Desk::open(client, key, &args.batch)?;
+    let asset = desk.asset(&args.asset)?;
+    let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
+    desk.send(operation(IssuedAmount { asset: asset.spec.asset, amount }))
 }
 
 pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> Result<Output, CliError> {

@@ -3,6 +3,7 @@
 mod admin;
 mod args;
 mod audit;
+mod audit_signatures;
 mod batch;
 mod bench;
 mod clear;
@@ -210,7 +211,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Account(args) => trade::account(&client(cli)?, args)?,
         Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
         Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,
-        Command::Batch(command) => batch::batch(&client(cli)?, command)?,
+        Command::Batch(command) => batch::batch(&client(cli)?, || key(cli), command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })

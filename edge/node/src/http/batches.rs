@@ -6,9 +6,10 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_batch_signatures::check_key;
 use walras_clearing::{OfferId, OfferKey};
 use walras_types::limits::TRANSACTION_SEQ_END;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchPrice, OfferName, RejectReason, TransactionSeq};
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, OfferName, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::market::query;
@@ -130,7 +131,12 @@ struct Transactions {
 fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
     let malformed = |detail: String| Refusal::new(RejectReason::Malformed, format!("transactions[{place}]: {detail}"));
     let bytes = unhex(text).ok_or_else(|| malformed("give an even number of hexadecimal digits".to_owned()))?;
-    decode_signed_transaction(&bytes).map_err(|e| malformed(e.to_string()))
+    let signed = decode_signed_transaction(&bytes).map_err(|e| malformed(e.to_string()))?;
+    // An account with such a key could never do anything.
+    if let BatchOperation::CreateAccount(key) = &signed.transaction.operation {
+        check_key(key).map_err(|e| malformed(format!("the new account's key: {e}")))?;
+    }
+    Ok(signed)
 }
 
 fn told(result: Result<Value, Refusal>) -> Value {
@@ -170,7 +176,7 @@ pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, req
 
 pub(super) async fn offers(State(app): State<App>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let offers = app.venue.read(move |v| v.market.offers().of(account).copied().collect::<Vec<_>>()).await?;
+    let offers = app.venue.read(move |v| v.market.offers().of(account).collect::<Vec<_>>()).await?;
     let catalog = app.venue.catalog();
     Ok(ok(&json!({"offers": offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect::<Vec<_>>()})))
 }

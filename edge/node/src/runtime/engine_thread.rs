@@ -15,8 +15,9 @@ use super::batches::{Declared, KeyRing, Solver};
 use super::clock::Clock;
 use super::feed::Feed;
 use super::fills::Fills;
+use super::frozen::FrozenState;
 use super::log_thread::{LogDone, LogJob};
-use super::recovery::{SnapshotJob, encode_snapshot};
+use super::recovery::SnapshotJob;
 use super::status::{Status, Storage};
 use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
 use crate::json::{Catalog, SharedCatalog};
@@ -156,6 +157,7 @@ pub(super) struct EngineThread {
     pub(super) snapshots_done: Receiver<Option<LogIndex>>,
     pub(super) shared_catalog: SharedCatalog,
     pub(super) clock: Clock,
+    pub(super) begun: Instant,
     pub(super) status: Status,
     pub(super) pace: Pace,
     pub(super) commands_max: usize,
@@ -227,7 +229,7 @@ impl EngineThread {
                     }
                 },
                 recv(solved) -> solved => if let Ok(solved) = solved {
-                    self.sequencer.on_solved(self.clock.now(), solved);
+                    self.sequencer.on_solved(self.elapsed_ns(), self.clock.now(), solved);
                 },
                 default(wait) => {},
             }
@@ -261,7 +263,7 @@ impl EngineThread {
 
     /// How long until a batch is to be closed, or the configuration's markets are looked at.
     fn until_batch(&self) -> Duration {
-        let batch = self.sequencer.next_batch_ns().saturating_sub(self.clock.now().0);
+        let batch = self.sequencer.next_batch_ns().saturating_sub(self.elapsed_ns());
         let look = self.declared.next_look().map(|at| at.saturating_duration_since(Instant::now()));
         Duration::from_nanos(batch).min(look.unwrap_or(Duration::MAX))
     }
@@ -271,9 +273,14 @@ impl EngineThread {
             self.submit(command, None);
         }
         let mut jobs = std::mem::take(&mut self.jobs);
-        self.sequencer.drive_batches(self.clock.now(), &mut jobs);
+        self.sequencer.drive_batches(self.elapsed_ns(), self.clock.now(), &mut jobs);
         jobs.drain(..).for_each(|job| self.solver.solve(job));
         self.jobs = jobs;
+    }
+
+    /// Time that goes on whatever is done to the computer's clock: the time of day stands still where that was set back.
+    fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
     fn submit(&mut self, command: Command, reply: Option<Reply>) {
@@ -347,7 +354,7 @@ impl EngineThread {
         }
     }
 
-    /// Hands the state to the snapshot's thread. If that has not begun with the one before, a periodic snapshot waits for the next
+    /// Hands the state to the snapshot's thread, which makes its bytes and writes them. If that has not begun with the one before, a periodic snapshot waits for the next
     /// occasion, and one that was asked for is refused.
     fn snapshot(&mut self, reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>) {
         if self.snapshots.is_full() {
@@ -366,9 +373,9 @@ impl EngineThread {
         let index = engine.last_applied();
         self.pace.snapshot_index = index;
         self.pace.snapshot_at = Instant::now();
-        let bytes = encode_snapshot(engine, &self.core.market, &self.core.fills);
+        let state = FrozenState::new(engine, &self.core.market, &[&|out| self.core.fills.snapshot(out)]);
         // The thread ends only after this one has.
-        let _ = self.snapshots.send(SnapshotJob { index, bytes, reply });
+        let _ = self.snapshots.send(SnapshotJob { index, state, reply });
     }
 }
 

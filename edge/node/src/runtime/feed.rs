@@ -387,9 +387,9 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fi
             orders: open_orders(engine, account, None),
             order_updates: Vec::new(),
             fills: fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
-            offers: market.offers().of(account).copied().collect(),
+            offers: market.offers().of(account).collect(),
             offer_changes: Vec::new(),
-            offer_fills: market.offers().fills_newest_first(account).copied().collect(),
+            offer_fills: market.offers().fills_newest_first(account).collect(),
         })),
         Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
         Subscription::Demand(batch, sell, buy) => {

@@ -15,6 +15,7 @@ mod clock;
 mod engine_thread;
 mod feed;
 mod fills;
+mod frozen;
 mod log_thread;
 mod recovery;
 mod replica;

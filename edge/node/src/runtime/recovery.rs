@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
 use super::feed::Feed;
 use super::fills::Fills;
+use super::frozen::{FrozenState, split_parts};
 use super::log_thread::LogThread;
 use super::status::Status;
 use super::{Doorbell, Queues, Reply, Request, VenueHandle};
@@ -100,57 +101,14 @@ pub struct Venue {
 /// A state to be written.
 pub(super) struct SnapshotJob {
     pub(super) index: LogIndex,
-    pub(super) bytes: Vec<u8>,
+    pub(super) state: FrozenState,
     pub(super) reply: Option<oneshot::Sender<Result<LogIndex, RejectReason>>>,
-}
-
-/// A state as a snapshot holds it.
-pub(super) fn encode_snapshot(engine: &Engine, market: &MarketData, fills: &Fills) -> Vec<u8> {
-    join_parts(&[&|out| engine.snapshot(out), &|out| market.snapshot(out), &|out| fills.snapshot(out)])
-}
-
-/// Writes a part of a snapshot.
-type WritePart<'a> = &'a dyn Fn(&mut Vec<u8>);
-
-/// The parts of a snapshot one after the other, each behind its length.
-pub(super) fn join_parts(parts: &[WritePart<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for write in parts {
-        let at = bytes.len();
-        bytes.extend_from_slice(&[0; 8]);
-        write(&mut bytes);
-        let length = (bytes.len() - at - 8) as u64;
-        bytes[at..at + 8].copy_from_slice(&length.to_le_bytes());
-    }
-    bytes
 }
 
 /// The engine's state in a snapshot, of a venue of one machine or of a replica: it is the first part of either.
 pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
     let (engine, _) = split_part(bytes)?;
     Engine::restore(engine).map_err(|e| e.to_string())
-}
-
-/// As many parts as [`join_parts`] joined.
-pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
-    let mut parts = [[].as_slice(); N];
-    for part in &mut parts {
-        (*part, bytes) = split_part(bytes)?;
-    }
-    if bytes.is_empty() { Ok(parts) } else { Err(format!("{} bytes too many stand at its end", bytes.len())) }
-}
-
-/// The first part, and what stands behind it.
-fn split_part(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
-    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
-    Ok(rest.split_at_checked(length).ok_or("it is cut short")?)
-}
-
-/// Restores a venue's snapshot and saves it again. A snapshot that restores gives its own bytes: one state has one encoding.
-pub fn snapshot_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let (engine, market, fills) = decode_snapshot(bytes)?;
-    Ok(encode_snapshot(&engine, &market, &fills))
 }
 
 fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {
@@ -249,6 +207,7 @@ impl Venue {
             snapshots_done,
             shared_catalog: shared_catalog.clone(),
             clock: clock.clone(),
+            begun,
             status: status.clone(),
             pace: Pace {
                 flush_every: Duration::from_micros(1_000_000 / config.websocket.updates_per_second),
@@ -338,8 +297,9 @@ pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<J
 
 /// The snapshots' thread. The log may let go only of what two durable snapshots hold.
 fn write_snapshots<D: Disk>(mut store: SnapshotStore<D>, jobs: &Receiver<SnapshotJob>, done: &Sender<Option<LogIndex>>) {
-    for SnapshotJob { index, bytes, reply } in jobs {
+    for SnapshotJob { index, state, reply } in jobs {
         let begun = Instant::now();
+        let bytes = state.encode();
         let written = if store.indices().last() == Some(&index) { Ok(()) } else { store.write(index, &bytes) };
         let answer = match written {
             Ok(()) => {

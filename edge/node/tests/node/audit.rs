@@ -2,13 +2,20 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+use tempfile::TempDir;
+use walras_batch_signatures::SigningKey;
 use walras_consensus::{Body, Members, Pack, Packed, ReplicaId, SlotEntry, Ticket, Write};
 use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
 use walras_node::node::{Node, operator_key_file};
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
 use walras_sequencer::{Content, decode_entry, encode_entry};
-use walras_types::{Amount, LogIndex};
-use walras_wire::{Command, Transfer};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, Commission, Intake, LogIndex,
+    LowerBounds, Mu, Payment, Symbol, TimeNs, TransactionSeq,
+};
+use walras_wire::batch::SigningDomain;
+use walras_wire::{AddBatchAsset, AssetSpec, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer};
 
 use crate::cli::Cli;
 use crate::replica::{one, wait_until_it_leads};
@@ -176,4 +183,125 @@ fn the_log_of_a_replica_is_dumped_verified_and_audited() {
     assert_eq!(status, 5, "{said}");
     // Its first deposit is entry 6.
     assert!(said.contains("was another than the log makes of it, and it was the same after entry 5"), "{said}");
+}
+
+/// Entries of a venue with a batch market, written as nobody checks them.
+struct Written {
+    entries: Vec<Command>,
+    domain: SigningDomain,
+}
+
+const BATCH: BatchMarketId = BatchMarketId(0);
+
+impl Written {
+    /// Two assets, three accounts with keys and a unit of each, a market that is open.
+    fn new() -> Self {
+        let domain = [7; 32];
+        let symbol = |name: &str| Symbol::new(name).unwrap();
+        let mut entries: Vec<Command> = Vec::new();
+        for (asset, name) in [(AssetId(0), "BTC"), (AssetId(1), "USD")] {
+            entries.push(Command::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 }));
+        }
+        for account in (0..3).map(AccountId) {
+            entries.push(Command::CreateAccount(account));
+            entries.push(Command::SetAccountKey(SetAccountKey { account, key: key(account.0).public_key() }));
+        }
+        entries.push(Command::CreateBatchMarket(BatchMarketSpec {
+            market: BATCH,
+            symbol: symbol("MAIN"),
+            commission: Commission::new(15).unwrap(),
+            mu: Mu::new(10).unwrap(),
+            lower_bounds: LowerBounds::BestEffort,
+            intake: Intake::Filter,
+            interval_ns: 1_000_000,
+            transactions_max: 1_000,
+            domain,
+        }));
+        for asset in [AssetId(0), AssetId(1)] {
+            entries.push(Command::AddBatchAsset(AddBatchAsset { market: BATCH, asset }));
+        }
+        entries.push(Command::SetBatchPhase(SetBatchPhase { market: BATCH, phase: BatchPhase::Open }));
+        Self { entries, domain: SigningDomain::new(&domain) }
+    }
+
+    /// A payment of an account by whoever has a key; the entry's index.
+    fn pay(&mut self, account: u32, sequence: u64, by: &SigningKey) -> u64 {
+        let payment = Payment { to: AccountId(0), asset: AssetId(1), amount: Amount::new(5).unwrap() };
+        let transaction = BatchTransaction {
+            account: AccountId(account),
+            sequence: TransactionSeq(sequence),
+            operation: BatchOperation::Payment(payment),
+        };
+        let signed = by.sign(&self.domain, &transaction);
+        self.entries.push(Command::SubmitTransaction(SubmitTransaction::new(BATCH, &signed).unwrap()));
+        self.entries.len() as u64
+    }
+
+    /// Writes the log, one entry in so many nanoseconds.
+    fn write(&self, ns_each: u64) -> TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let options = LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() };
+        let (mut log, _) = LogWriter::open(RealDisk, &dir.path().join("log"), options).unwrap();
+        for (place, command) in (1..).zip(&self.entries) {
+            let mut bytes = Vec::new();
+            encode_entry(TimeNs(place * ns_each), None, command, &mut bytes);
+            log.append(&bytes).unwrap();
+        }
+        log.sync().unwrap();
+        log.close().unwrap();
+        let verified = cli(dir.path()).text(&["log", "verify", dir.path().to_str().unwrap()]);
+        assert!(verified.starts_with("sound: "), "every checksum is right");
+        dir
+    }
+
+    /// How many signatures an audit of the log checks.
+    fn checked(&self, ns_each: u64) -> Value {
+        let dir = self.write(ns_each);
+        cli(dir.path()).json(&["log", "audit", dir.path().to_str().unwrap()])["signatures_checked"].clone()
+    }
+
+    /// What an audit of the log says that finds damage.
+    fn damage(&self, ns_each: u64) -> String {
+        let dir = self.write(ns_each);
+        let (status, said) = cli(dir.path()).fails(&["log", "audit", dir.path().to_str().unwrap()]);
+        assert_eq!(status, 5, "{said}");
+        said
+    }
+}
+
+fn key(number: u32) -> SigningKey {
+    SigningKey::from_seed(&[number as u8 + 1; 32])
+}
+
+#[test]
+fn a_transaction_that_its_account_did_not_sign_is_named_at_its_entry() {
+    let mut written = Written::new();
+    for sequence in 1..=40 {
+        for account in 0..3 {
+            written.pay(account, sequence, &key(account));
+        }
+    }
+    assert_eq!(written.checked(1), 120);
+    // Refused, so it changed nothing: its number was used.
+    written.pay(1, 1, &key(2));
+    assert_eq!(written.checked(1), 120);
+    let forged = written.pay(1, 41, &key(2));
+    written.pay(2, 41, &key(2));
+    written.pay(1, 42, &key(0));
+    let said = written.damage(1);
+    let named = format!("entry {forged}: transaction 41 of account 1 does not bear that account's signature");
+    assert!(said.contains(&named), "{said}");
+}
+
+#[test]
+fn a_key_that_was_replaced_counts_for_what_was_on_its_way_only() {
+    let mut written = Written::new();
+    written.pay(1, 1, &key(1));
+    let new = SetAccountKey { account: AccountId(1), key: key(9).public_key() };
+    written.entries.push(Command::SetAccountKey(new));
+    let late = written.pay(1, 2, &key(1));
+    written.pay(1, 3, &key(9));
+    assert_eq!(written.checked(1_000), 3, "it may have been checked before the key was replaced");
+    let said = written.damage(61_000_000_000);
+    assert!(said.contains(&format!("entry {late}: transaction 2 of account 1")), "{said}");
 }

@@ -1,12 +1,17 @@
 //! Batch markets from outside: from the configuration to a block, what is refused, what readers hear, and what a crash leaves.
 
 use serde_json::{Value, json};
+use walras_batch_signatures::SigningKey;
 use walras_node::cli::client::Client;
 use walras_node::config::{Batch, Config};
+use walras_node::json::batches::hex;
+use walras_node::node::operator_key_file;
+use walras_types::{BatchOperation, PublicKey};
 
+use crate::cli::Cli;
 use crate::recovery::Process;
 use crate::schema::{check_named, document};
-use crate::support::{Market, PATIENCE, Raw, Signer, Socket, Venue, config, market, operator, send, wait_for_transactions};
+use crate::support::{Market, PATIENCE, Raw, Signer, Socket, Venue, code, config, market, operator, send, wait_for_transactions};
 
 const BTC: u32 = 0;
 const USD: u32 = 1;
@@ -217,6 +222,84 @@ fn readers_hear_of_blocks_of_demand_and_of_their_own_offers() {
     assert_eq!((&standing["stated_price"], &standing["amount"]), (&json!("90000"), &json!("0.00001")));
 }
 
+/// A decimal amount in its last digits, six of them.
+fn micros(text: &str) -> u64 {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{fraction:0<6}").parse().unwrap()
+}
+
+#[test]
+fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    let key_file = |name: &str| venue.dir.join(name);
+    let name = |name: &str| key_file(name).to_str().unwrap().to_owned();
+    for holder in ["issuer.key", "friend.key"] {
+        let made = operator.json(&["keys", "new", "--out", &name(holder)]);
+        if holder == "issuer.key" {
+            let (id, public) = (made["key_id"].as_str().unwrap(), made["public_key"].as_str().unwrap());
+            operator.text(&["admin", "key", "--account", "0", "--key-id", id, "--public-key", public]);
+            operator.text(&["admin", "transaction-key", "0", &name(holder)]);
+        }
+    }
+    let issuer = Cli { url: venue.url(), key_file: key_file("issuer.key") };
+    // Nobody made it the issuer: the transaction is collected, and left out of its block.
+    assert_eq!(issuer.json(&["batch", "issue", "2.5", "USD"])["sequence"], "1");
+    let dropped = || {
+        let blocks = market.operator.get("/v1/batches/main/blocks").unwrap()["blocks"].clone();
+        blocks.as_array().unwrap().iter().map(|block| block["dropped"].as_u64().unwrap()).sum::<u64>()
+    };
+    wait_for(|| (dropped() == 1).then_some(Value::Null));
+    let before = micros(&balance(&market.alice, "USD").0);
+    operator.text(&["admin", "issuer", "USD", "0"]);
+    issuer.json(&["batch", "issue", "2.5", "USD"]);
+    blocks(&market.operator, 1);
+    assert_eq!(micros(&balance(&market.alice, "USD").0), before + 2_500_000);
+    issuer.json(&["batch", "burn", "0.75", "USD"]);
+    blocks(&market.operator, 2);
+    assert_eq!(micros(&balance(&market.alice, "USD").0), before + 1_750_000);
+    let said = issuer.text(&["batch", "create-account", &name("friend.key")]);
+    assert!(said.contains("sequence"), "{said}");
+    blocks(&market.operator, 3);
+    let friend = operator.json(&["admin", "show", "2"]);
+    assert_eq!((&friend["account_id"], &friend["next_sequence"]), (&json!(2), &json!("1")));
+    assert!(friend["transaction_key"].is_string(), "{friend}");
+    // Of small order: anybody could sign for it.
+    let (status, said) = issuer.fails(&["batch", "create-account", &format!("01{}", "00".repeat(31))]);
+    assert!(status != 0 && said.contains("small order"), "{said}");
+}
+
+#[test]
+fn an_account_is_not_opened_for_a_key_that_is_of_no_use() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [alice, bob] = signers(&market);
+    let create = |signer: &Signer, sequence, key: [u8; 32]| signer.sign(sequence, BatchOperation::CreateAccount(PublicKey(key)));
+    let small = std::array::from_fn(|place| u8::from(place == 0));
+    let no_point = std::array::from_fn(|place| if place == 0 { 2 } else { 0 });
+    let not_canonical = [0xff; 32];
+    let good = SigningKey::from_seed(&[77; 32]).public_key();
+    let sent = [
+        create(&alice, 1, small),
+        create(&alice, 1, no_point),
+        create(&alice, 1, not_canonical),
+        create(&alice, 1, good.0),
+        // His own key: collected, and left out of the block.
+        create(&bob, 1, bob.public_key_bytes()),
+    ];
+    let results = send(&market.operator, "main", &sent);
+    assert_eq!(results[..3].iter().map(refused).collect::<Vec<_>>(), [100, 100, 100]);
+    let detail = results[0]["error"]["detail"].as_str().unwrap();
+    assert!(detail.contains("transactions[0]") && detail.contains("small order"), "{detail}");
+    assert_eq!((&results[3]["sequence"], &results[4]["sequence"]), (&json!("1"), &json!("1")));
+    blocks(&market.operator, 1);
+    let made = market.operator.signed("GET", "/v1/admin/accounts/2", None).unwrap();
+    assert_eq!(made["transaction_key"], hex(&good.0));
+    assert_eq!(code(market.operator.signed("GET", "/v1/admin/accounts/3", None)), 1, "Bob has that key himself");
+}
+
 #[test]
 fn kill_9_in_between_keeps_blocks_offers_and_what_was_collected() {
     let dir = tempfile::tempdir().unwrap();
@@ -232,6 +315,11 @@ fn kill_9_in_between_keeps_blocks_offers_and_what_was_collected() {
     send(&market.operator, "main", &[alice.offer(2, BTC, USD, 10_000_000, "900")]);
     let known = blocks(&market.operator, 3);
     let offers = market.alice.signed("GET", "/v1/offers", None).unwrap();
+    let dollars = micros(&balance(&market.alice, "USD").0);
+    let header = |client: &Client, block: &Value| {
+        client.get(&format!("/v1/batches/main/blocks/{}/header", block["block"].as_str().unwrap())).unwrap()
+    };
+    let headers: Vec<Value> = known.iter().map(|block| header(&market.operator, block)).collect();
     // Acknowledged, and perhaps not closed when the process dies.
     let collected = send(&market.operator, "main", &[bob.pay(2, 0, USD, 7_000_000)]);
     assert_eq!(collected[0]["sequence"], "2");
@@ -241,8 +329,17 @@ fn kill_9_in_between_keeps_blocks_offers_and_what_was_collected() {
     let again = blocks(&client, 4);
     assert_eq!(again[..known.len()], known);
     assert_eq!(client.signed("GET", "/v1/offers", None).unwrap(), offers);
-    let header = client.get("/v1/batches/main/blocks/1/header").unwrap();
-    assert_eq!(header["roots"]["state"], known[0]["state_root"]);
+    assert_eq!(micros(&balance(&client, "USD").0), dollars + 7_000_000, "what was acknowledged is paid, once");
+    for (block, before) in known.iter().zip(&headers) {
+        let header = header(&client, block);
+        assert_eq!(&header, before);
+        assert_eq!(header["roots"]["state"], block["state_root"]);
+    }
+    // Each block names the hash of the one before.
+    for two in again.windows(2) {
+        let next = header(&client, &two[1])["header"].as_str().unwrap().to_owned();
+        assert!(next.contains(two[0]["state_root"].as_str().unwrap()), "{next} does not follow {}", two[0]);
+    }
     // The chain goes on where it was.
     let number = |block: &Value| block["block"].as_str().unwrap().parse::<u64>().unwrap();
     assert!(again.windows(2).all(|two| number(&two[1]) == number(&two[0]) + 1));

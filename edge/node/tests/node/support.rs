@@ -182,6 +182,10 @@ impl Signer {
         hex(&self.key.public_key().0)
     }
 
+    pub(crate) fn public_key_bytes(&self) -> [u8; 32] {
+        self.key.public_key().0
+    }
+
     pub(crate) fn sign(&self, sequence: u64, operation: BatchOperation) -> String {
         let transaction = BatchTransaction { account: AccountId(self.account), sequence: TransactionSeq(sequence), operation };
         let mut bytes = Vec::new();

@@ -1,5 +1,6 @@
 //! What both worlds are made of.
 
+pub(crate) mod batches;
 pub(crate) mod checks;
 pub(crate) mod clock;
 pub(crate) mod disk;

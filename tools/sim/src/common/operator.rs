@@ -4,8 +4,12 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{AccountId, Amount, AssetId, InstrumentId, TradingPhase, TransferId};
-use walras_wire::{AccountStatus, CollectFees, Command, SetAccountStatus, SetTradingPhase, Transfer};
+use walras_types::{AccountId, Amount, AssetId, BatchPhase, InstrumentId, TradingPhase, TransferId};
+use walras_wire::{
+    AccountStatus, AddBatchAsset, CollectFees, Command, SetAccountKey, SetAccountStatus, SetBatchPhase, SetTradingPhase, Transfer,
+};
+
+use super::batches;
 
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -22,6 +26,21 @@ impl Script {
             setup.push_back(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(0), phase }));
         }
         Self { setup, next_transfer: 1_000, next_step: VecDeque::new() }
+    }
+
+    /// The same, with a batch market that is open.
+    pub(crate) fn with_batches(c: &mut Choices<'_>, interval_ns: u64) -> Self {
+        let mut script = Self::new(c);
+        let market = batches::MARKET;
+        script.setup.push_back(Command::CreateBatchMarket(batches::spec(interval_ns)));
+        for asset in (0..batches::ASSETS as u32).map(AssetId) {
+            script.setup.push_back(Command::AddBatchAsset(AddBatchAsset { market, asset }));
+        }
+        script.setup.push_back(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+        for account in (0..batches::ACCOUNTS).map(AccountId) {
+            script.setup.push_back(Command::SetAccountKey(SetAccountKey { account, key: batches::key(account) }));
+        }
+        script
     }
 
     pub(crate) fn is_setting_up(&self) -> bool {

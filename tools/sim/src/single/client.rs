@@ -10,6 +10,7 @@ use crate::common::operator::Script;
 use crate::common::trader::Trades;
 use crate::single::messages::{self, Answer, AttemptId, ClientId, Copy, METHOD, PATH};
 use crate::single::traffic::Traffic;
+use crate::single::transactions::Transactions;
 
 /// What a client has asked and not been answered.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub(crate) enum ClientEffect {
 /// Who a client is.
 #[derive(Debug)]
 enum Role {
-    Trader(Trades),
+    Trader(Trades, Transactions),
     Operator(Box<Script>),
 }
 
@@ -53,6 +54,8 @@ pub(crate) struct Client {
 
 /// Commands that wait for an answer at a time. A venue is set up one after the other.
 const PENDING_MAX: usize = 4;
+/// Of the batch market.
+const INTERVAL_NS: u64 = 25_000_000;
 /// How long a client waits for an answer.
 const RETRY_NS: u64 = 400_000_000;
 /// How long it waits after a refusal, at most.
@@ -62,11 +65,11 @@ const SKEW_NS_MAX: u64 = 50_000_000;
 
 impl Client {
     pub(crate) fn trader(id: ClientId, key: ClientKey, account: AccountId, random: &Random) -> Self {
-        Self::new(id, key, Role::Trader(Trades::new(account, 1)), random)
+        Self::new(id, key, Role::Trader(Trades::new(account, 1), Transactions::new(account)), random)
     }
 
     pub(crate) fn operator(id: ClientId, key: ClientKey, random: &Random) -> Self {
-        let script = Script::new(&mut Choices::of_random(random.fork(7)));
+        let script = Script::with_batches(&mut Choices::of_random(random.fork(7)), INTERVAL_NS);
         Self::new(id, key, Role::Operator(Box::new(script)), random)
     }
 
@@ -99,7 +102,7 @@ impl Client {
                     self.ask(now_ns, traffic, &mut effects);
                 }
                 let pause_ns = match &self.role {
-                    Role::Trader(_) => self.choices.within(200_000, 20_000_000),
+                    Role::Trader(..) => self.choices.within(200_000, 20_000_000),
                     Role::Operator(script) if script.is_setting_up() => 500_000,
                     Role::Operator(_) => self.choices.within(5_000_000, 200_000_000),
                 };
@@ -143,7 +146,10 @@ impl Client {
     /// Takes an answer. What was refused, or is in doubt, is asked again soon.
     pub(crate) fn on_reply(&mut self, attempt: AttemptId, answer: &Answer) -> Vec<ClientEffect> {
         match answer {
-            Answer::Done(_) => {
+            Answer::Done(done) => {
+                if let Role::Trader(_, transactions) = &mut self.role {
+                    transactions.on_events(&done.events);
+                }
                 self.pending.retain(|pending| !pending.attempts.contains(&attempt));
                 Vec::new()
             }
@@ -158,7 +164,8 @@ impl Client {
         let c = &mut self.choices;
         match &mut self.role {
             Role::Operator(script) => script.next_command(c),
-            Role::Trader(trades) => Some(trades.next_command(c, now)),
+            Role::Trader(_, transactions) if c.below(4) == 0 => transactions.next_command(c),
+            Role::Trader(trades, _) => Some(trades.next_command(c, now)),
         }
     }
 }

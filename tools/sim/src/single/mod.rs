@@ -9,6 +9,7 @@ mod mutation;
 mod node;
 mod report;
 mod traffic;
+mod transactions;
 mod world;
 
 pub use mutation::Mutation;

@@ -38,6 +38,8 @@ pub struct Report {
     pub replayed: u64,
     /// Entries in the log.
     pub entries: u64,
+    /// Blocks of batch markets cleared.
+    pub blocks: u64,
     /// Power failures and kills.
     pub crashes: u64,
     /// Starts that did not succeed.
@@ -63,6 +65,7 @@ impl std::ops::AddAssign for Report {
         self.in_doubt += other.in_doubt;
         self.replayed += other.replayed;
         self.entries += other.entries;
+        self.blocks += other.blocks;
         self.crashes += other.crashes;
         self.failed_starts += other.failed_starts;
         self.from_snapshot += other.from_snapshot;

@@ -135,12 +135,15 @@ impl World {
         self.schedule.at(first_fault_ns, Event::Fault);
         while let Some((time_ns, event)) = self.schedule.pop() {
             self.now_ns = time_ns;
-            self.report.events += u64::from(!matches!(event, Event::Client(_, ClientTimer::Think)));
+            let is_quiet = matches!(event, Event::Client(_, ClientTimer::Think) | Event::Node(_, _, NodeTimer::Drive));
+            self.report.events += u64::from(!is_quiet);
             self.happen(event)?;
             match self.phase {
                 Phase::Safety if self.report.events >= self.settings.steps => self.begin_healing(),
                 Phase::Healing { .. } if self.is_healed() => break,
-                Phase::Healing { until_ns } if self.now_ns > until_ns => self.checks.check_progress(&self.clients)?,
+                Phase::Healing { until_ns } if self.now_ns > until_ns => {
+                    self.checks.check_progress(&self.clients, self.machines[0].process.as_ref())?
+                }
                 Phase::Safety | Phase::Healing { .. } => {}
             }
         }
@@ -148,14 +151,16 @@ impl World {
     }
 
     fn is_healed(&self) -> bool {
-        let applied = self.machines[0].process.as_ref().map(|process| process.engine().last_applied().0);
-        self.clients.iter().all(Client::is_content) && applied == Some(self.checks.entry_count())
+        let Some(process) = &self.machines[0].process else { return false };
+        let has_all = process.engine().last_applied().0 == self.checks.entry_count();
+        self.clients.iter().all(Client::is_content) && has_all && process.unfinished_batch().is_none()
     }
 
     fn finish(mut self) -> Result<Report, Violation> {
         let process = self.machines[0].process.as_ref().expect("a healed world has a process");
         self.checks.on_end(process)?;
         self.report.snapshots += process.snapshots_written;
+        self.report.blocks += process.blocks_cleared;
         self.report.simulated_ns = self.now_ns;
         self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.attempts = self.traffic.attempt_count();
@@ -237,7 +242,7 @@ impl World {
         if self.machines[node.0].generation != generation {
             return Ok(());
         }
-        if timer != NodeTimer::Tick {
+        if !matches!(timer, NodeTimer::Tick | NodeTimer::Drive) {
             self.trace.line(self.now_ns, || format!("node: {timer:?}"));
         }
         self.with_process(node, |process, at, effects| process.on_timer(at, timer, effects))?;
@@ -373,6 +378,7 @@ impl World {
     fn end_process(&mut self, node: NodeId) {
         if let Some(process) = self.machines[node.0].process.take() {
             self.report.snapshots += process.snapshots_written;
+            self.report.blocks += process.blocks_cleared;
             self.report.crashes += 1;
         }
     }

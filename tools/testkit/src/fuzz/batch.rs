@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use walras_batch::light::{AccountState, LightBlock, LightError};
-use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Quality, Roots};
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal};
+use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Roots};
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, Proposal};
 use walras_ledger::Ledger;
 use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, TrieProof, offer_key,
 };
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{AccountId, Amount, AssetId, BatchPrice, OfferName};
-use walras_wire::batch::{
-    BlockProposal, BlockRoots, Certificate as CertificateWire, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire,
-    decode_block_proposal, encode_block_proposal,
-};
+use walras_wire::batch::{decode_block_proposal, encode_block_proposal};
 
 // The small venue and its random blocks belong to the tests of `core/batch`. They are compiled here a second time.
 #[allow(dead_code, clippy::unwrap_used, reason = "the fuzz target uses a part of it")]
@@ -262,7 +259,8 @@ fn case(number: u64, seed: u64) -> Case {
     let cleared = after.clear(&block, 1).expect("the second block is right");
     let encoded = |block: &ProposedClearing| {
         let mut bytes = Vec::new();
-        encode_block_proposal(&written(block), &mut bytes).expect("a block that clears can be written");
+        let sent = block.to_wire(world::MARKET).expect("a block has a place");
+        encode_block_proposal(&sent, &mut bytes).expect("a block that clears can be written");
         bytes
     };
     let without_roots = encoded(&block);
@@ -287,7 +285,7 @@ fn validated(bytes: &[u8]) -> String {
     let mut bytes = if has_roots { case.bytes.clone() } else { case.without_roots.clone() };
     changes.as_chunks().0.iter().take(8).for_each(|change| change_bytes(&mut bytes, *change));
     let Ok(proposal) = decode_block_proposal(&bytes) else { return "unreadable".to_owned() };
-    let block = read(&proposal);
+    let block = ProposedClearing::from(&proposal);
     let mut world = case.world.clone();
     match world.clear(&block, 1 + bytes.len() % 2) {
         Ok(cleared) if block.expected.is_some() => {
@@ -307,7 +305,7 @@ fn validated(bytes: &[u8]) -> String {
         Err(rejected) => {
             assert!(world.bytes() == case.before, "a block that was rejected left a trace: {rejected}");
             // Not in what is kept beside the state either.
-            let truth = read(&decode_block_proposal(&case.bytes).expect("a true block"));
+            let truth = ProposedClearing::from(&decode_block_proposal(&case.bytes).expect("a true block"));
             let cleared =
                 world.clear(&truth, 1).unwrap_or_else(|error| panic!("{error}, after a block that was rejected: {rejected}"));
             assert_eq!(cleared.roots, case.roots, "a block that was rejected ({rejected}) shows in the next");
@@ -331,68 +329,6 @@ fn change_bytes(bytes: &mut Vec<u8>, [what, low, high, to]: [u8; 4]) {
                 bytes.swap(at, other);
             }
         }
-    }
-}
-
-/// A clearing as it is sent.
-fn written(block: &ProposedClearing) -> BlockProposal {
-    let ProposedClearing { place, proposal, marginal, certificate, expected } = block;
-    let place = place.expect("a block has a place");
-    let key_of = |pair: Pair| marginal.iter().find(|(of, _)| *of == pair).map(|(_, key)| *key);
-    let trade = |trade: &PairTrade| PairTradeWire {
-        sell: trade.pair.sell.0,
-        buy: trade.pair.buy.0,
-        sold: trade.sold,
-        bought_by_buy_offers: trade.bought_by_buy_offers,
-        marginal: key_of(trade.pair).map(|OfferKey { limit, tie, id }| OfferKeyWire { limit, tie, id: id.0 }),
-    };
-    let pool = |PoolTrade { pool, side, sold }: &PoolTrade| PoolTradeWire {
-        pool: pool.0,
-        side: if *side == PoolSide::First { PoolSideWire::First } else { PoolSideWire::Second },
-        sold: *sold,
-    };
-    BlockProposal {
-        market: world::MARKET,
-        number: place.number,
-        parent: place.parent,
-        batch_hash: place.batch_hash,
-        prices: proposal.prices.clone(),
-        trades: proposal.trades.iter().map(trade).collect(),
-        pools: proposal.pools.iter().map(pool).collect(),
-        certificate: CertificateWire {
-            gap_ppb: certificate.gap_ppb,
-            unserved_ppb: certificate.unserved_ppb,
-            potentials: certificate.potentials.clone(),
-        },
-        roots: expected.map(|Roots { accounts, offers, state }| BlockRoots { accounts, offers, state }),
-    }
-}
-
-/// A clearing as it was sent. To which market it goes, whoever has several looks at.
-fn read(sent: &BlockProposal) -> ProposedClearing {
-    let pair = |trade: &PairTradeWire| Pair { sell: AssetIndex(trade.sell), buy: AssetIndex(trade.buy) };
-    let key = |key: OfferKeyWire| OfferKey { limit: key.limit, tie: key.tie, id: OfferId(key.id) };
-    let trade =
-        |trade: &PairTradeWire| PairTrade { pair: pair(trade), sold: trade.sold, bought_by_buy_offers: trade.bought_by_buy_offers };
-    let pool = |trade: &PoolTradeWire| PoolTrade {
-        pool: PoolIndex(trade.pool),
-        side: if trade.side == PoolSideWire::First { PoolSide::First } else { PoolSide::Second },
-        sold: trade.sold,
-    };
-    ProposedClearing {
-        place: Some(BlockPlace { number: sent.number, parent: sent.parent, batch_hash: sent.batch_hash }),
-        proposal: Proposal {
-            prices: sent.prices.clone(),
-            trades: sent.trades.iter().map(trade).collect(),
-            pools: sent.pools.iter().map(pool).collect(),
-        },
-        marginal: sent.trades.iter().filter_map(|trade| Some((pair(trade), key(trade.marginal?)))).collect(),
-        certificate: Certificate {
-            gap_ppb: sent.certificate.gap_ppb,
-            unserved_ppb: sent.certificate.unserved_ppb,
-            potentials: sent.certificate.potentials.clone(),
-        },
-        expected: sent.roots.map(|BlockRoots { accounts, offers, state }| Roots { accounts, offers, state }),
     }
 }
 

@@ -35,8 +35,6 @@ pub(in crate::runtime) struct Changes(Receiver<Change>);
 #[derive(Debug, Default)]
 struct Known {
     keys: KeyCache,
-    /// Who has one, by id.
-    has_key: Vec<bool>,
     domains: HashMap<BatchMarketId, [u8; 32]>,
 }
 
@@ -75,13 +73,8 @@ impl Known {
             Change::Domain(market, domain) => drop(self.domains.insert(market, domain)),
             Change::Key(account, key) => {
                 if self.keys.insert(account, key).is_err() {
-                    return error!("account {account} is beyond the last that a venue may have, and its key is not kept");
+                    error!("account {account} is beyond the last that a venue may have, and its key is not kept");
                 }
-                let place = account.0 as usize;
-                if self.has_key.len() <= place {
-                    self.has_key.resize(place + 1, false);
-                }
-                self.has_key[place] = true;
             }
         }
     }
@@ -194,7 +187,7 @@ fn judge(verifier: Option<&Verifier>, known: &Known, jobs: Vec<Job>, threads: No
     let mut holds = verifier.verify(&known.keys, &items, threads).into_iter();
     for Job { transactions, reply, .. } in jobs {
         let judged = transactions.iter().map(|signed| {
-            let has_key = known.has_key.get(signed.transaction.account.0 as usize).is_some_and(|has| *has);
+            let has_key = known.keys.key(signed.transaction.account).is_some();
             match holds.next() {
                 Some(true) => Ok(()),
                 Some(false) | None => Err(if has_key { RejectReason::SignatureInvalid } else { RejectReason::NoTransactionKey }),

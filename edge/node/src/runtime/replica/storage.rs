@@ -10,6 +10,7 @@ use walras_peer_link::SnapshotId;
 use walras_replica_log::{ReplicaLog, SnapshotInfo, SnapshotWriter, Snapshots};
 
 use super::doorbell::Doorbell;
+use crate::runtime::frozen::FrozenState;
 
 /// Asked of the log's thread.
 pub(super) enum LogJob {
@@ -132,7 +133,7 @@ impl<D: Disk> LogThread<D> {
 /// Asked of the snapshots' thread.
 pub(super) enum SnapshotJob {
     /// Make our own state durable.
-    Write { meta: SnapshotMeta, state: Vec<u8> },
+    Write { meta: SnapshotMeta, state: Box<FrozenState> },
     /// Another replica begins to send one, to be followed by chunks and an end.
     Begin { info: SnapshotInfo },
     /// Bytes of it.
@@ -170,7 +171,7 @@ impl<D: Disk> SnapshotThread<D> {
         let mut receiving: Option<Result<SnapshotWriter<D>, String>> = None;
         for job in &self.jobs {
             match job {
-                SnapshotJob::Write { meta, state } => self.tell(self.write(meta, &state)),
+                SnapshotJob::Write { meta, state } => self.tell(self.write(meta, *state)),
                 SnapshotJob::Begin { info } => receiving = Some(self.store.receive(info).map_err(|e| e.to_string())),
                 SnapshotJob::Chunk { from, id, bytes } => {
                     if let Some(Ok(writer)) = &mut receiving
@@ -198,10 +199,11 @@ impl<D: Disk> SnapshotThread<D> {
         }
     }
 
-    fn write(&self, meta: SnapshotMeta, state: &[u8]) -> SnapshotDone {
+    fn write(&self, meta: SnapshotMeta, state: FrozenState) -> SnapshotDone {
         let begun = Instant::now();
+        let state = state.encode();
         let written = self.store.begin(meta.clone()).and_then(|mut writer| {
-            writer.append(state)?;
+            writer.append(&state)?;
             writer.finish()
         });
         match written {

@@ -27,7 +27,7 @@ use crate::runtime::batches::{KeyRing, Solver};
 use crate::runtime::engine_thread::Core;
 use crate::runtime::feed::Feed;
 use crate::runtime::fills::Fills;
-use crate::runtime::recovery::{join_parts, split_parts};
+use crate::runtime::frozen::{FrozenState, split_parts};
 use crate::runtime::status::Status;
 use crate::runtime::{NoOutcome, Outcome, Reply};
 
@@ -75,11 +75,9 @@ pub struct Addresses {
     pub order_entry: String,
 }
 
-/// A state as it stands in a snapshot.
-pub(super) fn encode_state(engine: &Engine, core: &Core, reports: &Reports) -> Vec<u8> {
-    join_parts(&[&|out| engine.snapshot(out), &|out| core.market.snapshot(out), &|out| core.fills.snapshot(out), &|out| {
-        reports.snapshot(out)
-    }])
+/// A state to be written as a snapshot.
+fn freeze(engine: &Engine, core: &Core, reports: &Reports) -> FrozenState {
+    FrozenState::new(engine, &core.market, &[&|out| core.fills.snapshot(out), &|out| reports.snapshot(out)])
 }
 
 /// Everything that follows from the log, as a snapshot holds it.
@@ -209,7 +207,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
             return;
         }
         self.writing += 1;
-        let state = encode_state(engine, &self.core, &self.reports);
+        let state = Box::new(freeze(engine, &self.core, &self.reports));
         let _ = self.snapshots.send(SnapshotJob::Write { meta, state });
     }
 

@@ -1,23 +1,15 @@
-//! Batch markets in the simulation: the operator who declares one and those who trade in it, all at whatever replica leads, and a solver that
-//! takes a while. What a leader that dies was asked to do is lost, and the next one begins from the state.
+//! Batch markets in the simulation: the operator who declares one and those who trade in it, all at whatever replica leads; a solver takes a
+//! while. What a leader that dies was asked to do is lost, and the next one begins from the state.
 
-use walras_batch_solver::{Budget, ClosedBatch};
 use walras_engine::Engine;
-use walras_sequencer::{SolveJob, Solved};
-use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, Commission, CreateOffer,
-    Intake, LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol,
-};
+use walras_types::{AccountId, AssetId, BatchPhase, BatchTransaction};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
-use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction};
+use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SubmitTransaction};
 
 use super::Moment;
+use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, key, operation, spec};
 
-const MARKET: BatchMarketId = BatchMarketId(0);
-const ASSETS: usize = 2;
 const INTERVAL_NS: u64 = 25_000_000;
-/// Accounts that trade.
-const ACCOUNTS: u32 = 4;
 /// Transactions at a time, at most.
 const TRANSACTIONS_MAX: u64 = 3;
 
@@ -39,18 +31,7 @@ fn declare(engine: &Engine) -> Option<Command> {
         return None;
     }
     let Some(view) = engine.batch_market(MARKET) else {
-        return Some(Command::CreateBatchMarket(BatchMarketSpec {
-            market: MARKET,
-            symbol: Symbol::new("MAIN").expect("a symbol"),
-            commission: Commission::new(15).expect("a commission"),
-            mu: Mu::new(10).expect("a share"),
-            lower_bounds: LowerBounds::BestEffort,
-            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
-            intake: Intake::Filter,
-            interval_ns: INTERVAL_NS,
-            transactions_max: 100,
-            domain: [7; 32],
-        }));
+        return Some(Command::CreateBatchMarket(spec(INTERVAL_NS)));
     };
     if view.market.is_none() {
         let asset = AssetId(u32::try_from(view.assets.len()).expect("two at most"));
@@ -62,37 +43,16 @@ fn declare(engine: &Engine) -> Option<Command> {
     }
     let keyless =
         (0..engine.account_count().min(ACCOUNTS)).map(AccountId).find(|account| engine.transaction_key(*account).is_none());
-    keyless.map(|account| {
-        let mut key = [1; 32];
-        key[..4].copy_from_slice(&account.0.to_le_bytes());
-        Command::SetAccountKey(SetAccountKey { account, key: PublicKey(key) })
-    })
+    keyless.map(|account| Command::SetAccountKey(SetAccountKey { account, key: key(account) }))
 }
 
 fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     let count = u64::from(engine.account_count().min(ACCOUNTS));
     let account = AccountId(u32::try_from(random.below(count.max(1))).expect("few"));
-    let amount = Amount::new(1 + random.below(40))?;
-    let asset = AssetId(u32::try_from(random.below(ASSETS as u64)).expect("few"));
-    let other = AssetId(1 - asset.0);
-    let operation = if random.below(5) == 0 {
-        let to = AccountId(u32::try_from(random.below(count.max(1))).expect("few"));
-        BatchOperation::Payment(Payment { to, asset, amount })
-    } else {
-        let limit = BatchPrice::from_ratio(u128::from(80 + random.below(41)), 100, Rounding::Up).ok()?;
-        BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell: asset, buy: other, amount, limit })
-    };
+    let operation = operation(count, |n| random.below(n))?;
     let transaction = BatchTransaction { account, sequence: engine.next_transaction(account), operation };
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     Some(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).ok()?))
-}
-
-/// A solver: small searches, and nothing after some that failed.
-pub(super) fn solve(job: &SolveJob) -> Solved {
-    let SolveJob { market, place, ref offers, rules, quality, attempt } = *job;
-    let batch = ClosedBatch { market, place, offers, rules, quality };
-    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { Some(batch.propose_nothing()) };
-    Solved { market, block: place.number, proposal: proposal.map(Box::new) }
 }
 
 /// Xorshift: the same for the same moment.

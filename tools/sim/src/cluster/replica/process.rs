@@ -15,6 +15,7 @@ use super::desk::Clerk;
 use super::surroundings::Surroundings;
 use super::{Origin, StreamId, batches};
 use crate::cluster::mutation::Mutation;
+use crate::common::batches::solve;
 use crate::common::disk::VenueDisk;
 
 /// When something happens to a process, by its own machine.
@@ -180,7 +181,7 @@ impl Process {
             }
             ReplicaTimer::Solved => {
                 if let Some(job) = around.solving.pop_front() {
-                    sequencer.on_solved(at.now_ns, TimeNs(at.clock_ns), batches::solve(&job));
+                    sequencer.on_solved(at.now_ns, TimeNs(at.clock_ns), solve(&job));
                 }
             }
             ReplicaTimer::Tick => {

@@ -10,7 +10,7 @@
 //! | `conservation.rs` | of every asset there is what was deposited and not withdrawn |
 //! | `depth.rs` | readers of events and of market data hold the engine's books |
 //! | `log_time.rs` | time in the log never goes back |
-//! | `progress.rs` | once faults stop everybody is answered |
+//! | `progress.rs` | once faults stop everybody is answered, and what batch markets collected is cleared |
 
 mod acknowledged;
 mod applied_once;
@@ -108,8 +108,8 @@ impl Checks {
     }
 
     /// Time is up for what was asked.
-    pub(crate) fn check_progress(&self, clients: &[Client]) -> Checked {
-        progress::check(clients)
+    pub(crate) fn check_progress(&self, clients: &[Client], process: Option<&Process>) -> Checked {
+        progress::check(clients, process)
     }
 
     /// The run is over: everything once more, from nothing.

@@ -1,18 +1,19 @@
 //! A running venue: requests in, answers and events out. The log's thread, the engine's and the snapshots' are timers here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
 use walras_engine::Engine;
 use walras_gateway::{Gateway, Permission, Request, SourceId};
 use walras_log_store::{SnapshotStore, Written};
-use walras_sequencer::{Applied, Batch, Entry, Refused, Sequencer, decode_entry, encode_entry};
+use walras_sequencer::{Applied, Batch, Entry, Refused, Sequencer, SolveJob, decode_entry, encode_entry};
 use walras_testkit::Listener;
 use walras_types::{AccountId, Amount, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, Event, Transfer, decode_command};
 
 use super::keeper::{Keeper, LogEntries};
-use super::start::encode_snapshot;
+use super::start::FrozenState;
+use crate::common::batches::solve;
 use crate::common::disk::VenueDisk;
 use crate::single::messages::{self, Address, Answer, AttemptId, ClientId, Copy, Done, METHOD, Message, PATH, Reply};
 use crate::single::mutation::Mutation;
@@ -29,6 +30,10 @@ pub(crate) enum NodeTimer {
     Tick,
     /// The next segment is prepared.
     Maintain,
+    /// A batch is due to be closed, or solved again.
+    Drive,
+    /// A solver is done with a closed batch.
+    Solved,
 }
 
 /// When something happens to a process, and how fast its machine is.
@@ -75,9 +80,15 @@ pub(crate) struct Process {
     in_flight: Option<(u64, Batch)>,
     apply_is_due: bool,
     /// What the snapshots' thread is writing.
-    snapshot_job: Option<(LogIndex, Vec<u8>)>,
+    snapshot_job: Option<(LogIndex, FrozenState)>,
     snapshot_index: LogIndex,
     pub(crate) snapshots_written: u64,
+    /// Blocks of the batch market that this process saw cleared.
+    pub(crate) blocks_cleared: u64,
+    /// Closed batches that a solver is at, oldest first.
+    solving: VecDeque<SolveJob>,
+    /// When batches are looked at again.
+    drive_at_ns: Option<u64>,
     mutation: Option<Mutation>,
     /// What a mutation writes to the log in place of what is applied.
     in_log: BTreeMap<LogIndex, (TimeNs, Command)>,
@@ -93,6 +104,7 @@ const SNAPSHOT_EVERY: u64 = 50;
 const WRITE_NS: u64 = 200_000;
 const APPLY_NS: u64 = 10_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
+const SOLVE_NS: u64 = 4_000_000;
 const TICK_NS: u64 = 250_000_000;
 
 impl Process {
@@ -116,6 +128,9 @@ impl Process {
             snapshot_job: None,
             snapshot_index,
             snapshots_written: 0,
+            blocks_cleared: 0,
+            solving: VecDeque::new(),
+            drive_at_ns: None,
             mutation,
             in_log: BTreeMap::new(),
         }
@@ -137,7 +152,30 @@ impl Process {
     /// The first timers of a process.
     pub(crate) fn begin(&mut self, at: Moment, effects: &mut Vec<Effect>) {
         effects.push(Effect::Timer(TICK_NS, NodeTimer::Tick));
+        self.drive_batches(at, effects);
         self.write_next(at, effects);
+    }
+
+    /// Closes what is due, has closed batches solved, and sees that it is asked again in time.
+    fn drive_batches(&mut self, at: Moment, effects: &mut Vec<Effect>) {
+        let mut jobs = Vec::new();
+        self.sequencer.drive_batches(at.now_ns, TimeNs(at.clock_ns), &mut jobs);
+        for job in jobs {
+            self.solving.push_back(job);
+            effects.push(Effect::Timer(SOLVE_NS * at.slow, NodeTimer::Solved));
+        }
+        let due_ns = self.sequencer.next_batch_ns().max(at.now_ns + 1);
+        if due_ns < u64::MAX && self.drive_at_ns.is_none_or(|planned_ns| due_ns < planned_ns) {
+            self.drive_at_ns = Some(due_ns);
+            effects.push(Effect::Timer(due_ns - at.now_ns, NodeTimer::Drive));
+        }
+    }
+
+    /// A batch that is closed and not cleared, or collects.
+    pub(crate) fn unfinished_batch(&self) -> Option<String> {
+        let unfinished = self.engine().batch_markets().find(|view| view.closed.is_some() || view.collected > 0)?;
+        let how = if unfinished.closed.is_some() { "is closed and not cleared" } else { "is not closed" };
+        Some(format!("block {} of batch market {} {how}", unfinished.next_block, unfinished.spec.market))
     }
 
     pub(crate) fn on_request(&mut self, at: Moment, request: &messages::Request, effects: &mut Vec<Effect>) {
@@ -217,12 +255,13 @@ impl Process {
         let mut changed = Batch { first: batch.first, ..Batch::default() };
         for (index, bytes) in (batch.first.0..).map(LogIndex).zip(batch.entries()) {
             let entry = decode_entry(index, bytes).expect("the sequencer encoded it");
-            let (time, command) = match self.in_log.remove(&index) {
-                Some((time, command)) if self.mutation == Some(Mutation::StampBackwards) => (time, command),
-                Some((_, command)) => (entry.time, command),
-                None => (entry.time, *entry.content.command().expect("nobody clears batches in this simulation")),
-            };
-            encode_entry(time, None, &command, &mut changed.bytes);
+            match self.in_log.remove(&index) {
+                Some((time, command)) if self.mutation == Some(Mutation::StampBackwards) => {
+                    encode_entry(time, None, &command, &mut changed.bytes);
+                }
+                Some((_, command)) => encode_entry(entry.time, None, &command, &mut changed.bytes),
+                None => changed.bytes.extend_from_slice(bytes),
+            }
             changed.ends.push(changed.bytes.len());
         }
         changed
@@ -234,8 +273,20 @@ impl Process {
             NodeTimer::Apply => {
                 self.apply_is_due = false;
                 self.apply(effects);
+                self.drive_batches(at, effects);
                 self.write_next(at, effects);
                 self.snapshot_if_due(at.slow, effects);
+            }
+            NodeTimer::Drive => {
+                self.drive_at_ns = None;
+                self.drive_batches(at, effects);
+                self.write_next(at, effects);
+            }
+            NodeTimer::Solved => {
+                if let Some(job) = self.solving.pop_front() {
+                    self.sequencer.on_solved(at.now_ns, TimeNs(at.clock_ns), solve(&job));
+                    self.write_next(at, effects);
+                }
             }
             NodeTimer::SnapshotWritten => self.snapshot_written(),
             NodeTimer::Maintain => {
@@ -289,10 +340,10 @@ impl Process {
     }
 
     fn apply(&mut self, effects: &mut Vec<Effect>) {
-        let Self { sequencer, listener, mutation, .. } = self;
+        let Self { sequencer, listener, mutation, blocks_cleared, .. } = self;
         sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
             let Entry { log_index, time, .. } = *entry;
-            let command = *entry.content.command().expect("nobody clears batches in this simulation");
+            *blocks_cleared += events.iter().filter(|event| matches!(event, Event::BlockCleared(_))).count() as u64;
             let heard = match mutation {
                 Some(Mutation::LoseLastEvent) => events.len().saturating_sub(1),
                 _ => events.len(),
@@ -300,25 +351,28 @@ impl Process {
             // Whether it could follow is for the checkers to see.
             let _ = listener.on_applied(engine, log_index, time, &events[..heard]);
             effects.push(Effect::Release(Released { log_index, time, events: events.to_vec() }));
-            reply(origin, Answer::Done(Done { log_index, time, command, events: events.to_vec() }), effects);
+            // Nobody asked for a clearing.
+            if let Some(&command) = entry.content.command() {
+                reply(origin, Answer::Done(Done { log_index, time, command, events: events.to_vec() }), effects);
+            }
         });
     }
 
     fn snapshot_if_due(&mut self, slow: u64, effects: &mut Vec<Effect>) {
         let last = self.engine().last_applied();
         if last.0 - self.snapshot_index.0 >= SNAPSHOT_EVERY && self.snapshot_job.is_none() {
-            self.snapshot_job = Some((last, encode_snapshot(self.engine(), &self.listener)));
+            self.snapshot_job = Some((last, FrozenState::new(self.engine(), &self.listener)));
             self.snapshot_index = last;
             effects.push(Effect::Timer(SNAPSHOT_NS * slow, NodeTimer::SnapshotWritten));
         }
     }
 
     fn snapshot_written(&mut self) {
-        let Some((index, bytes)) = self.snapshot_job.take() else { return };
+        let Some((index, state)) = self.snapshot_job.take() else { return };
         if self.mutation == Some(Mutation::LetGoBeforeSnapshot) {
             self.keeper.let_go(index);
         }
-        if self.snapshots.write(index, &bytes).is_ok() {
+        if self.snapshots.write(index, &state.encode()).is_ok() {
             self.snapshots_written += 1;
             if let Some(up_to) = self.snapshots.spare_up_to() {
                 self.keeper.let_go(up_to);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use walras_engine::Engine;
+use walras_engine::{Engine, Frozen};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
@@ -93,9 +93,23 @@ fn gateway(from: &StartFrom<'_>) -> Gateway {
     gateway
 }
 
-/// The engine's part and that of who hears its events.
-pub(super) fn encode_snapshot(engine: &Engine, listener: &Listener) -> Vec<u8> {
-    parts::join(&[&|out| engine.snapshot(out), &|out| listener.snapshot(out)])
+/// A state that waits to be written, while the venue goes on.
+pub(super) struct FrozenState {
+    engine: Frozen,
+    listener: Vec<u8>,
+}
+
+impl FrozenState {
+    pub(super) fn new(engine: &Engine, listener: &Listener) -> Self {
+        let mut bytes = Vec::new();
+        listener.snapshot(&mut bytes);
+        Self { engine: engine.freeze(), listener: bytes }
+    }
+
+    /// The engine's part and that of who hears its events.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        parts::join(&[&|out| self.engine.snapshot(out), &|out| out.extend_from_slice(&self.listener)])
+    }
 }
 
 fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, Listener), String> {

@@ -1,0 +1,152 @@
+//! Signatures of batch transactions in a log that is audited: `apply` does not look at them, so whoever could write to the log could have made an
+//! account's transactions up.
+//!
+//! Whose key is whose follows from the log, or from the state that its replay begins with. Only transactions that the engine took are checked;
+//! those that it refused changed nothing. They are checked thousands at a time, and the first that does not hold is named.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+
+use walras_batch_signatures::{CHUNK_MAX, KeyCache, SignedItem, Verifier};
+use walras_engine::Engine;
+use walras_sequencer::{Content, Entry};
+use walras_types::{AccountId, BatchMarketId, LogIndex, PublicKey, TimeNs, TransactionSeq};
+use walras_wire::batch::SigningDomain;
+use walras_wire::{Command, Event, SubmitTransaction};
+
+use super::CliError;
+
+/// A transaction is checked before it is logged, and its account may get another key in between: for so long the one before still counts.
+const KEY_COUNTS_AFTER_NS: u64 = 60_000_000_000;
+
+/// Checks the signatures of a log's transactions, entry by entry.
+pub(super) struct SignatureAudit {
+    keys: KeyCache,
+    /// Keys that were replaced, and when.
+    replaced: BTreeMap<AccountId, (PublicKey, TimeNs)>,
+    verifiers: BTreeMap<BatchMarketId, Verifier>,
+    /// Of one market, not yet checked.
+    waiting: Vec<Waiting>,
+    threads: NonZero<usize>,
+    checked: u64,
+}
+
+struct Waiting {
+    log_index: LogIndex,
+    time: TimeNs,
+    submit: SubmitTransaction,
+}
+
+impl SignatureAudit {
+    /// For a replay that begins with this state.
+    pub(super) fn from_state(engine: &Engine) -> Result<Self, CliError> {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        let mut audit = Self {
+            keys: KeyCache::default(),
+            replaced: BTreeMap::new(),
+            verifiers: BTreeMap::new(),
+            waiting: Vec::new(),
+            threads,
+            checked: 0,
+        };
+        for view in engine.batch_markets() {
+            audit.add_market(view.spec.market, &view.spec.domain)?;
+        }
+        for account in (0..engine.account_count()).map(AccountId) {
+            if let Some(key) = engine.transaction_key(account) {
+                audit.keys.insert(account, key).map_err(|e| CliError::Damaged(e.to_string()))?;
+            }
+        }
+        Ok(audit)
+    }
+
+    /// Takes the next entry and what it did.
+    pub(super) fn on_entry(&mut self, entry: &Entry, events: &[Event]) -> Result<(), CliError> {
+        for event in events {
+            match event {
+                Event::BatchMarketCreated(spec) => self.add_market(spec.market, &spec.domain)?,
+                Event::AccountKeySet(set) => self.set_key(set.account, set.key, entry.time)?,
+                Event::TransactionCollected(_) => {
+                    if let Content::Command(Command::SubmitTransaction(submit)) = &entry.content {
+                        self.collect(Waiting { log_index: entry.log_index, time: entry.time, submit: *submit })?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what is left. How many were checked.
+    pub(super) fn finish(mut self) -> Result<u64, CliError> {
+        self.check()?;
+        Ok(self.checked)
+    }
+
+    fn add_market(&mut self, market: BatchMarketId, domain: &[u8; 32]) -> Result<(), CliError> {
+        let verifier = Verifier::new(SigningDomain::new(domain));
+        let what = "the operating system gave no random bytes".to_owned();
+        let verifier = verifier.map_err(|e| CliError::Io { what, source: std::io::Error::other(e.to_string()) })?;
+        self.verifiers.insert(market, verifier);
+        Ok(())
+    }
+
+    fn set_key(&mut self, account: AccountId, key: PublicKey, time: TimeNs) -> Result<(), CliError> {
+        if let Some(old) = self.keys.key(account) {
+            // What waits was signed with the old one.
+            self.check()?;
+            self.replaced.insert(account, (old, time));
+        }
+        self.keys.insert(account, key).map_err(|e| CliError::Damaged(e.to_string()))
+    }
+
+    fn collect(&mut self, one: Waiting) -> Result<(), CliError> {
+        let is_of_another = self.waiting.first().is_some_and(|first| first.submit.market() != one.submit.market());
+        if is_of_another || self.waiting.len() >= CHUNK_MAX * self.threads.get() {
+            self.check()?;
+        }
+        self.waiting.push(one);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), CliError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let Some(first) = waiting.first() else { return Ok(()) };
+        let Some(verifier) = self.verifiers.get(&first.submit.market()) else {
+            return Err(CliError::Damaged(format!("entry {}: its batch market was never created", first.log_index)));
+        };
+        let items: Vec<SignedItem<'_>> = waiting.iter().map(|one| item(&one.submit)).collect();
+        let holds = verifier.verify(&self.keys, &items, self.threads);
+        for (one, _) in waiting.iter().zip(holds).filter(|(_, holds)| !holds) {
+            if !self.held_before(verifier, one) {
+                return Err(forged(one));
+            }
+        }
+        self.checked += waiting.len() as u64;
+        Ok(())
+    }
+
+    /// Whether it was signed with a key that was replaced while it was on its way.
+    fn held_before(&self, verifier: &Verifier, one: &Waiting) -> bool {
+        let account = one.submit.account();
+        let before = self.replaced.get(&account).filter(|(_, at)| one.time.0.saturating_sub(at.0) <= KEY_COUNTS_AFTER_NS);
+        let Some((key, _)) = before else { return false };
+        let mut keys = KeyCache::default();
+        // One place is enough: the account's id does not matter to its signature.
+        keys.insert(AccountId(0), *key).is_ok()
+            && verifier.verify_one(&keys, &SignedItem { account: AccountId(0), ..item(&one.submit) })
+    }
+}
+
+fn item(submit: &SubmitTransaction) -> SignedItem<'_> {
+    SignedItem { account: submit.account(), transaction_bytes: submit.transaction_bytes(), signature: submit.signature() }
+}
+
+fn forged(one: &Waiting) -> CliError {
+    let (account, TransactionSeq(sequence)) = (one.submit.account(), one.submit.transaction().sequence);
+    CliError::Damaged(format!(
+        "entry {}: transaction {sequence} of account {account} does not bear that account's signature: the log was changed, or whoever led the \
+         venue took what the account did not sign; `walras log dump` shows the entry",
+        one.log_index
+    ))
+}

@@ -1,0 +1,58 @@
+//! What batch markets of both worlds have in common: how one is declared, what is sent to it, and a solver.
+
+use walras_batch_solver::{Budget, ClosedBatch};
+use walras_sequencer::{SolveJob, Solved};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake, LowerBounds, Mu,
+    Payment, PublicKey, Rounding, Symbol,
+};
+use walras_wire::BatchMarketSpec;
+
+/// The market, of the venue's first assets.
+pub(crate) const MARKET: BatchMarketId = BatchMarketId(0);
+pub(crate) const ASSETS: usize = 2;
+/// Accounts that trade.
+pub(crate) const ACCOUNTS: u32 = 4;
+
+pub(crate) fn spec(interval_ns: u64) -> BatchMarketSpec {
+    BatchMarketSpec {
+        market: MARKET,
+        symbol: Symbol::new("MAIN").expect("a symbol"),
+        commission: Commission::new(15).expect("a commission"),
+        mu: Mu::new(10).expect("a share"),
+        lower_bounds: LowerBounds::BestEffort,
+        intake: Intake::Filter,
+        interval_ns,
+        transactions_max: 100,
+        domain: [7; 32],
+    }
+}
+
+/// An account's: nobody checks signatures here.
+pub(crate) fn key(account: AccountId) -> PublicKey {
+    let mut key = [1; 32];
+    key[..4].copy_from_slice(&account.0.to_le_bytes());
+    PublicKey(key)
+}
+
+/// A small payment or offer near par; `below` gives numbers below what it is given.
+pub(crate) fn operation(account_count: u64, mut below: impl FnMut(u64) -> u64) -> Option<BatchOperation> {
+    let amount = Amount::new(1 + below(40))?;
+    let asset = AssetId(u32::try_from(below(ASSETS as u64)).expect("few"));
+    let other = AssetId(1 - asset.0);
+    Some(if below(5) == 0 {
+        let to = AccountId(u32::try_from(below(account_count.max(1))).expect("few"));
+        BatchOperation::Payment(Payment { to, asset, amount })
+    } else {
+        let limit = BatchPrice::from_ratio(u128::from(80 + below(41)), 100, Rounding::Up).ok()?;
+        BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell: asset, buy: other, amount, limit })
+    })
+}
+
+/// A solver: small searches, and nothing after some that failed.
+pub(crate) fn solve(job: &SolveJob) -> Solved {
+    let SolveJob { market, place, ref offers, rules, attempt } = *job;
+    let batch = ClosedBatch { market, place, offers, rules };
+    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { batch.propose_nothing() };
+    Solved { market, block: place.number, proposal: proposal.map(Box::new) }
+}
