@@ -33,6 +33,7 @@ pub mod replay;
 pub mod replication;
 pub mod report;
 pub mod sharing;
+pub mod simulation;
 pub mod statistics;
 pub mod streams;
 pub mod venue;

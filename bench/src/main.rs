@@ -8,7 +8,7 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replication};
+use walras_bench::{blocks, clearing, document, engine, instructions, order_book, recovery, replay, replication, simulation};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -30,6 +30,7 @@ const BENCHES: [Bench; 8] = [
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
     Bench { name: "fair-access", about: "clocks, copies, holds, release and delays of fair access", run: run_fair_access },
     Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
+    Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
 ];
 
 fn usage() -> String {
@@ -45,7 +46,7 @@ options
   --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
   --no-peer       without peers
   --only-peer P   of replication's peers only this one: etcd or aeron
-  --seconds N     measured of each of replication's loads, after as many of warming up [5]
+  --seconds N     of each of replication's loads, after as many of warming up; of each kind that simulation runs [5]
   --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
   --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
@@ -210,4 +211,9 @@ fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()>
         scratch: options.streams.clone(),
     };
     replication::run(&config, report)
+}
+
+fn run_simulation(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, seconds) = if options.small { (1, 1) } else { (options.rounds, options.seconds) };
+    simulation::run(&simulation::Config { rounds, seconds }, report)
 }

@@ -8,9 +8,18 @@
 //! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
 //! and everything that was asked must be answered within a bounded simulated time.
 //!
-//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `single/checks/mod.rs` list them). That they can fail
+//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `single/checks/mod.rs` list them;
+//! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail
 //! is shown by planted faults ([`cluster::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
 //! checkers that are there for it.
+//!
+//! *What a simulated replica shares with the node*: the engine and all below it; `walras-sequencer` with its consensus, batches included; the
+//! replica's log, its snapshots and what opens them after a crash (`walras-replica-log` on `walras-log-store`); the venue's and the
+//! client's ends of order entry, the ring of reports, authorisation (`walras-gateway`); market data. *What it does not*: the node's host of these,
+//! `edge/node/src/runtime/replica`, whose queues and threads (log, snapshots, connections) `cluster/replica` does again in one thread, in the
+//! same order of steps but in its own code; the links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their
+//! buffers; HTTP and WebSocket; who solves batches and who checks their signatures. A gateway is part of each replica, as in the node.
+//! What is not shared is tested on real processes: `edge/node/tests/cluster`.
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that depends on how
 //! the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority, which nothing is promised for.

@@ -1,19 +1,24 @@
 //! `walras-sim`: runs seeds until one fails, then shows what led to it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use walras_consensus::Durability;
 use walras_sim::{Trace, Violation, cluster, single};
 
-const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
-                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]      (--cluster)
+const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
+                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]
+                  [--reports-kept N]                (--cluster)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
-a venue of R replicas (3 to 5; the seed decides) for S simulated seconds (15), acknowledging what is on a majority's disks or in its memory,
-with disks that are lost for good or without (the seed decides); with --single one machine for EVENTS events (4000).
-Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.";
+a venue of R replicas (1 to 5; the seed decides) for S simulated seconds (15), acknowledging what is on a majority's disks or in its memory,
+with disks that are lost for good or without, with reports kept in their thousands or a few (the seed decides); with --single one machine
+for EVENTS events (4000).
+Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
+--json writes what all seeds saw to FILE, and the violation if there is one.";
 
 enum World {
     Cluster(cluster::Settings),
@@ -24,6 +29,7 @@ struct Arguments {
     seeds: u64,
     first: u64,
     trace: bool,
+    json: Option<PathBuf>,
     world: World,
 }
 
@@ -32,7 +38,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
     let is_single = words.iter().any(|word| word == "--single");
     words.retain(|word| word != "--single" && word != "--cluster");
     let world = if is_single { World::Single(single::Settings::default()) } else { World::Cluster(cluster::Settings::default()) };
-    let mut arguments = Arguments { seeds: 100, first: 1, trace: false, world };
+    let mut arguments = Arguments { seeds: 100, first: 1, trace: false, json: None, world };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         if word == "--help" || word == "-h" {
@@ -44,13 +50,14 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seeds", _) => arguments.seeds = number()?,
             ("--seed", _) => arguments.first = number()?,
             ("--trace", _) => (arguments.trace, arguments.first, arguments.seeds) = (true, number()?, 1),
+            ("--json", _) => arguments.json = Some(value.into()),
             ("--mutation", World::Cluster(settings)) => settings.mutation = Some(value.parse()?),
             ("--mutation", World::Single(settings)) => settings.mutation = Some(value.parse()?),
             ("--replicas", World::Cluster(settings)) => {
                 let replicas = number()?;
-                let is_possible = (3..=5).contains(&replicas);
+                let is_possible = (1..=5).contains(&replicas);
                 settings.replicas =
-                    Some(if is_possible { replicas as usize } else { return Err(format!("{word} wants 3, 4 or 5")) });
+                    Some(if is_possible { replicas as usize } else { return Err(format!("{word} wants a number from 1 to 5")) });
             }
             ("--durability", World::Cluster(settings)) => {
                 settings.durability = Some(match value.as_str() {
@@ -64,9 +71,13 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                 settings.loses_disks =
                     Some(if is_lossy || value == "no" { is_lossy } else { return Err(format!("{word} wants yes or no")) });
             }
+            ("--reports-kept", World::Cluster(settings)) => {
+                let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
+                settings.reports_kept = Some(kept.ok_or_else(|| format!("{word} wants a number from 1 on"))?);
+            }
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
-            ("--replicas" | "--seconds" | "--durability" | "--lose-disks", World::Single(_)) => {
+            ("--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--reports-kept", World::Single(_)) => {
                 return Err(format!("{word} goes with --cluster"));
             }
             ("--steps", World::Cluster(_)) => return Err(format!("{word} goes with --single")),
@@ -88,7 +99,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let Arguments { seeds, first, trace, world } = arguments;
+    let Arguments { seeds, first, trace, json, world } = arguments;
+    let plan = Plan { seeds, first, shows_trace: trace, json };
     match world {
         World::Cluster(settings) => {
             let simulate = |seed, trace: &Trace| cluster::simulate(seed, &settings, trace);
@@ -104,48 +116,145 @@ fn main() -> ExitCode {
                 Some(false) => " --lose-disks no",
                 Some(true) => " --lose-disks yes",
             };
-            run(seeds, first, trace, simulate, cluster_progress, &again)
+            again += &settings.reports_kept.map_or_else(String::new, |kept| format!(" --reports-kept {kept}"));
+            plan.run(simulate, &again)
         }
         World::Single(settings) => {
             let simulate = |seed, trace: &Trace| single::simulate(seed, &settings, trace);
-            run(seeds, first, trace, simulate, single_progress, &format!("--single --steps {}", settings.steps))
+            plan.run(simulate, &format!("--single --steps {}", settings.steps))
         }
     }
 }
 
-fn run<R: Default + std::ops::AddAssign>(
+/// What runs of seeds saw together.
+trait Sum: Default + std::ops::AddAssign {
+    fn simulated_ns(&self) -> u64;
+    /// What went wrong, so many times, and what it is called.
+    fn faults(&self) -> (&'static str, u64);
+    fn progress(&self, elapsed: Duration) -> String;
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+}
+
+impl Sum for cluster::Report {
+    fn simulated_ns(&self) -> u64 {
+        self.simulated_ns
+    }
+
+    fn faults(&self) -> (&'static str, u64) {
+        ("faults", self.faults)
+    }
+
+    fn progress(&self, elapsed: Duration) -> String {
+        cluster_progress(self, elapsed)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.fields()
+    }
+}
+
+impl Sum for single::Report {
+    fn simulated_ns(&self) -> u64 {
+        self.simulated_ns
+    }
+
+    fn faults(&self) -> (&'static str, u64) {
+        ("crashes", self.crashes)
+    }
+
+    fn progress(&self, elapsed: Duration) -> String {
+        single_progress(self, elapsed)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("simulated_ns", self.simulated_ns),
+            ("events", self.events),
+            ("attempts", self.attempts),
+            ("acknowledged", self.acknowledged),
+            ("refused", self.refused),
+            ("in_doubt", self.in_doubt),
+            ("replayed", self.replayed),
+            ("entries", self.entries),
+            ("crashes", self.crashes),
+            ("failed_starts", self.failed_starts),
+            ("torn_tails", self.torn_tails),
+            ("snapshots", self.snapshots),
+        ]
+    }
+}
+
+/// Which seeds, and what is said of them.
+struct Plan {
     seeds: u64,
     first: u64,
     shows_trace: bool,
-    simulate: impl Fn(u64, &Trace) -> Result<R, Violation>,
-    progress: impl Fn(&R, Duration) -> String,
-    again: &str,
-) -> ExitCode {
-    let begun = Instant::now();
-    let (mut sum, mut told) = (R::default(), begun);
-    for (done, seed) in (1..=seeds).zip(first..) {
-        let trace = if shows_trace { Trace::on() } else { Trace::off() };
-        let result = simulate(seed, &trace);
-        match result {
-            Ok(report) => {
-                trace.lines().iter().for_each(|line| println!("{line}"));
-                sum += report;
+    json: Option<PathBuf>,
+}
+
+impl Plan {
+    fn run<R: Sum>(&self, simulate: impl Fn(u64, &Trace) -> Result<R, Violation>, again: &str) -> ExitCode {
+        let begun = Instant::now();
+        let (mut sum, mut told, mut failed) = (R::default(), begun, None);
+        let mut count = 0;
+        for (done, seed) in (1..=self.seeds).zip(self.first..) {
+            let trace = if self.shows_trace { Trace::on() } else { Trace::off() };
+            match simulate(seed, &trace) {
+                Ok(report) => {
+                    trace.lines().iter().for_each(|line| println!("{line}"));
+                    sum += report;
+                    count = done;
+                }
+                Err(violation) => {
+                    failed = Some((seed, violation));
+                    break;
+                }
             }
-            Err(violation) => {
-                // The same seed does the same again, this time with somebody who writes it down.
-                let trace = Trace::on();
-                let _ = simulate(seed, &trace);
-                trace.lines().iter().for_each(|line| println!("{line}"));
-                println!("\nseed {seed}: {violation}\nagain: walras-sim --seeds 1 --seed {seed} {again}");
+            if told.elapsed().as_secs() >= 2 || done == self.seeds {
+                told = Instant::now();
+                println!("{done}/{} seeds, {}", self.seeds, sum.progress(begun.elapsed()));
+            }
+        }
+        let elapsed = begun.elapsed();
+        if let Some((seed, violation)) = &failed {
+            // The same seed does the same again, this time with somebody who writes it down.
+            let trace = Trace::on();
+            let _ = simulate(*seed, &trace);
+            trace.lines().iter().for_each(|line| println!("{line}"));
+            println!("\nseed {seed}: {violation}\nagain: walras-sim --seeds 1 --seed {seed} {again}");
+        }
+        if let Some(path) = &self.json {
+            let text = format!("{:#}\n", self.document(count, &sum, elapsed, failed.as_ref(), again));
+            if let Err(error) = std::fs::write(path, text) {
+                eprintln!("walras-sim: {} can not be written: {error}; name another file with --json", path.display());
                 return ExitCode::FAILURE;
             }
         }
-        if told.elapsed().as_secs() >= 2 || done == seeds {
-            told = Instant::now();
-            println!("{done}/{seeds} seeds, {}", progress(&sum, begun.elapsed()));
-        }
+        if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
-    ExitCode::SUCCESS
+
+    fn document<R: Sum>(&self, count: u64, sum: &R, elapsed: Duration, failed: Option<&(u64, Violation)>, again: &str) -> Value {
+        let simulated_s = sum.simulated_ns() as f64 / 1e9;
+        let (what, faults) = sum.faults();
+        let counts: serde_json::Map<String, Value> =
+            sum.counts().into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        json!({
+            "again": again,
+            "first_seed": self.first,
+            "seeds_without_a_violation": count,
+            "venue_hours_without_a_violation": simulated_s / 3_600.0,
+            "simulated_s": simulated_s,
+            "real_s": elapsed.as_secs_f64(),
+            "simulated_s_per_s_and_core": simulated_s / elapsed.as_secs_f64().max(1e-9),
+            "faults_are": what,
+            "faults": faults,
+            "faults_per_simulated_hour": faults as f64 * 3_600.0 / simulated_s.max(1e-9),
+            "violation": failed.map(|(seed, violation)| json!({
+                "seed": seed, "check": violation.check, "detail": violation.detail,
+            })),
+            "counts": counts,
+        })
+    }
 }
 
 fn per_second(simulated_ns: u64, elapsed: Duration) -> (u64, u128) {

@@ -49,9 +49,25 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("orderly stops", sum.orderly_stops),
         ("disks lost", sum.lost_disks),
         ("replicas replaced", sum.replaced),
+        ("joint changes", sum.joint_changes),
+        ("reports that were not kept", sum.missing_reports),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
+}
+
+/// A cluster of one has nobody to hand over to, and loses nothing either. The spare replica joins it, votes and leaves.
+#[test]
+fn one_replica_alone_loses_nothing() {
+    let settings = Settings { replicas: Some(1), ..Settings::default() };
+    let mut sum = Report::default();
+    for seed in 1..=seed_count() / 4 {
+        match simulate(seed, &settings, &Trace::off()) {
+            Ok(report) => sum += report,
+            Err(violation) => panic!("seed {seed}: {violation}; see `walras-sim --replicas 1 --seeds 1 --seed {seed}`"),
+        }
+    }
+    assert!(sum.answers >= 100 * (seed_count() / 4) && sum.crashes > 0 && sum.member_changes > 0, "{sum:#?}");
 }
 
 /// Seeds that failed, and why. They are kept: what they found may come back.
@@ -69,6 +85,7 @@ const PLAIN: Settings = Settings {
     safety_ns: 15_000_000_000,
     durability: Some(Durability::Disk),
     loses_disks: Some(false),
+    reports_kept: Some(4_096),
     mutation: None,
 };
 
@@ -109,6 +126,11 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
             (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
         }
+        Mutation::ReportsDroppedEarly => (&["reports"], 1..=40),
+        Mutation::TradeThrough | Mutation::OfferUnpaid => (&["limits"], 1..=5),
+        Mutation::JumpTheQueue => (&["priority"], 1..=20),
+        Mutation::MisstateFee => (&["funds"], 1..=5),
+        Mutation::ThreadsMatter => (&["threads"], 1..=5),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
     }
 }

@@ -1,12 +1,12 @@
 //! A participant on a thread of its own: keeps orders on their way over binary order entry, and writes down all that it is told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_gateway::{ClientKey, generate_nonce};
@@ -33,6 +33,9 @@ pub(crate) struct Diary {
     pub(crate) reports: Vec<(u64, LogIndex)>,
     pub(crate) reports_missing: u64,
     pub(crate) connections: u64,
+    last_answer: Option<Instant>,
+    /// Longest time between two answers.
+    pub(crate) longest_pause: Duration,
 }
 
 /// A running participant.
@@ -44,6 +47,17 @@ pub(crate) struct Participant {
 
 impl Participant {
     pub(crate) fn start(account: AccountId, key: ClientKey, replicas: Vec<String>, seed: u64) -> Self {
+        Self::by_way_of(BTreeMap::new(), account, key, replicas, seed)
+    }
+
+    /// Connects to another address where `routes` has one for that of a replica.
+    pub(crate) fn by_way_of(
+        routes: BTreeMap<String, String>,
+        account: AccountId,
+        key: ClientKey,
+        replicas: Vec<String>,
+        seed: u64,
+    ) -> Self {
         let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let settings = ClientSettings {
             reports: ReportsWanted::After(0),
@@ -56,6 +70,7 @@ impl Participant {
         let mut program = Program {
             client: SessionClient::new(settings, key, now().0).unwrap(),
             stream: None,
+            routes,
             flow: Flow { account, random: seed, next_id: 1, live: VecDeque::new() },
             diary: Diary::default(),
         };
@@ -80,6 +95,7 @@ impl Participant {
 struct Program {
     client: SessionClient,
     stream: Option<TcpStream>,
+    routes: BTreeMap<String, String>,
     flow: Flow,
     diary: Diary,
 }
@@ -103,14 +119,14 @@ impl Program {
     }
 
     fn connect(&mut self) {
-        let Self { client, diary, .. } = self;
+        let Self { client, diary, routes, .. } = self;
         client.on_timer(now().0, &mut |event| diary.note(event));
         match client.wish(now().0) {
             Wish::Wait if self.stream.is_some() => {}
             Wish::Wait => std::thread::park_timeout(Duration::from_millis(2)),
             Wish::Close => self.lose(),
             Wish::Connect(address) => {
-                let address = address.parse().unwrap();
+                let address = routes.get(address).map_or(address, String::as_str).parse().unwrap();
                 client.on_connecting();
                 match TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
                     Ok(stream) => {
@@ -157,7 +173,12 @@ impl Diary {
             ClientEvent::LoggedOn { session } => {
                 assert_eq!(*self.session.get_or_insert(session), session, "it is the same session all along");
             }
-            ClientEvent::Answer { session_seq, log_index, rejected, .. } => self.answers.push((session_seq, log_index, rejected)),
+            ClientEvent::Answer { session_seq, log_index, rejected, .. } => {
+                let now = Instant::now();
+                let pause = self.last_answer.replace(now).map_or(Duration::ZERO, |last| now - last);
+                self.longest_pause = self.longest_pause.max(pause);
+                self.answers.push((session_seq, log_index, rejected));
+            }
             ClientEvent::Report { report_seq, log_index, .. } => self.reports.push((report_seq, log_index)),
             ClientEvent::ReportsMissing { .. } => self.reports_missing += 1,
             ClientEvent::Disconnected { .. } => {}

@@ -1,8 +1,14 @@
-//! Three real replicas on loopback under load, killed, cut off and stopped; then what everybody was told is held against their logs.
+//! Three or five real replicas under load, killed, cut off, stopped, upgraded; then what everybody was told is held against their logs.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod batches;
 mod client;
+mod damage;
+mod learner;
+mod namespaces;
+mod operate;
+mod paths;
+mod proxy;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +24,7 @@ use walras_log_store::RealDisk;
 use walras_node::bench::cluster::account_key;
 use walras_node::cli::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
+use walras_peer_link::Passage;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{Entry, decode_entry};
 use walras_types::{AccountId, Ordinal, RejectReason, SessionSeq};
@@ -27,39 +34,68 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Cluster {
     local: LocalCluster,
+    /// So many began it.
+    voters: u16,
     _dir: tempfile::TempDir,
 }
 
-impl Cluster {
-    fn start(later: u16) -> Self {
-        Self::with_segments(later, 8 << 20)
-    }
+/// What a cluster is to be like.
+struct Shape {
+    replicas: u16,
+    /// Replicas that are configured, and not members when it begins.
+    later: u16,
+    segment_bytes: i64,
+    /// Entries between states that are compared.
+    checkpoint_every: i64,
+    /// Further keys of the configuration.
+    more: Vec<(&'static str, &'static str, toml::Value)>,
+}
 
-    fn with_segments(later: u16, segment_bytes: i64) -> Self {
-        Self::with(later, segment_bytes, Vec::new())
+impl Default for Shape {
+    fn default() -> Self {
+        Self { replicas: 3, later: 0, segment_bytes: 8 << 20, checkpoint_every: 2_000, more: Vec::new() }
     }
+}
 
-    fn with(later: u16, segment_bytes: i64, more: Vec<(&'static str, &'static str, toml::Value)>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+impl Shape {
+    fn options(self) -> LocalOptions {
         let number = |n: i64| toml::Value::Integer(n);
         let mut settings = vec![
             ("cluster", "test_weather", true.into()),
-            ("cluster", "checkpoint_every_entries", number(2_000)),
-            ("log", "segment_bytes", number(segment_bytes)),
+            ("cluster", "checkpoint_every_entries", number(self.checkpoint_every)),
+            ("log", "segment_bytes", number(self.segment_bytes)),
             ("throttle", "requests_per_second", number(1_000_000)),
             ("throttle", "burst", number(1_000_000)),
             ("throttle", "source_requests_per_second", number(1_000_000)),
             ("throttle", "source_burst", number(1_000_000)),
         ];
-        settings.extend(more);
-        let options = LocalOptions { replicas: 3, first_port: 0, later, settings };
-        let program = Path::new(env!("CARGO_BIN_EXE_walras"));
-        let mut local = LocalCluster::prepare(program, &dir.path().join("cluster"), &options).unwrap();
-        for id in 1..=3 {
+        settings.extend(self.more);
+        LocalOptions { replicas: self.replicas, first_port: 0, later: self.later, settings }
+    }
+}
+
+impl Cluster {
+    fn start(later: u16) -> Self {
+        Self::of(Shape { later, ..Shape::default() })
+    }
+
+    fn of(shape: Shape) -> Self {
+        Self::of_program(Path::new(env!("CARGO_BIN_EXE_walras")), shape, |_| ())
+    }
+
+    /// Of processes that `program` begins; `prepare` may change the folders that were laid out.
+    fn of_program(program: &Path, shape: Shape, prepare: impl FnOnce(&Path)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (voters, options) = (shape.replicas, shape.options());
+        let folder = dir.path().join("cluster");
+        LocalCluster::prepare(program, &folder, &options).unwrap();
+        prepare(&folder);
+        let mut local = LocalCluster::prepare(program, &folder, &options).unwrap();
+        for id in 1..=u64::from(voters) {
             local.start(id).unwrap();
         }
         local.wait_for_leader(PATIENCE).unwrap();
-        Self { local, _dir: dir }
+        Self { local, voters, _dir: dir }
     }
 
     fn operator(&self, id: u64) -> Client {
@@ -141,11 +177,42 @@ impl Cluster {
         others.find(|id| self.local.status(*id).is_some_and(|view| view["takes_commands"] == true))
     }
 
+    /// On all of a replica's links: what happens to what it sends, and to what it is sent.
+    fn weather(&self, at: u64, out: Passage, back: Passage) {
+        for peer in self.local.replicas.iter().map(|replica| replica.id).filter(|id| *id != at) {
+            self.weather_between(at, peer, out, back);
+        }
+    }
+
+    fn weather_between(&self, at: u64, peer: u64, out: Passage, back: Passage) {
+        let passage = |Passage { lost_per_million, delay_ns }| json!({"lost_per_million": lost_per_million, "delay_ns": delay_ns});
+        let body = json!({"replica": peer, "out": passage(out), "back": passage(back)});
+        self.operator(at).signed_here("POST", "/v1/admin/cluster/weather", Some(&body)).unwrap();
+    }
+
+    fn kill(&mut self, id: u64) {
+        let replica = &mut self.local.replicas[id as usize - 1];
+        replica.signal(Signal::KILL).unwrap();
+        assert_eq!(replica.wait().unwrap(), None, "it was killed");
+    }
+
     fn catches_up(&self, id: u64) {
         let leader = self.local.wait_for_leader(PATIENCE).unwrap();
         let goal = self.log_index(leader);
         until(&format!("replica {id} is at entry {goal}"), || self.log_index(id) >= goal);
     }
+}
+
+/// Nothing comes through.
+const BLOCKED: Passage = Passage::BLOCKED;
+/// Everything does, at once.
+const FAIR: Passage = Passage { lost_per_million: 0, delay_ns: 0 };
+
+/// A market, and so many who trade in it.
+fn participants(cluster: &Cluster, count: u32) -> Vec<Participant> {
+    let orders: Vec<String> = cluster.local.replicas.iter().map(|replica| replica.orders.clone()).collect();
+    let accounts = cluster.market(count);
+    (0x5eed..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect()
 }
 
 /// Waits on a condition.
@@ -185,17 +252,10 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
 
     // The leader is cut off from both others, who elect another one; then it comes back.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    let weather = |cluster: &Cluster, lost: u32| {
-        for peer in (1..=3).filter(|id| *id != leader) {
-            let passage = json!({"lost_per_million": lost});
-            let body = json!({"replica": peer, "out": passage, "back": passage});
-            cluster.operator(leader).signed("POST", "/v1/admin/cluster/weather", Some(&body)).unwrap();
-        }
-    };
-    weather(&cluster, 1_000_000);
+    cluster.weather(leader, BLOCKED, BLOCKED);
     until("another one leads", || cluster.other_leader(leader).is_some());
     progress(&participants, 300);
-    weather(&cluster, 0);
+    cluster.weather(leader, FAIR, FAIR);
     cluster.catches_up(leader);
 
     // A follower hangs.
@@ -305,7 +365,7 @@ fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
     let mut states: BTreeMap<u64, BTreeSet<[u8; 32]>> = BTreeMap::new();
     let mut taken = 0;
     for id in replicas {
-        for (log_index, hash) in snapshots(*id, &cluster.folder(*id)) {
+        for (log_index, hash) in snapshots(*id, &cluster.folder(*id), cluster.voters) {
             taken += 1;
             states.entry(log_index).or_default().insert(hash);
         }
@@ -327,15 +387,15 @@ fn entries(dir: &Path) -> Vec<Entry> {
     entries
 }
 
-fn snapshots(id: u64, dir: &Path) -> Vec<(u64, [u8; 32])> {
-    let opened = open(id, dir);
+fn snapshots(id: u64, dir: &Path, voters: u16) -> Vec<(u64, [u8; 32])> {
+    let opened = open(id, dir, voters);
     opened.snapshots.list().into_iter().map(|info| (info.meta.log_index.0, info.state_hash)).collect()
 }
 
-fn open(id: u64, dir: &Path) -> Opened<RealDisk> {
+fn open(id: u64, dir: &Path, voters: u16) -> Opened<RealDisk> {
     let cluster_id = Dump::open(&RealDisk, dir).unwrap().cluster_id;
     let replica = |n| ReplicaId::new(n).unwrap();
-    let identity = Identity { cluster_id, replica: replica(id), genesis: Members::of_voters((1..=3).map(replica)) };
+    let identity = Identity { cluster_id, replica: replica(id), genesis: Members::of_voters((1..=voters.into()).map(replica)) };
     ReplicaLog::open(RealDisk, dir, identity, Options::default()).unwrap()
 }
 

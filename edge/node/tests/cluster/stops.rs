@@ -10,13 +10,13 @@ use walras_types::Amount;
 use walras_wire::{Command, Transfer};
 
 use super::client::{Diary, Participant};
-use super::{Cluster, check, entries, open, progress, stop_in_order, until};
+use super::{Cluster, Shape, check, entries, open, participants, progress, stop_in_order, until};
 
 /// The status of a replica that must not go on by itself.
-const HALTED: Option<i32> = Some(6);
+pub(crate) const HALTED: Option<i32> = Some(6);
 
 /// The status with which a replica ends by itself.
-fn status_of(cluster: &mut Cluster, id: u64) -> Option<i32> {
+pub(crate) fn status_of(cluster: &mut Cluster, id: u64) -> Option<i32> {
     let (replica, mut status) = (&mut cluster.local.replicas[id as usize - 1], None);
     until("it has stopped by itself", || {
         status = replica.has_ended();
@@ -25,17 +25,11 @@ fn status_of(cluster: &mut Cluster, id: u64) -> Option<i32> {
     status.flatten()
 }
 
-fn participants(cluster: &Cluster) -> Vec<Participant> {
-    let orders: Vec<String> = cluster.local.replicas.iter().map(|replica| replica.orders.clone()).collect();
-    let accounts = cluster.market(2);
-    (0x5eed..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect()
-}
-
 /// Writes a state into a replica's newest snapshot that is not what the log makes: the first deposit brought a unit more. Its checksums
 /// are right, so nothing but a comparison of states can find it. The last entry in it.
 fn forge_state(id: u64, dir: &Path) -> u64 {
     let log = entries(dir);
-    let opened = open(id, dir);
+    let opened = open(id, dir, 3);
     let info = opened.snapshots.list().pop().expect("it has a snapshot");
     let state = opened.snapshots.read(info.meta.slot).and_then(SnapshotReader::read_all).unwrap();
     // The engine's part is the first one, behind its length.
@@ -69,7 +63,7 @@ fn forge_state(id: u64, dir: &Path) -> u64 {
 #[test]
 fn a_replica_whose_state_is_another_stops_and_says_where() {
     let mut cluster = Cluster::start(0);
-    let participants = participants(&cluster);
+    let participants = participants(&cluster, 2);
     let leader = cluster.local.wait_for_leader(super::PATIENCE).unwrap();
     let odd = leader % 3 + 1;
     let dir = cluster.folder(odd);
@@ -98,8 +92,8 @@ fn a_replica_whose_state_is_another_stops_and_says_where() {
 
 #[test]
 fn a_replica_whose_disk_takes_no_more_stops_and_goes_on_when_it_does() {
-    let mut cluster = Cluster::with_segments(0, 1 << 20);
-    let participants = participants(&cluster);
+    let mut cluster = Cluster::of(Shape { segment_bytes: 1 << 20, ..Shape::default() });
+    let participants = participants(&cluster, 2);
     progress(&participants, 100);
 
     // Where the leader's next segments shall be there is something else, which it can neither use nor remove.
@@ -138,8 +132,8 @@ fn accept_loss(cluster: &Cluster, id: u64) -> serde_json::Value {
 
 #[test]
 fn after_the_end_of_a_majority_a_venue_in_memory_begins_again_when_its_operator_says_so() {
-    let mut cluster = Cluster::with(0, 8 << 20, vec![("cluster", "durability", "memory".into())]);
-    let participants = participants(&cluster);
+    let mut cluster = Cluster::of(Shape { more: vec![("cluster", "durability", "memory".into())], ..Shape::default() });
+    let participants = participants(&cluster, 2);
     progress(&participants, 300);
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     for replica in &mut cluster.local.replicas {

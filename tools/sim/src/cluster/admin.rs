@@ -24,7 +24,8 @@ impl World {
         Ok(())
     }
 
-    /// Somebody who stands by joins; who learns votes, or leaves; who is one too many leaves. As many as began it stay.
+    /// Somebody who stands by joins; who learns votes, or leaves, or takes a voter's place in one change; who is one too many leaves. As many as
+    /// began it stay.
     pub(super) fn change_members(&mut self) -> Result<(), Violation> {
         let Some(leader) = self.leader() else { return Ok(()) };
         let Some(process) = &self.machines[leader].process else { return Ok(()) };
@@ -41,6 +42,10 @@ impl World {
         let learner = members.learners.first().copied();
         let change = match (learner, outside) {
             (Some(learner), _) if self.faults.one_in(4) => MemberChange::Remove(learner),
+            (Some(learner), _) if voters.len() == self.genesis.voters.len() && self.losses.one_in(3) => {
+                let leaves = self.losses.pick(&voters);
+                return self.begin_change(leader, &[MemberChange::AddVoter(learner), MemberChange::Remove(leaves)]);
+            }
             (Some(learner), _) => MemberChange::AddVoter(learner),
             (None, _) if voters.len() > self.genesis.voters.len() => {
                 let which = self.faults.pick(&voters);
@@ -49,13 +54,18 @@ impl World {
             (None, Some(outside)) => MemberChange::AddLearner(outside),
             (None, None) => return Ok(()),
         };
+        self.begin_change(leader, &[change])
+    }
+
+    fn begin_change(&mut self, leader: usize, changes: &[MemberChange]) -> Result<(), Violation> {
         let mut begun = false;
         self.with_process(leader, |process, _| {
-            begun = process.change_members(change)?;
+            begun = process.change_members(changes)?;
             Ok(())
         })?;
-        self.trace.line(self.now_ns, || format!("{change:?}: {}", if begun { "begun" } else { "not taken" }));
+        self.trace.line(self.now_ns, || format!("{changes:?}: {}", if begun { "begun" } else { "not taken" }));
         self.report.member_changes += u64::from(begun);
+        self.report.joint_changes += u64::from(begun && changes.len() > 1);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use walras_log_store::sim_disk::SimFaults;
 use walras_testkit::Choices;
 
-use crate::common::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
+use crate::common::clock::FAR_NS_MAX;
 use crate::common::faults;
 use crate::common::network::Weather;
 
@@ -62,7 +62,7 @@ pub(super) fn draw(c: &mut Choices<'_>) -> Fault {
         5 => Fault::DiskGone { in_ops: c.below(30), for_ns: c.within(50_000_000, 1_000_000_000) },
         6 => Fault::DiskFull { room_bytes: c.below(60_000), for_ns: c.within(50_000_000, 2_000_000_000) },
         7 => {
-            let most = c.pick(&[1_000_000, 100_000_000, BEHIND_NS_MAX as u64, 4_000_000_000, AHEAD_NS_MAX as u64]);
+            let most = c.pick(&[1_000_000, 100_000_000, 800_000_000, 4_000_000_000, FAR_NS_MAX as u64]);
             let by_ns = c.below(most) as i64;
             Fault::ClockJump { by_ns: if c.one_in(2) { by_ns } else { -by_ns } }
         }

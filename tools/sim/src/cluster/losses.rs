@@ -178,7 +178,8 @@ impl World {
         }
     }
 
-    /// What the operator does next for each that is lost: the new one learns, votes, and the lost one leaves.
+    /// What the operator does next for each that is lost: the new one learns, votes, and the lost one leaves; or it votes and the other leaves in
+    /// one change.
     pub(super) fn repair(&mut self) -> Result<(), Violation> {
         // For ever: one that is lost may yet become a member, by a change that was on its way.
         let after_ns = self.losses.within(10_000_000, 150_000_000);
@@ -187,17 +188,24 @@ impl World {
         let is_in = |replacement: &&Replacement| members.contains(replica_id(replacement.lost));
         let Some(&Replacement { lost, new }) = self.replacements.iter().find(is_in) else { return Ok(()) };
         let (lost, new_id) = (replica_id(lost), replica_id(new));
-        let change = if !members.voters.contains(&lost) || members.voters.contains(&new_id) {
-            MemberChange::Remove(lost)
+        let changes = if !members.voters.contains(&lost) || members.voters.contains(&new_id) {
+            vec![MemberChange::Remove(lost)]
         } else if !members.contains(new_id) {
-            MemberChange::AddLearner(new_id)
+            vec![MemberChange::AddLearner(new_id)]
         } else if self.has_caught_up(new) && self.machines[new].fortune == Fortune::Sound {
-            MemberChange::AddVoter(new_id)
+            let votes = MemberChange::AddVoter(new_id);
+            if self.losses.one_in(2) { vec![votes, MemberChange::Remove(lost)] } else { vec![votes] }
         } else {
             return Ok(());
         };
         let leader = self.leader().expect("its members were asked for");
-        self.with_process(leader, |process, _| process.change_members(change).map(drop))
+        let mut begun = false;
+        self.with_process(leader, |process, _| {
+            begun = process.change_members(&changes)?;
+            Ok(())
+        })?;
+        self.report.joint_changes += u64::from(begun && changes.len() > 1);
+        Ok(())
     }
 
     fn has_caught_up(&self, at: usize) -> bool {

@@ -1,4 +1,8 @@
-//! Faults planted in what surrounds the product's state machines: in the replica's host, in its disk, in its clients.
+//! Faults planted in what surrounds the product's state machines: in the replica's host, in its disk, in its clients; and engines that are
+//! wrong everywhere alike, so that no comparison of replicas finds it.
+
+use walras_types::{Amount, LogIndex, PriceTicks, Side, SizeLots};
+use walras_wire::Event;
 
 use crate::common::planted::mutations;
 
@@ -43,4 +47,64 @@ mutations! {
     RejoinAsItself,
     /// A replica whose disk was lost begins under its id with an empty one.
     RejoinWithEmptyDisk,
+    /// Replicas keep fewer reports than they are set to.
+    ReportsDroppedEarly,
+    /// Every engine: some trades are at a price that the taker's limit does not allow.
+    TradeThrough,
+    /// Every engine: some offers of batch markets get nothing for what they sell.
+    OfferUnpaid,
+    /// Every engine: the second in a queue trades before the first.
+    JumpTheQueue,
+    /// Every engine: some fees that are told are not those that were taken.
+    MisstateFee,
+    /// What a block does depends on how many threads share it.
+    ThreadsMatter,
+}
+
+impl Mutation {
+    /// What a wrong engine tells of an entry.
+    pub(super) fn spoil(self, log_index: LogIndex, events: &mut [Event]) {
+        let is_hit = log_index.0.is_multiple_of(5);
+        match self {
+            Self::TradeThrough if is_hit => {
+                for event in events {
+                    if let Event::Traded(e) = event {
+                        let by = if e.taker_side == Side::Buy { 1_000 } else { -1_000 };
+                        e.price = PriceTicks::saturating(e.price.get() + by);
+                    }
+                }
+            }
+            Self::OfferUnpaid if is_hit => {
+                for event in events {
+                    if let Event::OfferTraded(e) = event {
+                        e.bought = Amount::ZERO;
+                    }
+                }
+            }
+            Self::MisstateFee if is_hit => {
+                for event in events {
+                    if let Event::Traded(e) = event {
+                        e.taker.fee += 1;
+                    }
+                }
+            }
+            Self::JumpTheQueue => {
+                for at in 1..events.len() {
+                    let (before, after) = events.split_at_mut(at);
+                    if let (Some(Event::Traded(first)), Some(Event::Traded(second))) = (before.last_mut(), after.first_mut())
+                        && (first.taker.order_id, first.price) == (second.taker.order_id, second.price)
+                        && first.maker.order_id != second.maker.order_id
+                    {
+                        let open = first.taker.open.get() + first.size.get() - second.size.get();
+                        std::mem::swap(first, second);
+                        std::mem::swap(&mut first.trade_id, &mut second.trade_id);
+                        second.taker.open = first.taker.open;
+                        first.taker.open = SizeLots::new(open);
+                        return;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::mutation::Mutation;
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Replicas that begin the cluster, 3 to 5; `None` for a number that the seed decides. One more stands by.
+    /// Replicas that begin the cluster, 1 to 5; `None` for a number that the seed decides, mostly 3. One more stands by.
     pub replicas: Option<usize>,
     /// Simulated time with faults.
     pub safety_ns: u64,
@@ -15,13 +15,15 @@ pub struct Settings {
     pub durability: Option<Durability>,
     /// Whether disks are lost for good, each with all that was on it; `None` for what the seed decides, as one of three does.
     pub loses_disks: Option<bool>,
+    /// Reports of an account that replicas keep; `None` for what the seed decides: the product's number, or a few.
+    pub reports_kept: Option<u32>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { replicas: None, safety_ns: 15_000_000_000, durability: None, loses_disks: None, mutation: None }
+        Self { replicas: None, safety_ns: 15_000_000_000, durability: None, loses_disks: None, reports_kept: None, mutation: None }
     }
 }
 
@@ -34,6 +36,14 @@ macro_rules! report {
         impl std::ops::AddAssign for Report {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*
+            }
+        }
+
+        impl Report {
+            /// All of it, by name.
+            #[must_use]
+            pub fn fields(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name)),*]
             }
         }
     };
@@ -54,6 +64,8 @@ report! {
     answers,
     /// Reports told.
     reports,
+    /// Reports of which clients were told that they are not kept any more.
+    missing_reports,
     /// Blocks of batch markets cleared.
     blocks,
     /// Reads answered.
@@ -72,6 +84,10 @@ report! {
     replaced,
     /// Venues in which what is in a majority's memory counts.
     in_memory,
+    /// Venues that began with one replica.
+    alone,
+    /// Venues whose log engines with two and eight threads applied too.
+    threaded,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts that cut a torn tail.
@@ -88,6 +104,8 @@ report! {
     connections,
     /// Changes of the members.
     member_changes,
+    /// Of those, and of replacements, such as went by way of a joint configuration.
+    joint_changes,
     /// Leaderships handed over.
     handovers,
 }

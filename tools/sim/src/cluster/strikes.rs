@@ -51,6 +51,7 @@ impl World {
             seed: self.faults.any(),
             election_spread_ns: self.election_spread_ns,
             durability: self.durability,
+            reports_kept: self.reports_kept,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,
@@ -217,7 +218,7 @@ impl World {
                 self.schedule.at(self.now_ns + for_ns, Event::DiskHasRoom(replica));
             }
             Fault::ClockJump { by_ns } => {
-                machine.clock.jump(by_ns);
+                machine.clock.jump_far(by_ns);
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
             }
             Fault::ClockDrift { fast_ppm } => {

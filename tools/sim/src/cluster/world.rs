@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use walras_consensus::{Durability, Members, ReadToken};
+use walras_gateway::session::ReportSettings;
 use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_testkit::commands::ACCOUNTS;
@@ -123,6 +124,8 @@ pub(super) struct World {
     pub(super) durability: Durability,
     loses_disks: bool,
     pub(super) losses: Choices<'static>,
+    /// Reports of an account that replicas keep.
+    pub(super) reports_kept: u32,
     /// Replicas that are lost, and those that come in their place.
     pub(super) replacements: Vec<Replacement>,
     durable_checked: u64,
@@ -137,7 +140,9 @@ impl World {
     fn new(seed: u64, settings: &Settings, trace: Trace) -> Self {
         let random = Random::new(seed);
         let mut faults = Choices::of_random(random.fork(3));
+        let mut others = Choices::of_random(random.fork(5));
         let drawn = faults.pick(&[3, 3, 3, 4, 5]);
+        let drawn = if others.one_in(16) { 1 } else { drawn };
         let replicas = settings.replicas.unwrap_or(drawn);
         let election_spread_ns = faults.pick(&[0, 5_000_000, 50_000_000, 150_000_000]);
         let mut losses = Choices::of_random(random.fork(4));
@@ -172,8 +177,13 @@ impl World {
                 clients.push(Client::new(clients.len(), account, key, machines.len(), &random, settings.mutation));
             }
         }
+        let product_keeps = ReportSettings::default().per_account_max;
+        let drawn = if others.one_in(3) { others.pick(&[8, 16, 40]) } else { product_keeps };
+        let reports_kept = settings.reports_kept.unwrap_or(drawn);
+        let has_threads = others.one_in(8) || settings.mutation == Some(Mutation::ThreadsMatter);
         let unwatched = (settings.mutation == Some(Mutation::Diverge)).then(|| replica_id(1));
-        let checks = Checks::new(clients.len(), unwatched);
+        let mutation = settings.mutation;
+        let checks = Checks::new(checks::Options { clients: clients.len(), unwatched, reports_kept, has_threads, mutation });
         Self {
             settings: *settings,
             now_ns: 0,
@@ -195,12 +205,18 @@ impl World {
             durability,
             loses_disks,
             losses,
+            reports_kept,
             replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
             checks: Rc::new(RefCell::new(checks)),
             trace,
-            report: Report { in_memory: u64::from(durability == Durability::Memory), ..Report::default() },
+            report: Report {
+                in_memory: u64::from(durability == Durability::Memory),
+                alone: u64::from(replicas == 1),
+                threaded: u64::from(has_threads),
+                ..Report::default()
+            },
         }
     }
 
@@ -327,6 +343,7 @@ impl World {
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
+        self.report.missing_reports = checks.missing_report_count();
         self.report.blocks = checks.block_count();
         self.report.elections = checks.elections();
         self.report.faults += self.network.lost_or_doubled;

@@ -8,6 +8,8 @@ use walras_sequencer::{AppliedEntry, Entry};
 use walras_testkit::Listener;
 use walras_types::LogIndex;
 
+use super::threads::Threads;
+use crate::cluster::mutation::Mutation;
 use crate::cluster::replica::Origin;
 use crate::common::checks::conservation::Conservation;
 use crate::common::checks::log_time::LogTime;
@@ -19,6 +21,8 @@ pub(super) struct History {
     replay: Replay,
     log_time: LogTime,
     conservation: Conservation,
+    threads: Option<Threads>,
+    mutation: Option<Mutation>,
     /// The entry that each replica applies next.
     next: BTreeMap<ReplicaId, LogIndex>,
 }
@@ -27,11 +31,14 @@ pub(super) struct History {
 const HASH_EVERY: u64 = 16;
 
 impl History {
-    pub(super) fn new() -> Self {
+    /// `threads` also applies each entry, where that is asked for.
+    pub(super) fn new(threads: Option<Threads>, mutation: Option<Mutation>) -> Self {
         Self {
             replay: Replay::new(HASH_EVERY),
             log_time: LogTime::default(),
             conservation: Conservation::default(),
+            threads,
+            mutation,
             next: BTreeMap::new(),
         }
     }
@@ -66,6 +73,12 @@ impl History {
         }
         self.log_time.on_entry(entry)?;
         self.replay.on_entry(entry);
+        if let Some(threads) = &mut self.threads {
+            threads.on_entry(self.replay.get(index).expect("it was replayed just now"))?;
+        }
+        if let (Some(mutation), Some(events)) = (self.mutation, self.replay.last_events_mut()) {
+            mutation.spoil(index, events);
+        }
         if index.0.is_multiple_of(HASH_EVERY) {
             self.conservation.check(self.replay.engine(), &self.replay)?;
         }

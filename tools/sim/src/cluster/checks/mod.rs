@@ -7,7 +7,11 @@
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
-//! | `reports.rs` | each account is told what a replay of the log tells it, without a gap |
+//! | `reports.rs` | each account is told what a replay of the log tells it, without a gap but for reports that nobody keeps any more, which it is told are missing |
+//! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
+//! | `priority.rs` | orders trade in the order of the queue |
+//! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
+//! | `threads.rs` | engines with two and eight threads give the events and states of one with one (in the seeds that decide so) |
 //! | `leaders.rs` | one leader a term |
 //! | `durable.rs` | what anybody applies would survive the power failing everywhere at once (where disks count; where memory does, the lines above must hold although a minority is lost at any time) |
 //! | `progress.rs` | once faults stop everybody is answered, and all members have the whole log |
@@ -16,13 +20,17 @@
 
 mod answers;
 mod durable;
+mod funds;
 mod history;
 mod leaders;
+mod limits;
 mod linear;
+mod priority;
 mod progress;
 mod reports;
 mod sessions;
 mod slots;
+mod threads;
 
 use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
 use walras_engine::Engine;
@@ -32,6 +40,7 @@ use walras_testkit::Listener;
 use walras_types::{AccountId, LogIndex};
 use walras_wire::Command;
 
+use crate::cluster::mutation::Mutation;
 use crate::cluster::replica::Origin;
 use crate::common::checks::{Checked, Violation};
 
@@ -48,21 +57,40 @@ pub(crate) struct Checks {
     reports: reports::Told,
     leaders: leaders::Leaders,
     slots: slots::Slots,
+    limits: limits::Limits,
+    priority: priority::Priority,
+    funds: funds::Funds,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
 }
 
+/// What is checked besides, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    pub(crate) clients: usize,
+    pub(crate) unwatched: Option<ReplicaId>,
+    /// How many reports of an account replicas keep.
+    pub(crate) reports_kept: u32,
+    /// Whether engines with more threads apply the log too.
+    pub(crate) has_threads: bool,
+    pub(crate) mutation: Option<Mutation>,
+}
+
 impl Checks {
-    pub(crate) fn new(clients: usize, unwatched: Option<ReplicaId>) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
+        let Options { clients, unwatched, reports_kept, has_threads, mutation } = options;
         Self {
             violation: None,
-            history: history::History::new(),
+            history: history::History::new(has_threads.then(|| threads::Threads::new(mutation)), mutation),
             sessions: sessions::Sessions::new(clients),
             answers: answers::Answers::new(clients),
             linear: linear::Linear::new(clients),
-            reports: reports::Told::new(clients),
+            reports: reports::Told::new(clients, reports_kept),
             leaders: leaders::Leaders::default(),
             slots: slots::Slots::default(),
+            limits: limits::Limits::default(),
+            priority: priority::Priority::default(),
+            funds: funds::Funds::default(),
             unwatched,
         }
     }
@@ -94,6 +122,11 @@ impl Checks {
 
     pub(crate) fn report_count(&self) -> u64 {
         self.reports.count()
+    }
+
+    /// Reports that clients were told are not kept any more.
+    pub(crate) fn missing_report_count(&self) -> u64 {
+        self.reports.missing_count()
     }
 
     /// Whether a client was told all that concerns its account.
@@ -139,6 +172,9 @@ impl Checks {
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it was replayed just now");
                 self.sessions.on_entry(replayed)?;
                 self.reports.on_entry(replayed);
+                self.limits.on_entry(replayed)?;
+                self.priority.on_entry(replayed)?;
+                self.funds.on_entry(replayed, self.history.replay().engine())?;
             }
             if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, listener, applied) }
         });
@@ -173,9 +209,7 @@ impl Checks {
             ClientEvent::Report { report_seq, log_index, time, event } => {
                 reports.on_report(client, account, *report_seq, *log_index, *time, event)
             }
-            ClientEvent::ReportsMissing { from, next } => {
-                Err(Violation::new("reports", format!("client {client} misses {from} to before {next}, and none was dropped")))
-            }
+            ClientEvent::ReportsMissing { from, next } => reports.on_missing(client, account, *from, *next),
             ClientEvent::Disconnected { .. } => Ok(()),
             ClientEvent::Ended(error) => Err(ended(client, error)),
         };

@@ -1,4 +1,5 @@
-//! Each account is told what a replay of the log tells it, without a gap.
+//! Each account is told what a replay of the log tells it, without a gap. Who was away for so long that an account's reports are not kept any
+//! more is told which are missing: that is no gap, if there were more than are kept.
 
 use walras_gateway::session::Reports;
 use walras_types::{AccountId, LogIndex, TimeNs};
@@ -18,18 +19,26 @@ struct Expected {
 pub(super) struct Told {
     reports: Reports,
     expected: Vec<Vec<Expected>>,
+    /// How many of an account replicas keep.
+    kept: u64,
+    missing: u64,
     heard: Vec<(Option<AccountId>, u64)>,
 }
 
 const CHECK: &str = "reports";
 
 impl Told {
-    pub(super) fn new(clients: usize) -> Self {
-        Self { reports: Reports::new(report_settings()), expected: Vec::new(), heard: vec![(None, 0); clients] }
+    pub(super) fn new(clients: usize, kept: u32) -> Self {
+        let (reports, expected) = (Reports::new(report_settings(kept)), Vec::new());
+        Self { reports, expected, kept: kept.into(), missing: 0, heard: vec![(None, 0); clients] }
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.heard.iter().map(|(_, heard)| heard).sum()
+        self.heard.iter().map(|(_, heard)| heard).sum::<u64>() - self.missing
+    }
+
+    pub(super) fn missing_count(&self) -> u64 {
+        self.missing
     }
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) {
@@ -68,6 +77,22 @@ impl Told {
             }
             None => violation(format!("{event:?} of entry {log_index}; there is none yet")),
         }
+    }
+
+    /// A client is told that the reports from one on to before another are not kept any more.
+    pub(super) fn on_missing(&mut self, client: usize, account: Option<AccountId>, from: u64, next: u64) -> Checked {
+        let told = account.and_then(|account| self.expected.get(account.0 as usize)).map_or(0, Vec::len) as u64;
+        let heard = &mut self.heard[client];
+        // As many as are kept, but for the oldest piece of some dozens, which goes whole when there is one more.
+        if heard.1 + 1 == from && from < next && next <= told + 1 && told > self.kept {
+            self.missing += next - from;
+            *heard = (account, next - 1);
+            return Ok(());
+        }
+        let kept = self.kept;
+        let detail =
+            format!("client {client}, who has heard {}, misses {from} to before {next} of {told}; {kept} are kept", heard.1);
+        Err(Violation::new(CHECK, detail))
     }
 
     /// Reports that a client has heard, and that there are.

@@ -264,9 +264,9 @@ impl Process {
         Ok(self.sequencer.transfer_to(at.now_ns, to, &mut self.around)?.is_ok())
     }
 
-    /// Changes the members; whether that was begun.
-    pub(crate) fn change_members(&mut self, change: MemberChange) -> Result<bool, Stop> {
-        Ok(self.sequencer.change_members(&[change], &mut self.around)?.is_ok())
+    /// Changes the members, by a joint configuration where there are several changes; whether that was begun.
+    pub(crate) fn change_members(&mut self, changes: &[MemberChange]) -> Result<bool, Stop> {
+        Ok(self.sequencer.change_members(changes, &mut self.around)?.is_ok())
     }
 
     /// Asks to read; whether it was taken.

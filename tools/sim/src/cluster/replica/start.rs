@@ -37,6 +37,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) election_spread_ns: u64,
     /// When it counts as holding a command.
     pub(crate) durability: Durability,
+    /// Reports of an account that it keeps.
+    pub(crate) reports_kept: u32,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -137,9 +139,13 @@ impl Process {
         let storage = Storage::new(log, snapshots, from.durability, from.mutation);
         let meta = recovered.snapshot.clone();
         let broken = |why| StartError::Snapshot(meta.log_index, why);
+        let kept = report_settings(match from.mutation {
+            Some(Mutation::ReportsDroppedEarly) => 4,
+            _ => from.reports_kept,
+        });
         let mut state = match meta.slot.0 {
-            0 => State::genesis(),
-            _ => State::decode(&storage.read(meta.slot).map_err(broken)?).map_err(broken)?,
+            0 => State::genesis(kept),
+            _ => State::decode(&storage.read(meta.slot).map_err(broken)?, kept).map_err(broken)?,
         };
         spoil(from, &mut recovered, &mut state);
         let State { engine, listener, reports } = state;
@@ -184,7 +190,7 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
         Some(Mutation::ForgetMembers) => recovered.snapshot.members = from.genesis.clone(),
         Some(Mutation::ForgetMarketData) => state.listener = Listener::default(),
         Some(Mutation::ReportsForgotten) => {
-            state.reports = Reports::new(report_settings());
+            state.reports = Reports::new(state.reports.settings());
             let time = TimeNs(0);
             for account in (0..state.engine.account_count()).map(walras_types::AccountId) {
                 state.reports.on_event(recovered.snapshot.log_index, time, &Event::AccountCreated(account), |_, _| ());

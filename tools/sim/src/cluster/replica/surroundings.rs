@@ -27,25 +27,25 @@ pub(super) struct State {
     pub(super) reports: Reports,
 }
 
-/// More than a run tells anybody: none is ever dropped.
-pub(crate) fn report_settings() -> ReportSettings {
-    ReportSettings { per_account_max: 1 << 20, ..ReportSettings::default() }
+/// So many of an account are kept.
+pub(crate) fn report_settings(per_account_max: u32) -> ReportSettings {
+    ReportSettings { per_account_max, ..ReportSettings::default() }
 }
 
 impl State {
-    pub(super) fn genesis() -> Self {
-        Self { engine: Engine::new(), listener: Listener::default(), reports: Reports::new(report_settings()) }
+    pub(super) fn genesis(kept: ReportSettings) -> Self {
+        Self { engine: Engine::new(), listener: Listener::default(), reports: Reports::new(kept) }
     }
 
     fn encode(engine: &Engine, listener: &Listener, reports: &Reports) -> Vec<u8> {
         parts::join(&[&|out| engine.snapshot(out), &|out| listener.snapshot(out), &|out| reports.snapshot(out)])
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn decode(bytes: &[u8], kept: ReportSettings) -> Result<Self, String> {
         let [engine, listener, reports] = parts::split(bytes)?;
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
         let listener = Listener::restore(listener)?;
-        let reports = Reports::restore(reports, report_settings()).map_err(|e| e.to_string())?;
+        let reports = Reports::restore(reports, kept).map_err(|e| e.to_string())?;
         Ok(Self { engine, listener, reports })
     }
 }
@@ -135,8 +135,15 @@ impl Host<Origin> for Surroundings {
         self.storage.jobs.push_back(LogJob::Write(write));
     }
 
-    fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
+    fn applied(&mut self, engine: &Engine, applied: AppliedEntry<'_, Origin>) {
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
+        let mut events = Vec::new();
+        let mut applied = applied;
+        if let Some(mutation) = self.mutation {
+            events.extend_from_slice(applied.events);
+            mutation.spoil(log_index, &mut events);
+            applied = AppliedEntry { events: &events, ..applied };
+        }
         // Whether it could follow is for the checkers to see.
         let _ = self.listener.on_applied(engine, log_index, time, applied.events);
         self.checks.borrow_mut().on_applied(self.me, engine, &self.listener, &applied);
@@ -177,7 +184,7 @@ impl Host<Origin> for Surroundings {
     }
 
     fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
-        let State { engine, listener, reports } = State::decode(&self.storage.read(meta.slot)?)?;
+        let State { engine, listener, reports } = State::decode(&self.storage.read(meta.slot)?, self.reports.settings())?;
         (self.listener, self.reports) = (listener, reports);
         self.installed_count += 1;
         Ok(engine)

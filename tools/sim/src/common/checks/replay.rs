@@ -42,6 +42,11 @@ impl Replay {
         self.entries.push(Replayed { entry: entry.clone(), numbered, events, hash });
     }
 
+    /// The events of the last entry, for whoever plants a fault in them.
+    pub(crate) fn last_events_mut(&mut self) -> Option<&mut Vec<Event>> {
+        self.entries.last_mut().map(|replayed| &mut replayed.events)
+    }
+
     /// Whether the hash of the state after this entry is taken.
     pub(crate) fn hashes(&self, index: LogIndex) -> bool {
         index.0.is_multiple_of(self.hash_every)

@@ -1,0 +1,113 @@
+//! After every entry each account has what the events gave it, nobody has less than nothing, and of each asset there is what came in:
+//! from the events alone, and the same as in the engine's ledger.
+
+use std::collections::BTreeMap;
+
+use walras_engine::Engine;
+use walras_types::{AccountId, AssetId, InstrumentId, InstrumentSpec, Side};
+use walras_wire::{Event, OfferTraded, Traded};
+
+use crate::common::checks::replay::Replayed;
+use crate::common::checks::{Checked, Violation};
+
+/// A ledger that only adds and subtracts.
+#[derive(Debug, Default)]
+pub(super) struct Funds {
+    instruments: BTreeMap<InstrumentId, InstrumentSpec>,
+    /// Available and reserved together.
+    held: BTreeMap<(AccountId, AssetId), i128>,
+    /// The venue's own: fees, commissions, what rounding left.
+    kept: BTreeMap<AssetId, i128>,
+    supply: BTreeMap<AssetId, i128>,
+}
+
+const CHECK: &str = "funds";
+
+impl Funds {
+    /// `engine` has applied this entry as the last.
+    pub(super) fn on_entry(&mut self, replayed: &Replayed, engine: &Engine) -> Checked {
+        for event in &replayed.events {
+            self.take(event);
+        }
+        self.check(engine).map_err(|what| Violation::new(CHECK, format!("after entry {}: {what}", replayed.entry.log_index)))
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::InstrumentCreated(spec) => {
+                self.instruments.insert(spec.instrument, *spec);
+            }
+            Event::Deposited(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
+            Event::Withdrawn(e) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
+            Event::Issued(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
+            Event::Burnt(e) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
+            Event::FeesCollected(e) => {
+                self.add(e.account, e.asset, i128::from(e.amount.get()));
+                *self.kept.entry(e.asset).or_default() -= i128::from(e.amount.get());
+            }
+            Event::Paid(e) => {
+                self.add(e.from, e.asset, -i128::from(e.amount.get()));
+                self.add(e.to, e.asset, i128::from(e.amount.get()));
+            }
+            Event::Traded(e) => self.trade(e),
+            Event::OfferTraded(OfferTraded { account, sell, buy, sold, bought, .. }) => {
+                let (sold, bought) = (i128::from(sold.get()), i128::from(bought.get()));
+                self.add(*account, *sell, -sold);
+                self.add(*account, *buy, bought);
+                *self.kept.entry(*sell).or_default() += sold;
+                *self.kept.entry(*buy).or_default() -= bought;
+            }
+            _ => {}
+        }
+    }
+
+    fn trade(&mut self, e: &Traded) {
+        // An instrument that nobody created has no trades; `priority` says so.
+        let Some(&InstrumentSpec { base, quote, lot_units, tick_value_units, .. }) = self.instruments.get(&e.instrument) else {
+            return;
+        };
+        let size = i128::from(e.size.get());
+        let (lots, value) = (size * i128::from(lot_units), i128::from(e.price.get()) * size * i128::from(tick_value_units));
+        let (buyer, seller) = match e.taker_side {
+            Side::Buy => (&e.taker, &e.maker),
+            Side::Sell => (&e.maker, &e.taker),
+        };
+        self.add(buyer.account, base, lots);
+        self.add(seller.account, base, -lots);
+        self.add(buyer.account, quote, -value - i128::from(buyer.fee));
+        self.add(seller.account, quote, value - i128::from(seller.fee));
+        *self.kept.entry(quote).or_default() += i128::from(buyer.fee) + i128::from(seller.fee);
+    }
+
+    fn supplied(&mut self, account: AccountId, asset: AssetId, units: i128) {
+        self.add(account, asset, units);
+        *self.supply.entry(asset).or_default() += units;
+    }
+
+    fn add(&mut self, account: AccountId, asset: AssetId, units: i128) {
+        *self.held.entry((account, asset)).or_default() += units;
+    }
+
+    fn check(&self, engine: &Engine) -> Result<(), String> {
+        let mut sums: BTreeMap<AssetId, i128> = self.kept.clone();
+        for (&(account, asset), &held) in &self.held {
+            *sums.entry(asset).or_default() += held;
+            let balance = engine.balance(account, asset);
+            let of_engine = i128::from(balance.available.get()) + i128::from(balance.reserved.get());
+            if held < 0 || held != of_engine {
+                return Err(format!("events give account {account} {held} of asset {asset}, the ledger {of_engine}"));
+            }
+        }
+        for (asset, sum) in sums {
+            let (kept, supply) = (self.kept.get(&asset).copied().unwrap_or(0), self.supply.get(&asset).copied().unwrap_or(0));
+            let [of_engine, supply_of_engine] = [engine.fees(asset), engine.supply(asset)].map(|amount| i128::from(amount.get()));
+            if kept < 0 || kept != of_engine {
+                return Err(format!("events leave the venue {kept} of asset {asset}, the ledger {of_engine}"));
+            }
+            if sum != supply || supply != supply_of_engine {
+                return Err(format!("there are {sum} of asset {asset}; {supply} came in, {supply_of_engine} as the ledger has it"));
+            }
+        }
+        Ok(())
+    }
+}
