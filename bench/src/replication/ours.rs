@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use walras_gateway::ClientKey;
 use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
-use walras_node::bench::failover::{FailoverOptions, failover};
+use walras_node::bench::failover::{FailoverOptions, Manner, failover};
 use walras_node::cli::client::read_key;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
@@ -47,16 +47,17 @@ pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
         cluster.loads(given.seconds, durability, &mut figures)?;
         cluster.stop()?;
     }
-    let folder = given.scratch.join("walras-failover");
-    let _ = std::fs::remove_dir_all(&folder);
-    let mut deaths_ms: Vec<f64> = failover(given.program, &folder, &FailoverOptions::new(150, 300, DEATHS))?
-        .iter()
-        .map(|death| death.acknowledged.as_secs_f64() * 1e3)
-        .collect();
-    std::fs::remove_dir_all(&folder).context("removing the cluster's folder")?;
-    deaths_ms.sort_by(f64::total_cmp);
-    figures.push(Figure::new("failover_p50_ms_150_300", deaths_ms[deaths_ms.len() / 2], Unit::Ms));
-    figures.push(Figure::new("failover_max_ms_150_300", deaths_ms[deaths_ms.len() - 1], Unit::Ms));
+    for (manner, infix) in [(Manner::Killed, ""), (Manner::Silent, "silent_")] {
+        let folder = given.scratch.join("walras-failover");
+        let _ = std::fs::remove_dir_all(&folder);
+        let options = FailoverOptions { manner, ..FailoverOptions::new(150, 300, DEATHS) };
+        let deaths = failover(given.program, &folder, &options)?;
+        let mut deaths_ms: Vec<f64> = deaths.iter().map(|death| death.acknowledged.as_secs_f64() * 1e3).collect();
+        std::fs::remove_dir_all(&folder).context("removing the cluster's folder")?;
+        deaths_ms.sort_by(f64::total_cmp);
+        figures.push(Figure::new(format!("failover_{infix}p50_ms_150_300"), deaths_ms[deaths_ms.len() / 2], Unit::Ms));
+        figures.push(Figure::new(format!("failover_{infix}max_ms_150_300"), deaths_ms[deaths_ms.len() - 1], Unit::Ms));
+    }
     Ok(figures)
 }
 

@@ -31,6 +31,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("reads", sum.reads, 15),
         ("elections", sum.elections, 4),
         ("crashes", sum.crashes, 10),
+        ("lost links", sum.lost_links, 10),
         ("stops", sum.stops, 1),
         ("failed starts", sum.failed_starts, 1),
         ("snapshots", sum.snapshots, 10),

@@ -306,6 +306,12 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
+    /// A link was closed from its other end, or broke ([`walras_consensus::Replica::on_link_lost`]).
+    pub fn on_link_lost(&mut self, now_ns: u64, peer: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_link_lost(now_ns, peer, &mut self.effects);
+        self.settle(host)
+    }
+
     /// Asks how far the state must have come to answer a read that sees everything acknowledged before now.
     pub fn read(
         &mut self,

@@ -107,6 +107,7 @@ impl World {
     /// The process is asked to stop, does so, and starts again after a while.
     pub(super) fn stop_in_order(&mut self, replica: usize) {
         let Some(process) = self.take_process(replica) else { return };
+        self.close_links(replica);
         let closed = process.stop();
         self.trace.line(self.now_ns, || format!("replica {}: is asked to stop: {closed:?}", replica_id(replica)));
         let device = &self.machines[replica].disk.device;

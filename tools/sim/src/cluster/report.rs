@@ -60,6 +60,8 @@ report! {
     reads,
     /// Terms with a leader.
     elections,
+    /// Ends of links that were told.
+    lost_links,
     /// Power failures and kills.
     crashes,
     /// Processes that ended by themselves because their disk failed.

@@ -112,6 +112,7 @@ impl World {
     pub(super) fn kill(&mut self, replica: usize) {
         self.trace.line(self.now_ns, || format!("replica {}: is killed", replica_id(replica)));
         self.end_process(replica);
+        self.close_links(replica);
         self.machines[replica].disk.device.kill();
         self.start_later(replica);
     }

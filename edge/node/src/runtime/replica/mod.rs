@@ -25,7 +25,7 @@ use mio::{Events, Poll, Token};
 use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkEvent, SnapshotId};
+use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
@@ -294,7 +294,11 @@ impl<D: Disk> ReplicaThread<D> {
                 self.around.cluster.with_peer(id, |peer| {
                     (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
                 });
-                self.sequencer.on_unreachable(id, &mut self.around)?;
+                match why {
+                    // Its process ended, or something between the two did: others than silence and our own doing.
+                    LinkError::Closed | LinkError::Broken(_) => self.sequencer.on_link_lost(now_ns, id, &mut self.around)?,
+                    _ => self.sequencer.on_unreachable(id, &mut self.around)?,
+                }
             }
             LinkEvent::Refused { id, remote, why } => {
                 warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));

@@ -137,6 +137,10 @@ impl Process {
         Ok(self.sequencer.on_message(at.now_ns, bytes, &mut self.around)?)
     }
 
+    pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
+        Ok(self.sequencer.on_link_lost(at.now_ns, peer, &mut self.around)?)
+    }
+
     pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
         let Self { sequencer, around, .. } = self;
         match timer {
