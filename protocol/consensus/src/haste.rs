@@ -18,7 +18,7 @@ const STEP_NS: u64 = 8_000_000;
 /// A random part of it is added, so that those whom a network of equal delays keeps in step part after all.
 const SPREAD_NS: u64 = 2_000_000;
 /// Questions in a row before the usual wait.
-const ATTEMPTS: u8 = 4;
+const ATTEMPTS: u8 = 8;
 
 /// Questions to be asked without the usual wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -150,6 +150,11 @@ impl Replica {
         self.settle(effects);
     }
 
+    /// Until now it was not to take part: time counts from here.
+    pub fn skip_to(&mut self, now_ns: u64) {
+        self.ticked_ns = self.ticked_ns.max(now_ns);
+    }
+
     /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {

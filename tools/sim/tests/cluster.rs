@@ -48,6 +48,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("venues in memory", sum.in_memory),
         ("orderly stops", sum.orderly_stops),
         ("disks lost", sum.lost_disks),
+        ("emptied disks told", sum.emptied_told),
         ("replicas replaced", sum.replaced),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());

@@ -70,6 +70,8 @@ report! {
     orderly_stops,
     /// Disks that were lost with all that was on them.
     lost_disks,
+    /// Replicas that began again under their ids with an empty disk, and were told by the others that they may not.
+    emptied_told,
     /// Replicas in whose place another one came, under a new id.
     replaced,
     /// Venues in which what is in a majority's memory counts.

@@ -467,7 +467,8 @@ impl World {
         let holds = |id| {
             let machine = &machines[super::machine::place_of(id)];
             // A disk that does not open says nothing either way; one that is lost may have had it.
-            machine.fortune == Fortune::Gone || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
+            matches!(machine.fortune, Fortune::Gone | Fortune::Emptied)
+                || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
         };
         checks::check_durable(&entry, members, holds)
     }

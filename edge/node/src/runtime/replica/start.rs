@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
-use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, Stop};
-use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
+use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotReader, Stop};
+use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
 use super::order_entry::OrderEntry;
@@ -97,6 +97,30 @@ pub fn accept_loss(config: &Config, cluster: Option<ClusterOptions>) -> Result<A
     Ok(AcceptedLoss { replica: consensus.id, last_slot, had_crashed: opened.report.stop == Stop::Crash })
 }
 
+/// What the folder knows of the cluster's disks, before its log is opened or made.
+fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) -> Result<(Note<D>, Introductions), RecoveryError> {
+    let note = Note::beside(disk.clone(), dir);
+    let refused = |e: std::io::Error| {
+        RecoveryError::Replica(format!(
+            "what is kept in {}/note can not be read: {e}; restore the folder from a backup, or add the replica anew",
+            dir.display()
+        ))
+    };
+    let (kept, has_log) = (note.read().map_err(refused)?, note.has_log().map_err(refused)?);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let place = format!("{}:{}", host.trim(), std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()).display());
+    let number = DiskId::of_random(crate::access::random_u64());
+    let introductions = Introductions::at_start(kept.as_deref(), has_log, me, genesis.voters.clone(), number, &place)
+        .map_err(|e| RecoveryError::Replica(e.to_string()))?;
+    note.write(&introductions.encode()).map_err(|e| {
+        RecoveryError::Replica(format!(
+            "{}/note can not be written: {e}; check the folder's permissions and the disk",
+            dir.display()
+        ))
+    })?;
+    Ok((note, introductions))
+}
+
 /// A running replica.
 #[derive(Debug)]
 pub struct ReplicaVenue {
@@ -115,7 +139,7 @@ impl ReplicaVenue {
     /// Recovers from the data folder, or begins anew, and starts the threads.
     pub fn start_on<D: Disk>(
         disk: D,
-        data: &std::path::Path,
+        data: &Path,
         clock: &Clock,
         config: &Config,
         cluster: ClusterOptions,
@@ -133,10 +157,12 @@ impl ReplicaVenue {
         let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
         let dir: PathBuf = data.join("replica");
         let options = Options { log: log_options(config), ..Options::default() };
+        let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
         let Opened { log, snapshots: store, recovered, report } =
             ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
-        if !report.has_all_promises(durability) {
+        // One that never took part has promised nothing.
+        if introductions.is_settled() && !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
                 "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
                  cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); if a majority \
@@ -196,6 +222,7 @@ impl ReplicaVenue {
         let (snapshots_done_in, snapshots_done) = unbounded();
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
+        let others = peers.keys().copied().filter(|id| *id != me).collect();
         let mut around = Surroundings {
             core: state.core,
             feed,
@@ -205,6 +232,7 @@ impl ReplicaVenue {
             log: log_jobs_in,
             snapshots: snapshots_in,
             store: store.clone(),
+            note,
             writing: 0,
             sending: BTreeMap::new(),
             not_sent: Vec::new(),
@@ -223,9 +251,14 @@ impl ReplicaVenue {
         let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
-        let others = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
-        let settings =
-            ReplicatedSettings { waiting_max: config.log.queue_entries, checkpoint_every, ..ReplicatedSettings::new(consensus) };
+        let threads_beside = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
+        let settings = ReplicatedSettings {
+            waiting_max: config.log.queue_entries,
+            checkpoint_every,
+            introductions: Some(introductions),
+            peers: others,
+            ..ReplicatedSettings::new(consensus)
+        };
         let sequencer = ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around)
             .map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let engine = sequencer.engine();
@@ -276,7 +309,7 @@ impl ReplicaVenue {
             cluster: Some(cluster.clone()),
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
-        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
+        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others: threads_beside, ended })
     }
 
     /// Lets participants in, with these keys.

@@ -13,7 +13,7 @@ use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::Disk;
 use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
-use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
+use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
@@ -43,6 +43,8 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) log: Sender<LogJob>,
     pub(super) snapshots: Sender<SnapshotJob>,
     pub(super) store: Snapshots<D>,
+    /// What it knows of the cluster's disks.
+    pub(super) note: Note<D>,
     /// Snapshots of ours that are being written.
     pub(super) writing: usize,
     /// Snapshots on their way to peers.
@@ -273,6 +275,10 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
 
     fn members(&mut self, members: &Members) {
         self.cluster.set_members(members.clone());
+    }
+
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.note.write(bytes).map_err(|e| e.to_string())
     }
 
     fn read_ready(&mut self, _: ReadToken) {}

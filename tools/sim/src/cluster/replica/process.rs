@@ -356,6 +356,11 @@ impl Process {
         Some(format!("block {} of batch market {} {how}", unfinished.next_block, unfinished.spec.market))
     }
 
+    /// Whether it takes part in the cluster.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.sequencer.is_settled()
+    }
+
     pub(crate) fn is_leading(&self) -> bool {
         self.sequencer.is_leading()
     }
