@@ -106,6 +106,11 @@ pub enum Halt {
     /// Another disk took part under this replica's id.
     #[error(transparent)]
     OtherDisk(#[from] super::OtherDisk),
+    /// Another process runs under this replica's id, and ran before this one.
+    #[error(
+        "{0}; this process, the later one, stops: if it is the one that should run, stop the other one and start this one again"
+    )]
+    TwoProcesses(String),
     /// The disk does not take what must be durable.
     #[error(
         "the log can not be written: {0}; the other replicas go on: free space or replace the disk, then start this replica again, or add \

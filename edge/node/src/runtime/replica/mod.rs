@@ -275,6 +275,9 @@ impl<D: Disk> ReplicaThread<D> {
     fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
         let now_ns = self.around.now_ns;
         match event {
+            LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
+                return Err(Halt::TwoProcesses(why));
+            }
             LinkEvent::Message { from: _, bytes } => {
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
