@@ -3,6 +3,7 @@
 
 mod batches;
 mod client;
+mod identity;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};

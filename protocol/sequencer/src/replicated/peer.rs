@@ -6,7 +6,7 @@
 //! an introduction | 2 u8
 //! ```
 //!
-//! The kind stands last, so that marking a long message moves none of its bytes.
+//! Kinds from 240 on are the hosts' own, and dropped here. The kind stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
 use walras_consensus::ReplicaId;

@@ -11,6 +11,7 @@
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
 mod doorbell;
+mod keys;
 mod order_entry;
 mod start;
 mod status;
@@ -88,6 +89,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     /// Snapshots that come, and the messages that announce them.
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
     declared: Declared,
+    keys: keys::KeyShare,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -278,6 +280,7 @@ impl<D: Disk> ReplicaThread<D> {
             LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
                 return Err(Halt::TwoProcesses(why));
             }
+            LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
             LinkEvent::Message { from: _, bytes } => {
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
@@ -286,6 +289,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Connected { id, versions } => {
                 info!("replica {id} is linked, software {}", versions.software);
+                self.keys.on_connected(id);
                 self.around.cluster.with_peer(id, |peer| {
                     peer.software = Some(versions.software.clone());
                     peer.is_compatible = Some(true);
@@ -294,6 +298,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Lost { id, why } => {
                 warn!("the link to replica {id} is lost: {why}");
+                self.keys.on_lost(id);
                 self.around.cluster.with_peer(id, |peer| {
                     (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
                 });
@@ -418,7 +423,8 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn publish(&mut self) {
-        let Self { sequencer, around, .. } = self;
+        let Self { sequencer, around, keys, .. } = self;
+        keys.share(&mut around.links);
         let engine = sequencer.engine();
         around.status.add_commands(std::mem::take(&mut around.applied_count));
         around.status.add_rejects(around.core.take_rejects());

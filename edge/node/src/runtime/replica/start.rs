@@ -19,6 +19,7 @@ use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotRe
 use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
+use super::keys::{self, KeyShare};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
@@ -251,7 +252,13 @@ impl ReplicaVenue {
         let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
-        let threads_beside = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
+        let (news_in, news) = unbounded();
+        let learns = Arc::clone(&access);
+        let threads_beside = vec![
+            spawn("log", move || log_thread.run())?,
+            spawn("snapshot", move || snapshot_thread.run())?,
+            spawn("keys", move || keys::learn(&learns, &news))?,
+        ];
         let settings = ReplicatedSettings {
             waiting_max: config.log.queue_entries,
             checkpoint_every,
@@ -292,6 +299,7 @@ impl ReplicaVenue {
             stopping: None,
             receiving: BTreeMap::new(),
             declared: Declared::new(&config.batch),
+            keys: KeyShare::new(Arc::clone(&access), news_in),
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
