@@ -141,3 +141,36 @@ fn what_one_replica_learns_of_keys_all_know() {
     cluster.operator(3).signed_here("DELETE", &format!("/v1/admin/keys/{made}"), None).unwrap();
     until("nobody does", || (1..=3).all(|id| !key_ids(id).contains(&made)));
 }
+
+#[test]
+fn a_linearizable_read_sees_what_was_acknowledged_elsewhere() {
+    let cluster = Cluster::start(0);
+    let leader = cluster.local.wait_for_leader(super::PATIENCE).unwrap();
+    let client = |id: u64| cluster.operator(id);
+    let get = |id: u64, with: Option<(&str, &str)>| client(id).get_with("/v1/assets", with);
+    for round in 0..20 {
+        let body = json!({"symbol": format!("A{round}"), "decimals": 2});
+        client(leader).signed("POST", "/v1/admin/assets", Some(&body)).unwrap();
+        for id in 1..=3 {
+            let seen = get(id, Some(("Walras-Consistency", "linearizable"))).unwrap().to_string();
+            assert!(seen.contains(&format!("\"A{round}\"")), "replica {id}, asset {round}: {seen}");
+        }
+    }
+    assert!(get(1, Some(("Walras-Consistency", "always"))).unwrap_err().to_string().contains("linearizable"));
+    // Nobody can confirm anything to one that is alone.
+    for id in [leader % 3 + 1, leader] {
+        let replica = &cluster.local.replicas[id as usize - 1];
+        replica.signal(Signal::STOP).unwrap();
+        let process = replica.process_id().unwrap();
+        until("it stands still", || {
+            let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+            threads
+                .flatten()
+                .all(|thread| std::fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| stat.contains(") T ")))
+        });
+    }
+    let alone = (1..=3).find(|id| *id != leader && *id != leader % 3 + 1).unwrap();
+    let refused = get(alone, Some(("Walras-Consistency", "linearizable"))).unwrap_err();
+    assert!(refused.to_string().contains("nobody confirms"), "{refused}");
+    assert!(get(alone, None).unwrap().to_string().contains("\"A19\""), "what it knows it tells");
+}

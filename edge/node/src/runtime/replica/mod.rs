@@ -10,6 +10,7 @@
 //! A round of the thread: wait in the poll; read all that is ready; step the consensus; take commands; propose what has collected;
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
+mod barriers;
 mod doorbell;
 mod keys;
 mod order_entry;
@@ -386,11 +387,17 @@ impl<D: Disk> ReplicaThread<D> {
                 Request::Snapshot(reply) => {
                     let _ = reply.send(Err(RejectReason::NotInACluster));
                 }
+                Request::Barrier(reply) => around.barriers.wait(reply),
                 Request::Cluster(asked, reply) => {
                     let answer = self.on_cluster_request(&asked)?;
                     let _ = reply.send(answer);
                 }
             }
+        }
+        if let Some(token) = self.around.barriers.next()
+            && self.sequencer.read(token, &mut self.around)?.is_err()
+        {
+            self.around.barriers.end(token, Err(RejectReason::NotLeader));
         }
         Ok(())
     }
@@ -424,7 +431,10 @@ impl<D: Disk> ReplicaThread<D> {
 
     fn publish(&mut self) {
         let Self { sequencer, around, keys, .. } = self;
-        keys.share(&mut around.links);
+        if sequencer.is_settled() {
+            keys.share(&mut around.links);
+        }
+        around.barriers.forget_the_impatient();
         let engine = sequencer.engine();
         around.status.add_commands(std::mem::take(&mut around.applied_count));
         around.status.add_rejects(around.core.take_rejects());

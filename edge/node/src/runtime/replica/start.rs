@@ -19,6 +19,7 @@ use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotRe
 use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
+use super::barriers::Barriers;
 use super::keys::{self, KeyShare};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
@@ -247,6 +248,7 @@ impl ReplicaVenue {
             cluster: cluster.clone(),
             replaced: false,
             solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
+            barriers: Barriers::default(),
             threads,
         };
         let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };

@@ -19,6 +19,7 @@ use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
 
 use super::Origin;
+use super::barriers::Barriers;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
@@ -64,6 +65,7 @@ pub(super) struct Surroundings<D: Disk> {
     /// The feeds of those who read along are of another state than is there now: they have to connect anew.
     pub(super) replaced: bool,
     pub(super) solver: Solver,
+    pub(super) barriers: Barriers,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
 }
@@ -281,7 +283,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.note.write(bytes).map_err(|e| e.to_string())
     }
 
-    fn read_ready(&mut self, _: ReadToken) {}
+    fn read_ready(&mut self, token: ReadToken) {
+        self.barriers.end(token, Ok(()));
+    }
 }
 
 /// What goes before a snapshot's bytes: what it is, and the message of the consensus that announces it.
