@@ -184,6 +184,7 @@ impl Config {
             security,
             order_entry: order_entry(self)?,
             checkpoint_every: cluster.checkpoint_every_entries,
+            clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),
             weather_allowed: cluster.test_weather,
         }))
     }

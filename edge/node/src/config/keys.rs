@@ -200,6 +200,8 @@ sections! {
         fail_over_on_lost_link: bool = true;
         /// Entries between two states that the replicas compare and keep as snapshots, 0 for never. The same on all replicas.
         checkpoint_every_entries: u64 = 1000000_u32;
+        /// Milliseconds by which this machine's clock may differ from those of most voters before a replica that leads hands over, and says so in `walras cluster status`; 0 for never.
+        clock_error_max_ms: u64 = 1000_u32;
         /// Lets the operator make faults of the links (`POST /v1/admin/cluster/weather`): for tests of a cluster of real processes, never otherwise.
         test_weather: bool = false;
     }

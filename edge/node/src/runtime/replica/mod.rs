@@ -11,6 +11,7 @@
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
 mod barriers;
+mod clocks;
 mod doorbell;
 mod keys;
 mod order_entry;
@@ -91,6 +92,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
     declared: Declared,
     keys: keys::KeyShare,
+    clocks: clocks::Clocks,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -159,6 +161,7 @@ impl<D: Disk> ReplicaThread<D> {
             if instant >= next_status {
                 next_status = instant + STATUS_EVERY;
                 self.publish();
+                self.look_at_clocks()?;
             }
             self.send_all()?;
             // Where replicas, logs and clients share processors, whoever waits for this one's answer runs now and not at the next tick of
@@ -282,6 +285,12 @@ impl<D: Disk> ReplicaThread<D> {
                 return Err(Halt::TwoProcesses(why));
             }
             LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
+            LinkEvent::Message { from, bytes } if clocks::Clocks::is_about_clocks(&bytes) => {
+                // Its own time: what waited for this thread is not the network's.
+                if let Some(answer) = self.clocks.take(from, &bytes, self.now_ns(), self.clock.now()) {
+                    let _ = self.around.links.send(from, answer);
+                }
+            }
             LinkEvent::Message { from: _, bytes } => {
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
@@ -449,6 +458,31 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(entry) = &mut around.order_entry {
             entry.on_timer(around.now_ns);
         }
+    }
+
+    /// A leader whose clock most others find far off does not stamp commands any longer than it must.
+    fn look_at_clocks(&mut self) -> Result<(), Halt> {
+        let now_ns = self.now_ns();
+        let Self { sequencer, around, clocks, .. } = self;
+        if let Some(question) = clocks.ask(now_ns) {
+            let peers: Vec<ReplicaId> = around.addresses.keys().copied().filter(|id| *id != around.cluster.me()).collect();
+            for id in peers {
+                // Those who are not linked are not asked.
+                let _ = around.links.send(id, question.clone());
+            }
+        }
+        let voters = sequencer.members().voters.clone();
+        let error_ns = clocks.error_ns(voters.iter(), now_ns);
+        around.cluster.set_clock_trouble(error_ns.map(clocks::trouble));
+        if let Some(error_ns) = error_ns
+            && sequencer.is_leading()
+            && let Some(heir) = clocks.heir(voters.iter(), error_ns, now_ns)
+        {
+            warn!("{}", clocks::trouble(error_ns));
+            // Where it is refused it is tried again.
+            let _ = sequencer.transfer_to(now_ns, heir, around)?;
+        }
+        Ok(())
     }
 
     /// Everything that was queued in this round leaves.

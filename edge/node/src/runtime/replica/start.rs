@@ -20,6 +20,7 @@ use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, Replica
 use walras_wire::WIRE_VERSION;
 
 use super::barriers::Barriers;
+use super::clocks::Clocks;
 use super::keys::{self, KeyShare};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
@@ -62,6 +63,8 @@ pub struct ClusterOptions {
     pub order_entry: Option<SocketAddr>,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
+    /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
+    pub clock_error_ns_max: u64,
     /// Whether faults of the network may be asked for: tests.
     pub weather_allowed: bool,
 }
@@ -146,8 +149,17 @@ impl ReplicaVenue {
         config: &Config,
         cluster: ClusterOptions,
     ) -> Result<Self, RecoveryError> {
-        let ClusterOptions { consensus, genesis, peers, listen, security, order_entry, checkpoint_every, weather_allowed } =
-            cluster;
+        let ClusterOptions {
+            consensus,
+            genesis,
+            peers,
+            listen,
+            security,
+            order_entry,
+            checkpoint_every,
+            clock_error_ns_max,
+            weather_allowed,
+        } = cluster;
         let begun = Instant::now();
         if data.join("log").exists() {
             return Err(RecoveryError::Replica(format!(
@@ -302,6 +314,7 @@ impl ReplicaVenue {
             receiving: BTreeMap::new(),
             declared: Declared::new(&config.batch),
             keys: KeyShare::new(Arc::clone(&access), news_in),
+            clocks: Clocks::new(clock_error_ns_max),
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
