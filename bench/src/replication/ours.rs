@@ -1,4 +1,4 @@
-//! Our own cluster under the bench's loads: three processes of `walras` on loopback with TLS between them, one program that sends real order
+//! Our own cluster under the bench's loads: three processes of `walras` on loopback with TLS between them, one program that sends generated order
 //! flow over binary order entry.
 
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use walras_gateway::ClientKey;
-use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
-use walras_node::bench::failover::{FailoverOptions, failover};
+use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Flow, Offered, ReplicaAddress};
+use walras_node::bench::failover::{FailoverOptions, Manner, failover};
 use walras_node::cli::client::read_key;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
@@ -47,16 +47,17 @@ pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
         cluster.loads(given.seconds, durability, &mut figures)?;
         cluster.stop()?;
     }
-    let folder = given.scratch.join("walras-failover");
-    let _ = std::fs::remove_dir_all(&folder);
-    let mut deaths_ms: Vec<f64> = failover(given.program, &folder, &FailoverOptions::new(150, 300, DEATHS))?
-        .iter()
-        .map(|death| death.acknowledged.as_secs_f64() * 1e3)
-        .collect();
-    std::fs::remove_dir_all(&folder).context("removing the cluster's folder")?;
-    deaths_ms.sort_by(f64::total_cmp);
-    figures.push(Figure::new("failover_p50_ms_150_300", deaths_ms[deaths_ms.len() / 2], Unit::Ms));
-    figures.push(Figure::new("failover_max_ms_150_300", deaths_ms[deaths_ms.len() - 1], Unit::Ms));
+    for (manner, infix) in [(Manner::Killed, ""), (Manner::Silent, "silent_")] {
+        let folder = given.scratch.join("walras-failover");
+        let _ = std::fs::remove_dir_all(&folder);
+        let options = FailoverOptions { manner, ..FailoverOptions::new(150, 300, DEATHS) };
+        let deaths = failover(given.program, &folder, &options)?;
+        let mut deaths_ms: Vec<f64> = deaths.iter().map(|death| death.acknowledged.as_secs_f64() * 1e3).collect();
+        std::fs::remove_dir_all(&folder).context("removing the cluster's folder")?;
+        deaths_ms.sort_by(f64::total_cmp);
+        figures.push(Figure::new(format!("failover_{infix}p50_ms_150_300"), deaths_ms[deaths_ms.len() / 2], Unit::Ms));
+        figures.push(Figure::new(format!("failover_{infix}max_ms_150_300"), deaths_ms[deaths_ms.len() - 1], Unit::Ms));
+    }
     Ok(figures)
 }
 
@@ -104,6 +105,15 @@ impl Cluster {
         drop(load);
         let mut wide = ClusterLoad::prepare(&self.replicas, &self.key, SESSIONS_AT_MOST_LOAD, ORDERS_SEED)?;
         let most = measure(&mut wide, Offered::Outstanding(OUTSTANDING))?;
+        drop(wide);
+        // What an exchange recorded, where it is at hand.
+        let recorded = recorded_flow().map(|flow| {
+            let mut load = ClusterLoad::prepare_flow(&self.replicas, &self.key, SESSIONS, &flow)?;
+            let report = load.run(Offered::Outstanding(1_000), time, time).context("measuring our cluster with recorded orders")?;
+            ensure!(report.reconnects == 0, "{} connections were lost while nothing failed", report.reconnects);
+            anyhow::Ok(report)
+        });
+        let recorded = recorded.transpose()?;
         let us = |ns: f64| ns / 1e3;
         let kind = if durability == "disk" { "durable" } else { durability };
         let mut tell = |metric: String, value: f64, unit| figures.push(Figure::new(metric, value, unit));
@@ -114,6 +124,10 @@ impl Cluster {
         tell(format!("mean_ack_us_at_320k_{kind}"), us(offered.mean_ns), Unit::Us);
         tell(format!("p99_ack_us_at_320k_{kind}"), us(offered.latency.p99_ns as f64), Unit::Us);
         tell(format!("mean_ack_us_one_{kind}"), us(one.mean_ns), Unit::Us);
+        if let Some(recorded) = recorded {
+            tell(format!("orders_per_s_1000_outstanding_recorded_{kind}"), recorded.acknowledged_per_second, Unit::PerS);
+            tell(format!("mean_ack_us_1000_outstanding_recorded_{kind}"), us(recorded.mean_ns), Unit::Us);
+        }
         self.check_equal()
     }
 
@@ -127,6 +141,14 @@ impl Cluster {
         self.local.stop()?;
         std::fs::remove_dir_all(&self.dir).context("removing the cluster's folder")
     }
+}
+
+/// An hour of AAPL on Nasdaq, as LOBSTER gives it away; `None` where it is not at hand.
+fn recorded_flow() -> Option<Flow> {
+    const FILE: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = walras_replay::data_folder(&repository)?.join(FILE);
+    path.is_file().then_some(Flow::Recorded(path))
 }
 
 fn checked(report: ClusterReport) -> anyhow::Result<ClusterReport> {

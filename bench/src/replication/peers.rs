@@ -39,6 +39,9 @@ pub fn etcd_loads() -> Vec<Load> {
 }
 
 /// So many commands outstanding, and 320,000 a second offered; synced and not; with the idle strategies that are the best at one or the other.
+///
+/// Synced, `yielding` is left out: on two processors its members' threads spin for as long as a member waits for its disk, so that the cluster comes up after a
+/// minute's time-outs or not at all. [`LEFT_OUT`] says so beside the figures.
 #[must_use]
 pub fn aeron_loads() -> Vec<Load> {
     const SHAPES: [(&str, &str, [&str; 2]); 3] = [
@@ -48,8 +51,8 @@ pub fn aeron_loads() -> Vec<Load> {
     ];
     let mut loads = Vec::new();
     for (durable, memory, shape) in SHAPES {
-        for (name, sync) in [(durable, "2"), (memory, "0")] {
-            for idle in ["yielding", "backoff"] {
+        for (name, sync, idles) in [(durable, "2", &["backoff"][..]), (memory, "0", &["yielding", "backoff"])] {
+            for idle in idles.iter().copied() {
                 let arguments = [shape.as_slice(), &["--sync", sync, "--idle", idle]].concat();
                 loads.push(Load { name, variant: Some(idle), arguments });
             }
@@ -57,6 +60,10 @@ pub fn aeron_loads() -> Vec<Load> {
     }
     loads
 }
+
+/// What is not measured of Aeron Cluster, for readers of its figures.
+pub const LEFT_OUT: &str = "Aeron Cluster, synced: only its idle strategy `backoff` is run; with `yielding` three members on two processors come up after a minute's \
+                            time-outs or not at all, because their threads spin while one of them waits for the disk";
 
 /// What a run of a peer printed last, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +148,7 @@ mod tests {
         let count = keys.len();
         keys.sort();
         keys.dedup();
-        assert_eq!((keys.len(), count), (15, 15));
+        assert_eq!((keys.len(), count), (12, 12));
         assert!(keys.contains(&"aeron_memory_320k_backoff".to_owned()), "{keys:?}");
     }
 

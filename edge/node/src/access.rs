@@ -1,11 +1,11 @@
 //! API keys: the file that keeps them and the gate that checks requests against them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -69,8 +69,10 @@ pub struct Caller {
     principal: Principal,
 }
 
-/// Version 1 had no `saved_at_ns`.
-const KEY_FILE_VERSION: u32 = 2;
+/// Version 1 had no `saved_at_ns`, version 2 no `revoked`.
+const KEY_FILE_VERSION: u32 = 3;
+/// Keys in one message to another replica.
+const SHARED_AT_ONCE: usize = 1_000;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,9 +82,28 @@ struct KeyFile {
     #[serde(default)]
     saved_at_ns: u64,
     keys: Vec<KeyEntry>,
+    /// Ids that are not to come back, from wherever.
+    #[serde(default)]
+    revoked: BTreeSet<String>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// What replicas tell each other of keys. An id is used once, for ever: so it does not matter in which order anything is heard, or how often.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyNews {
+    keys: Vec<KeyEntry>,
+    revoked: BTreeSet<String>,
+}
+
+/// What has changed since this process began, for those who were told what was there before.
+#[derive(Debug, Default)]
+struct Journal {
+    revoked: BTreeSet<String>,
+    /// Ids, added or revoked.
+    changed: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyEntry {
     key_id: String,
@@ -101,6 +122,7 @@ pub struct Access {
     path: PathBuf,
     /// Held while the file is written, so that two changes do not cross.
     writing: Mutex<()>,
+    journal: Mutex<Journal>,
 }
 
 impl Access {
@@ -121,13 +143,13 @@ impl Access {
             source_rate: rate(throttle.source_requests_per_second, throttle.source_burst),
             ..GatewayConfig::new(start.started.0)
         };
-        let (config, entries) = match read_key_file(&path)? {
+        let (config, entries, revoked) = match read_key_file(&path)? {
             // Nobody can have signed anything with a key that is yet to be made.
-            None => (config, Vec::new()),
+            None => (config, Vec::new(), BTreeSet::new()),
             Some(file) => {
                 let last = start.started.max(start.log_time).max(TimeNs(file.saved_at_ns));
                 warn_if_ahead(&path, last, start.started);
-                (config.following(last.0), file.keys)
+                (config.following(last.0), file.keys, file.revoked)
             }
         };
         let mut gateway = Gateway::new(config);
@@ -137,7 +159,8 @@ impl Access {
             gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
         }
         let takes_signed_from = TimeNs(config.stamps_from_ns);
-        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, writing: Mutex::new(()) })
+        let journal = Mutex::new(Journal { revoked, changed: Vec::new() });
+        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, writing: Mutex::new(()), journal })
     }
 
     /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
@@ -238,14 +261,26 @@ impl Access {
         Ok(json!({"key_id": key_id, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }
 
-    /// Keeps a key that was made here, for the operator or a demo's user.
+    /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no mistake: another replica may have
+    /// told of it.
     pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let key_id = record.key_id();
+        let (key_id, entry) = (record.key_id(), entry_of(&record));
+        if self.journal().revoked.contains(&entry.key_id) {
+            return Err(Refusal::new(
+                RejectReason::Malformed,
+                "this key was revoked, and a revoked key does not come back: make a new one",
+            ));
+        }
+        if self.gateway().keys().any(|known| known.key_id() == key_id && entry_of(known) == entry) {
+            return Ok(());
+        }
         self.gateway().add_key(record).map_err(refuse)?;
         self.save().inspect_err(|_| {
             self.gateway().remove_key(key_id);
-        })
+        })?;
+        self.journal().changed.push(entry.key_id);
+        Ok(())
     }
 
     /// Forgets a key: requests with it are refused from now on, those of open connections too.
@@ -255,7 +290,76 @@ impl Access {
         if !self.gateway().remove_key(id) {
             return Err(RejectReason::UnknownKey.into());
         }
+        let mut journal = self.journal();
+        journal.revoked.insert(key_id.to_owned());
+        journal.changed.push(key_id.to_owned());
+        drop(journal);
         self.save()
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many changes there were since this process began: the place from which [`Access::news_since`] goes on.
+    pub(crate) fn change_count(&self) -> usize {
+        self.journal().changed.len()
+    }
+
+    /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted links alone.
+    pub(crate) fn all_news(&self) -> Vec<Vec<u8>> {
+        let keys: Vec<KeyEntry> = self.gateway().keys().map(entry_of).collect();
+        let mut messages: Vec<KeyNews> =
+            keys.chunks(SHARED_AT_ONCE).map(|keys| KeyNews { keys: keys.to_vec(), revoked: BTreeSet::new() }).collect();
+        let revoked: Vec<String> = self.journal().revoked.iter().cloned().collect();
+        for revoked in revoked.chunks(SHARED_AT_ONCE) {
+            messages.push(KeyNews { keys: Vec::new(), revoked: revoked.iter().cloned().collect() });
+        }
+        messages.iter().map(encode_news).collect()
+    }
+
+    /// What has changed since so many changes, as a message to another replica.
+    pub(crate) fn news_since(&self, count: usize) -> Vec<u8> {
+        let (changed, revoked): (BTreeSet<String>, BTreeSet<String>) = {
+            let journal = self.journal();
+            let changed: BTreeSet<String> = journal.changed.iter().skip(count).cloned().collect();
+            let revoked = changed.intersection(&journal.revoked).cloned().collect();
+            (changed, revoked)
+        };
+        let keys = self.gateway().keys().filter(|record| changed.contains(record.key_id().as_str())).map(entry_of).collect();
+        encode_news(&KeyNews { keys, revoked })
+    }
+
+    /// Takes over what another replica tells of keys; how much of it was new.
+    pub(crate) fn take_news(&self, bytes: &[u8]) -> Result<usize, String> {
+        let news: KeyNews = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = Vec::new();
+        for id in news.revoked {
+            if self.journal().revoked.insert(id.clone()) {
+                if let Some(key_id) = KeyId::new(&id) {
+                    self.gateway().remove_key(key_id);
+                }
+                changed.push(id);
+            }
+        }
+        for entry in news.keys {
+            let id = entry.key_id.clone();
+            if self.journal().revoked.contains(&id) || self.gateway().keys().any(|known| known.key_id().as_str() == id) {
+                continue;
+            }
+            let record = record_of(entry).map_err(|detail| format!("key {id}: {detail}"))?;
+            self.gateway().add_key(record).map_err(|e| format!("key {id}: {e}"))?;
+            changed.push(id);
+        }
+        if changed.is_empty() {
+            return Ok(0);
+        }
+        let count = changed.len();
+        // Those who are not linked with the one who told it hear of it from here.
+        self.journal().changed.extend(changed);
+        self.save().map_err(|_| "they are known now, and could not be written to the key file: see the disk".to_owned())?;
+        Ok(count)
     }
 
     /// All keys, without secrets.
@@ -273,7 +377,8 @@ impl Access {
 
     fn save(&self) -> Result<(), Refusal> {
         let keys = self.gateway().keys().map(entry_of).collect();
-        let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys };
+        let revoked = self.journal().revoked.clone();
+        let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys, revoked };
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&self.path, text.as_bytes()).map_err(|e| {
             tracing::error!("{e}");
@@ -291,7 +396,7 @@ fn read_key_file(path: &Path) -> Result<Option<KeyFile>, AccessError> {
     let invalid = |detail: String| AccessError::Invalid { path: path.to_path_buf(), detail };
     let file: KeyFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
     if !(1..=KEY_FILE_VERSION).contains(&file.version) {
-        return Err(invalid(format!("version {} is none of 1 and {KEY_FILE_VERSION}, which this program reads", file.version)));
+        return Err(invalid(format!("version {} is none of 1 to {KEY_FILE_VERSION}, which this program reads", file.version)));
     }
     Ok(Some(file))
 }
@@ -308,6 +413,10 @@ fn warn_if_ahead(path: &Path, last: TimeNs, started: TimeNs) {
             path.display()
         );
     }
+}
+
+fn encode_news(news: &KeyNews) -> Vec<u8> {
+    serde_json::to_vec(news).expect("strings and numbers always encode")
 }
 
 fn caller(principal: Principal) -> Caller {
@@ -399,4 +508,58 @@ pub(crate) fn random_u64() -> u64 {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(dir: &Path) -> Access {
+        let start = Start { started: now(), log_time: TimeNs(0) };
+        Access::open(dir, &Throttle::default(), Clock::system(), start).unwrap()
+    }
+
+    fn ids(access: &Access) -> BTreeSet<String> {
+        access.list().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn tell(from: &Access, to: &Access) -> usize {
+        from.all_news().iter().map(|news| to.take_news(news).unwrap()).sum()
+    }
+
+    #[test]
+    fn replicas_that_tell_each_other_know_the_same_keys_in_whatever_order() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let trade = ["trade".to_owned()];
+        let made = a.create("hmac-sha256", Some(AccountId(1)), &trade).unwrap()["key_id"].as_str().unwrap().to_owned();
+        b.create("ed25519", Some(AccountId(2)), &trade).unwrap();
+        assert_eq!((tell(&a, &b), tell(&b, &a), tell(&a, &b)), (1, 1, 0));
+        assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
+        // A change alone, and then everything: a revoked key does not come back from where it is still known.
+        let before = a.change_count();
+        a.revoke(&made).unwrap();
+        assert_eq!(tell(&b, &a), 0);
+        assert!(!ids(&a).contains(&made));
+        assert_eq!(b.take_news(&a.news_since(before)).unwrap(), 1);
+        assert_eq!(ids(&a), ids(&b));
+        // After a restart neither.
+        drop(a);
+        let a = open(one.path());
+        assert_eq!((tell(&b, &a), ids(&a)), (0, ids(&b)));
+        assert!(a.take_news(b"{}").is_err() && a.take_news(b"\xff").is_err());
+    }
+
+    #[test]
+    fn the_same_key_again_is_no_mistake_and_a_revoked_one_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let record = || generate(Algorithm::Ed25519).record(Some(AccountId(1)), [Permission::Trade].into_iter().collect()).unwrap();
+        let one = record();
+        access.add(one.clone()).unwrap();
+        access.add(one.clone()).unwrap();
+        assert_eq!(access.change_count(), 1);
+        access.revoke(one.key_id().as_str()).unwrap();
+        assert!(access.add(one).unwrap_err().detail.unwrap().contains("was revoked"));
+    }
 }

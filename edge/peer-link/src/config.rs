@@ -25,7 +25,8 @@ pub struct LinkConfig {
     pub security: Security,
     /// What this program runs.
     pub versions: Versions,
-    /// A number that no other process has: random at each start. Two processes under one id are told apart by it.
+    /// A number that no other process has, and the higher the later it started: the time of its start. Two processes under one id are told apart by it, and the later
+    /// one is told to stop. Where the clocks of two machines differ that may be the one that an operator would call the earlier.
     pub incarnation: u64,
     /// Of the times between attempts, and of the weather.
     pub seed: u64,

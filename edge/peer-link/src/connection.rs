@@ -237,7 +237,10 @@ impl Connection {
     /// Says why, if there is something to say, and then no more.
     pub(crate) fn begin_closing(&mut self, why: Option<&LinkError>, deadline_ns: u64) {
         if let Some(why) = why {
-            self.put_first(Frame::Refused(why.to_string()));
+            self.put_first(match why {
+                LinkError::LaterOfTwo { .. } => Frame::Dismissed(why.to_string()),
+                _ => Frame::Refused(why.to_string()),
+            });
         }
         self.channel.close();
         self.phase = Phase::Closing;

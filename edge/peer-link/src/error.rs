@@ -76,6 +76,22 @@ pub enum LinkError {
         /// Whose.
         id: ReplicaId,
     },
+    /// The same, and the one that started later is told to stop.
+    #[error(
+        "two processes run as replica {id}: the one that started first connects from {first}, and another one, which started later and was told to stop, from \
+         {later}; each replica needs an id and a folder of its own"
+    )]
+    LaterOfTwo {
+        /// Whose.
+        id: ReplicaId,
+        /// From where the one that started first connects.
+        first: String,
+        /// And the other one.
+        later: String,
+    },
+    /// This process is the later one of two under one id, says a peer.
+    #[error("a peer says: {0}")]
+    Dismissed(String),
     /// It speaks otherwise.
     #[error("it runs {theirs}, this replica {ours}; run versions that go together (see `walras cluster upgrade-check`)")]
     Versions {

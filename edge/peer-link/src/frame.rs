@@ -12,6 +12,7 @@
 //! 8 aborted    id u32, why (text)
 //! 9 credit     id u32, bytes u32
 //! 10 answer    id u32, accepted u8, why (text)
+//! 11 dismissed why (text)
 //! ```
 
 use std::fmt;
@@ -105,12 +106,34 @@ pub(crate) enum Frame {
     Message(Bytes),
     Ping,
     Pong,
-    Begin { id: SnapshotId, total_bytes: u64, meta: Bytes },
-    Chunk { id: SnapshotId, bytes: Bytes },
-    End { id: SnapshotId, hash: [u8; 32] },
-    Aborted { id: SnapshotId, why: String },
-    Credit { id: SnapshotId, bytes: u32 },
-    Answer { id: SnapshotId, accepted: bool, why: String },
+    Begin {
+        id: SnapshotId,
+        total_bytes: u64,
+        meta: Bytes,
+    },
+    Chunk {
+        id: SnapshotId,
+        bytes: Bytes,
+    },
+    End {
+        id: SnapshotId,
+        hash: [u8; 32],
+    },
+    Aborted {
+        id: SnapshotId,
+        why: String,
+    },
+    Credit {
+        id: SnapshotId,
+        bytes: u32,
+    },
+    Answer {
+        id: SnapshotId,
+        accepted: bool,
+        why: String,
+    },
+    /// Another process runs under the receiver's id, and ran before it.
+    Dismissed(String),
 }
 
 /// A frame as it leaves; the payload of a message is not copied.
@@ -181,6 +204,10 @@ impl Frame {
                 payload.put_slice(shortened(&why).as_bytes());
                 10
             }
+            Self::Dismissed(why) => {
+                payload.put_slice(shortened(&why).as_bytes());
+                11
+            }
         };
         outgoing(kind, payload.freeze())
     }
@@ -224,6 +251,7 @@ impl Frame {
                 };
                 Self::Answer { id, accepted, why: text(at)? }
             }
+            11 => Self::Dismissed(text(at)?),
             _ => return Err(FrameError::Malformed("unknown kind")),
         };
         if at.has_remaining() {
@@ -364,6 +392,7 @@ mod tests {
                 })
             ),
             text().prop_map(Frame::Refused),
+            text().prop_map(Frame::Dismissed),
             bytes().prop_map(Frame::Message),
             Just(Frame::Ping),
             Just(Frame::Pong),

@@ -20,7 +20,7 @@ use crate::dial::{Dial, Resolver, backoff_ns};
 use crate::error::{LinkError, SendError, SetupError};
 use crate::event::LinkEvent;
 use crate::frame::{Frame, HEADER_BYTES, Hello, Versions};
-use crate::peer::{Forecast, Peer};
+use crate::peer::{Forecast, Life, Peer};
 use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
 use crate::tls::{PeerName, Tls};
 use crate::weather::{Dice, Fate, Weather};
@@ -495,6 +495,7 @@ impl Links {
     ) -> Result<(), LinkError> {
         match (connection.phase, frame) {
             (_, Frame::Refused(why)) => Err(LinkError::RefusedByPeer(why)),
+            (_, Frame::Dismissed(why)) => Err(LinkError::Dismissed(why)),
             (Phase::Greeting, Frame::Hello(hello)) => self.admit(connection, slot, hello, events),
             (Phase::Up(id), frame) => {
                 let forecast = self.peers.get_mut(&id).and_then(|peer| peer.forecast.as_mut());
@@ -528,9 +529,19 @@ impl Links {
         if connection.dialled.is_none() && id < self.hello.from {
             return Err(crate::FrameError::Unexpected("the replica with the higher id calls").into());
         }
-        if !peer.begin_life(hello.incarnation) {
-            return Err(LinkError::TwoWithOneId { id });
+        match peer.begin_life(hello.incarnation) {
+            Life::One => {}
+            Life::Two => return Err(LinkError::TwoWithOneId { id }),
+            Life::LaterOfTwo => {
+                let (first, later) = (self.whence(id), connection.remote.to_string());
+                return Err(LinkError::LaterOfTwo { id, first, later });
+            }
+            Life::FirstOfTwo => {
+                let (first, later) = (connection.remote.to_string(), self.whence(id));
+                self.dismiss(id, LinkError::LaterOfTwo { id, first, later }, events);
+            }
         }
+        let Some(peer) = self.peers.get_mut(&id) else { return Err(LinkError::UnknownReplica { id }) };
         let older = peer.up.replace(slot);
         peer.versions = Some(hello.versions.clone());
         peer.failure_count = 0;
@@ -550,6 +561,21 @@ impl Links {
         self.told.retain(|(told, ..)| *told != Some(id));
         events.push(LinkEvent::Connected { id, versions: hello.versions });
         Ok(())
+    }
+
+    /// Where a peer is linked from, for people.
+    fn whence(&self, id: ReplicaId) -> String {
+        let connection = self.peers.get(&id).and_then(|peer| self.slots[peer.up?].as_ref());
+        connection.map_or_else(|| "somewhere".to_owned(), |connection| connection.remote.to_string())
+    }
+
+    /// Lets the process that is linked under an id go, and tells it why.
+    fn dismiss(&mut self, id: ReplicaId, why: LinkError, events: &mut Vec<LinkEvent>) {
+        let Some(slot) = self.peers.get_mut(&id).and_then(|peer| peer.up.take()) else { return };
+        if let Some(connection) = self.slots[slot].take() {
+            self.lose(id, &connection, why.clone(), events);
+            self.let_go(slot, connection, &why);
+        }
     }
 
     fn check_identity(&self, connection: &Connection, hello: &Hello) -> Result<(), LinkError> {
@@ -734,6 +760,7 @@ impl Links {
             | LinkError::NoCertificate
             | LinkError::OurCertificateRejected(_)
             | LinkError::RefusedByPeer(_)
+            | LinkError::Dismissed(_)
             | LinkError::Tls(_) => Some(None),
             // In plain text too: one who speaks TLS then knows that we do not.
             _ => Some(Some(why)),

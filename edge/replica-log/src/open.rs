@@ -13,7 +13,7 @@ use walras_consensus::{Durability, HardState, Recovered, Slot, SnapshotMeta, Tic
 use walras_log_store::{Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_read_only};
 use walras_types::LogIndex;
 
-const LOG_FOLDER: &str = "log";
+pub(crate) const LOG_FOLDER: &str = "log";
 const SNAPSHOT_FOLDER: &str = "snapshots";
 
 /// How a replica's log is laid out.

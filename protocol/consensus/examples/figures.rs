@@ -181,6 +181,7 @@ fn row(name: &str, pre_vote: &str, settings: Change) {
             latency_ns: (40_000, 200_000),
             sync_ns: (120_000, 300_000),
             propose_every_ns: 20 * MS,
+            closes_links: false,
             ..Options::new(seed, 5)
         };
         let mut world = World::new(options);

@@ -32,6 +32,7 @@
 
 mod durable;
 mod effect;
+mod haste;
 #[cfg(test)]
 mod hostile;
 mod ids;

@@ -2,6 +2,7 @@
 
 use crate::durable::{Body, HardState, Recovered, SnapshotMeta};
 use crate::effect::{Effect, Refused, Role, RoleChange, StartError, StepError};
+use crate::haste::Haste;
 use crate::ids::{ReadToken, ReplicaId, Slot, Term, Ticket};
 use crate::members::{MEMBERS_MAX, MemberChange, Members, changes_to_raft};
 use crate::pack::{Pack, Packed};
@@ -25,6 +26,8 @@ pub struct Replica {
     pub(crate) timeouts: Timeouts,
     /// Term, role and leader for which the timeout was drawn.
     timeout_of: (u64, StateRole, u64),
+    /// Whether it stands for election sooner than that.
+    pub(crate) haste: Option<Haste>,
     /// Ticks up to this moment have passed.
     ticked_ns: u64,
     /// What waits to become durable, in order.
@@ -111,6 +114,7 @@ impl Replica {
         let mut replica = Self {
             incarnation: timeouts.next_u64(),
             timeout_of: (node.raft.term, node.raft.state, node.raft.leader_id),
+            haste: None,
             timeouts,
             node,
             settings,
@@ -144,6 +148,11 @@ impl Replica {
             self.tick();
         }
         self.settle(effects);
+    }
+
+    /// Until now it was not to take part: time counts from here.
+    pub fn skip_to(&mut self, now_ns: u64) {
+        self.ticked_ns = self.ticked_ns.max(now_ns);
     }
 
     /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
@@ -370,6 +379,7 @@ impl Replica {
                 self.timeouts.draw();
             }
             self.impose_timeout();
+            self.go_on_in_haste();
         }
     }
 
@@ -388,7 +398,7 @@ impl Replica {
     }
 
     /// Time passes up to a deadline, which stays due: what comes in now may move it.
-    fn pass(&mut self, now_ns: u64) {
+    pub(crate) fn pass(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.ticked_ns) / self.settings.tick_ns;
         let quiet = passed.min(self.ticks_left().saturating_sub(1) as u64);
         for _ in 0..quiet {
@@ -440,7 +450,7 @@ impl Replica {
     }
 
     /// Overwrites the timeout that the library drew.
-    fn impose_timeout(&mut self) {
+    pub(crate) fn impose_timeout(&mut self) {
         let raft = &mut self.node.raft;
         let of = (raft.term, raft.state, raft.leader_id);
         if of != self.timeout_of {
@@ -451,7 +461,7 @@ impl Replica {
     }
 
     /// Everything that follows from what just happened.
-    fn settle(&mut self, effects: &mut Vec<Effect>) {
+    pub(crate) fn settle(&mut self, effects: &mut Vec<Effect>) {
         self.impose_timeout();
         self.pump(effects);
         self.impose_timeout();

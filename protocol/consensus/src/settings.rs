@@ -35,6 +35,10 @@ pub struct Settings {
     /// A leader that does not hear of a majority for `election_timeout_min_ns` resigns, and followers that hear of a leader do not vote
     /// against it.
     pub check_quorum: bool,
+    /// A follower whose link to its leader is lost ([`crate::Replica::on_link_lost`]) asks at once whether it would be elected, instead of
+    /// waiting for its timeout. Without [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while they hear the leader, it
+    /// waits all the same.
+    pub fail_over_on_lost_link: bool,
     /// Messages with entries that may be on their way to one follower.
     pub inflight_max: usize,
     /// Bytes of slots in one message, though it always holds at least one slot.
@@ -76,6 +80,7 @@ impl Settings {
             election_timeout_max_ns: 300_000_000,
             pre_vote: true,
             check_quorum: true,
+            fail_over_on_lost_link: true,
             inflight_max: 256,
             message_bytes_max: 1 << 20,
             pack_bytes_max: 1 << 20,

@@ -244,3 +244,84 @@ fn one_that_was_held_up_hears_the_leader_before_it_stands_for_election() {
     replicas[2].on_timer(5_000 * MS, &mut effects);
     assert_eq!(replicas[2].status().role, Role::Candidate, "it heard nothing");
 }
+
+/// As [`settle`], with one that is dead and hears nothing.
+fn settle_without(dead: usize, replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
+    let mut all: Vec<Vec<Effect>> = vec![Vec::new(); replicas.len()];
+    while effects.iter().any(|effects| !effects.is_empty()) {
+        let mut next = vec![Vec::new(); replicas.len()];
+        for (at, effects) in effects.into_iter().enumerate() {
+            if let Some(ticket) = tickets(&effects).last() {
+                replicas[at].on_persisted(*ticket, &mut next[at]);
+            }
+            for (to, bytes) in sent(&effects) {
+                let to = to.get() as usize - 1;
+                if to != dead {
+                    replicas[to].on_message(now_ns, bytes.into(), &mut next[to]).unwrap();
+                }
+            }
+            all[at].extend(effects);
+        }
+        effects = next;
+    }
+    all
+}
+
+#[test]
+fn those_that_lost_the_link_to_their_leader_elect_another_without_waiting_for_a_timeout() {
+    let mut replicas = led();
+    let mut effects = vec![Vec::new(); 3];
+    replicas[0].on_timer(330 * MS, &mut effects[0]);
+    settle(&mut replicas, 330 * MS, effects);
+    let mut effects = vec![Vec::new(); 3];
+    for at in [1, 2] {
+        replicas[at].on_link_lost(331 * MS, id(1), &mut effects[at]);
+        assert_eq!(replicas[at].status().role, Role::Follower { leader: None });
+    }
+    settle_without(0, &mut replicas, 331 * MS, effects);
+    let mut now_ns = 331 * MS;
+    while replicas.iter().skip(1).all(|replica| replica.status().role != Role::Leader) {
+        now_ns += MS;
+        assert!(now_ns < 360 * MS, "it takes as long as a timeout");
+        let mut effects = vec![Vec::new(); 3];
+        for at in [1, 2] {
+            replicas[at].on_timer(now_ns, &mut effects[at]);
+        }
+        settle_without(0, &mut replicas, now_ns, effects);
+    }
+    assert_eq!(replicas[1].status().term, Term(2), "and with one election");
+}
+
+#[test]
+fn a_link_that_merely_broke_costs_nobody_the_leader() {
+    let mut replicas = led();
+    for now_ns in (302..700).map(|ms| ms * MS) {
+        let mut effects = vec![Vec::new(); 3];
+        // Again and again: the others hear the leader all the time.
+        if now_ns % (50 * MS) == 0 {
+            replicas[1].on_link_lost(now_ns, id(1), &mut effects[1]);
+        }
+        for at in 0..3 {
+            replicas[at].on_timer(now_ns, &mut effects[at]);
+        }
+        settle(&mut replicas, now_ns, effects);
+    }
+    let roles = replicas.iter().map(|replica| replica.status());
+    assert!(roles.clone().all(|status| status.term == Term(1)), "{:?}", roles.collect::<Vec<_>>());
+    assert_eq!(replicas[0].status().role, Role::Leader);
+    assert_eq!(replicas[1].status().role, Role::Follower { leader: Some(id(1)) });
+}
+
+#[test]
+fn where_a_lost_link_counts_for_nothing_the_timeout_decides() {
+    let settings = |at| Settings { fail_over_on_lost_link: false, ..Settings::new(1, id(at)) };
+    let started = |at| Replica::start(0, settings(at), genesis(3), 1, &mut Vec::new()).unwrap();
+    let mut replicas: Vec<Replica> = (1..=3).map(started).collect();
+    let mut effects = vec![Vec::new(); 3];
+    replicas[0].on_timer(301 * MS, &mut effects[0]);
+    settle(&mut replicas, 301 * MS, effects);
+    let mut effects = Vec::new();
+    replicas[1].on_link_lost(302 * MS, id(1), &mut effects);
+    assert_eq!(effects, []);
+    assert_eq!(replicas[1].status().role, Role::Follower { leader: Some(id(1)) });
+}

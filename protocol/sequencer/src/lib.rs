@@ -33,5 +33,8 @@ mod sequencer;
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
-pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
+pub use replicated::{
+    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, NotTaken, OtherDisk, ReplicatedSequencer, ReplicatedSettings,
+    StartHalt, Unresolved,
+};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -124,6 +124,10 @@ impl Host<Option<Ordinal>> for Around {
     fn role(&mut self, _: RoleChange) {}
     fn leading(&mut self, _: Term) {}
     fn members(&mut self, _: &Members) {}
+    fn keep_introductions(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
     fn read_ready(&mut self, _: ReadToken) {}
 }
 

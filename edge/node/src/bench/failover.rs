@@ -1,5 +1,8 @@
-//! How long nobody is served after the leader of a cluster of processes is killed: from the signal to the first answer that a
+//! How long nobody is served after the leader of a cluster of processes dies: from the signal to the first answer that a
 //! participant under light load has from its successor.
+//!
+//! Two deaths ([`Manner`]): a killed process, whose system closes its connections, so that followers and participant know at once; and one that falls
+//! silent, as a machine does that loses power or network: nobody is told, and all have to wait until they have heard nothing for long enough.
 //!
 //! The participant is [`walras_gateway::session::SessionClient`] as any program would use it: its connection breaks with the leader, it asks one
 //! replica after the other until one takes its session, and sends again what was unanswered. An answer that the dead leader had on its way does not count.
@@ -36,8 +39,19 @@ const ORDER_EVERY_NS: u64 = 2 * MS;
 const CLOCK_AHEAD_NS: u64 = STAMP_AHEAD_NS_MAX - 50 * MS;
 /// Load before a death, so that all is as usual; a random part of a heartbeat period is added.
 const USUAL_NS: u64 = 50 * MS;
+/// In a silent death: it gives a replica up that has taken its connection, or its order, and says nothing for so long.
+const SILENCE_NS: u64 = 50 * MS;
 /// Longest wait for what should come within a second or two.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a leader dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Its process is killed: its system closes all its connections.
+    Killed,
+    /// Its process stands still and its connections stay, as if its machine had lost power: nobody is told. Afterwards it goes on.
+    Silent,
+}
 
 /// A cluster, and how often its leader dies.
 #[derive(Clone, Debug)]
@@ -48,15 +62,26 @@ pub struct FailoverOptions {
     pub election_timeout_ms: (u64, u64),
     /// Time between signs of life.
     pub heartbeat_ms: u64,
-    /// How many leaders are killed, one after the other; each is started again.
+    /// How many leaders die, one after the other; each comes back.
     pub deaths: u32,
+    /// How.
+    pub manner: Manner,
+    /// Whether followers act on a link that is closed, as they do unless configured otherwise; if not, only their timeouts count.
+    pub on_lost_link: bool,
 }
 
 impl FailoverOptions {
-    /// Three replicas that wait between these limits, a fifth of the shorter between signs of life.
+    /// Three replicas that wait between these limits, a fifth of the shorter between signs of life; their leaders are killed.
     #[must_use]
     pub fn new(min_ms: u64, max_ms: u64, deaths: u32) -> Self {
-        Self { replicas: 3, election_timeout_ms: (min_ms, max_ms), heartbeat_ms: (min_ms / 5).max(1), deaths }
+        Self {
+            replicas: 3,
+            election_timeout_ms: (min_ms, max_ms),
+            heartbeat_ms: (min_ms / 5).max(1),
+            deaths,
+            manner: Manner::Killed,
+            on_lost_link: true,
+        }
     }
 }
 
@@ -69,14 +94,14 @@ pub struct Death {
     pub acknowledged: Duration,
 }
 
-/// Lays out a cluster in `dir`, which should be empty, and kills its leaders. `program` is the file of `walras`.
+/// Lays out a cluster in `dir`, which should be empty, and lets its leaders die. `program` is the file of `walras`.
 pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result<Vec<Death>, BenchError> {
     let mut local = LocalCluster::prepare(program, dir, &layout(options)).map_err(told)?;
     for id in 1..=u64::from(options.replicas) {
         local.start(id).map_err(told)?;
     }
     local.wait_for_leader(PATIENCE).map_err(told)?;
-    let mut trader = Trader::enter(&local)?;
+    let mut trader = Trader::enter(&local, options.manner)?;
     let mut deaths = Vec::new();
     let mut missed = 0;
     while deaths.len() < options.deaths as usize {
@@ -106,6 +131,7 @@ fn layout(options: &FailoverOptions) -> LocalOptions {
         ("cluster", "heartbeat_ms", number(options.heartbeat_ms)),
         ("cluster", "election_timeout_min_ms", number(min)),
         ("cluster", "election_timeout_max_ms", number(max)),
+        ("cluster", "fail_over_on_lost_link", toml::Value::Boolean(options.on_lost_link)),
     ];
     for key in ["requests_per_second", "burst", "source_requests_per_second", "source_burst"] {
         settings.push(("throttle", key, number(1_000_000_000)));
@@ -124,10 +150,21 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
         return Err(BenchError::Cluster(format!("replica {leader} leads and is none of this cluster's")));
     };
     let death_ns = trader.now_ns();
-    replica.signal(Signal::KILL).map_err(told)?;
-    let served = if trader.is_cut_off()? { Some(trader.until_served_again()?) } else { None };
-    replica.wait().map_err(told)?;
-    local.start(leader).map_err(told)?;
+    let served = match options.manner {
+        Manner::Killed => {
+            replica.signal(Signal::KILL).map_err(told)?;
+            let served = if trader.is_cut_off()? { Some(trader.until_served_again()?) } else { None };
+            replica.wait().map_err(told)?;
+            local.start(leader).map_err(told)?;
+            served
+        }
+        Manner::Silent => {
+            replica.signal(Signal::STOP).map_err(told)?;
+            let served = if trader.is_cut_off()? { Some(trader.until_served_again()?) } else { None };
+            replica.signal(Signal::CONT).map_err(told)?;
+            served
+        }
+    };
     let since = |moment_ns: u64| Duration::from_nanos(moment_ns.saturating_sub(death_ns));
     Ok(served.map(|(logged_on_ns, acknowledged_ns)| Death { logged_on: since(logged_on_ns), acknowledged: since(acknowledged_ns) }))
 }
@@ -174,7 +211,7 @@ struct Trader {
 
 impl Trader {
     /// Makes a market and an account in it.
-    fn enter(local: &LocalCluster) -> Result<Self, BenchError> {
+    fn enter(local: &LocalCluster, manner: Manner) -> Result<Self, BenchError> {
         let key = read_key(&local.operator_key())?;
         let clients: Vec<Client> = local.replicas.iter().map(|replica| Client::new(&replica.url(), Some(key.clone()))).collect();
         // The leader, which knows at once what the command before did.
@@ -196,6 +233,10 @@ impl Trader {
         let orders = local.replicas.iter().map(|replica| replica.orders.clone()).collect();
         let settings =
             ClientSettings { reports: ReportsWanted::None, retry_delay_ns: RETRY_NS, ..ClientSettings::new(orders, random_u64()) };
+        let settings = match manner {
+            Manner::Killed => settings,
+            Manner::Silent => ClientSettings { logon_timeout_ns: SILENCE_NS, answer_timeout_ns: SILENCE_NS, ..settings },
+        };
         let client = SessionClient::new(settings, key, epoch_ns)
             .ok_or_else(|| BenchError::Cluster("the cluster has no order entry".to_owned()))?;
         let mut trader = Self {
@@ -230,7 +271,7 @@ impl Trader {
         Ok(())
     }
 
-    /// Whether its connection went with the replica that was killed: the system closes it when the process is gone.
+    /// Whether its connection went with the replica that died: closed by the system when the process is gone, or given up for its silence.
     fn is_cut_off(&mut self) -> Result<bool, BenchError> {
         let give_up_ns = self.now_ns() + 1_000 * MS;
         while self.losses == 0 && self.now_ns() < give_up_ns {

@@ -155,6 +155,11 @@ impl Client {
         self.send("GET", path, "", None)
     }
 
+    /// A public question with a further header.
+    pub fn get_with(&self, path: &str, header: Option<(&str, &str)>) -> Result<Value, ClientError> {
+        self.send_with("GET", path, "", None, header)
+    }
+
     /// Sends a body that says by itself who may ask. A replica that does not lead names the one that does, which is asked then.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         match self.send("POST", path, &body.to_string(), None) {
@@ -202,6 +207,17 @@ impl Client {
 
     /// Sends a request, signed where there is a stamp to sign with.
     fn send(&self, method: &str, path: &str, body: &str, stamp: Option<TimeNs>) -> Result<Value, ClientError> {
+        self.send_with(method, path, body, stamp, None)
+    }
+
+    fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        stamp: Option<TimeNs>,
+        header: Option<(&str, &str)>,
+    ) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut request = http::Request::builder().method(method).uri(&url).header("content-type", "application/json");
         if let Some(stamp) = stamp {
@@ -210,6 +226,9 @@ impl Client {
             for (name, value) in headers(&fields) {
                 request = request.header(name, value);
             }
+        }
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
         }
         let unreachable = |source| ClientError::Unreachable { url: self.url.clone(), source };
         let request = request.body(body.to_owned()).map_err(|e| unreachable(e.into()))?;

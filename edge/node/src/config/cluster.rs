@@ -107,6 +107,7 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
         heartbeat_ns: heartbeat * MS,
         election_timeout_min_ns: min * MS,
         election_timeout_max_ns: max * MS,
+        fail_over_on_lost_link: cluster.fail_over_on_lost_link,
         durability,
         ..Settings::new(cluster.cluster_id, me)
     })
@@ -183,6 +184,7 @@ impl Config {
             security,
             order_entry: order_entry(self)?,
             checkpoint_every: cluster.checkpoint_every_entries,
+            clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),
             weather_allowed: cluster.test_weather,
         }))
     }

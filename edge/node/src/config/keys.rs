@@ -192,7 +192,7 @@ sections! {
         keys: String = "";
         /// Links without TLS, between addresses of one machine: for tests.
         insecure_loopback: bool = false;
-        /// When a command counts as held by a replica: `disk` (synced) or `memory` (handed to the operating system; see `docs/cluster.md` for what a loss of power costs then).
+        /// When a command counts as held by a replica: `disk` (synced) or `memory` (its process has it; see `docs/cluster.md` for what is lost then, and when).
         durability: String = "disk";
         /// A leader gives a sign of life this often, in milliseconds.
         heartbeat_ms: u64 = 30_u32;
@@ -200,8 +200,12 @@ sections! {
         election_timeout_min_ms: u64 = 150_u32;
         /// ... and this stands for election. The same on all replicas.
         election_timeout_max_ms: u64 = 300_u32;
+        /// A follower whose link to the leader is closed or breaks asks at once whether it would be elected, and does not wait: a process that dies is replaced in some tens of milliseconds. Those who still hear the leader refuse, so a link that merely broke costs nothing.
+        fail_over_on_lost_link: bool = true;
         /// Entries between two states that the replicas compare and keep as snapshots, 0 for never. The same on all replicas.
         checkpoint_every_entries: u64 = 1000000_u32;
+        /// Milliseconds by which this machine's clock may differ from those of most voters before a replica that leads hands over, and says so in `walras cluster status`; 0 for never.
+        clock_error_max_ms: u64 = 1000_u32;
         /// Lets the operator make faults of the links (`POST /v1/admin/cluster/weather`): for tests of a cluster of real processes, never otherwise.
         test_weather: bool = false;
     }

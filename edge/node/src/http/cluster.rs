@@ -99,7 +99,7 @@ fn replica(id: ReplicaId, peer: &PeerView, view: &ClusterView) -> Value {
         "member": member,
         "is_linked": is_me || peer.software.is_some(),
         "version": version,
-        "trouble": if is_me { None } else { peer.trouble.as_deref() },
+        "trouble": if is_me { view.clock_trouble.as_deref() } else { peer.trouble.as_deref() },
         "http": text(&peer.addresses.http),
         "order_entry": text(&peer.addresses.order_entry),
     })

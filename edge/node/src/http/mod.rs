@@ -6,6 +6,7 @@ mod batch_admin;
 mod batches;
 mod clock;
 mod cluster;
+mod consistency;
 mod error;
 mod market;
 mod openapi;
@@ -140,6 +141,7 @@ pub fn router(app: App) -> Router {
             let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");
             ApiError::with_status(refusal, StatusCode::METHOD_NOT_ALLOWED)
         })
+        .layer(axum::middleware::from_fn_with_state(app.clone(), consistency::of_reads))
         .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024)))

@@ -144,6 +144,8 @@ enum Request {
         connection: ConnectionId,
     },
     Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
+    /// Answered when the state here has all that was acknowledged anywhere before it was asked.
+    Barrier(oneshot::Sender<Result<(), RejectReason>>),
     /// For a replica alone.
     Cluster(ClusterRequest, oneshot::Sender<Result<(), String>>),
     Stop,
@@ -283,6 +285,14 @@ impl VenueHandle {
             let _ = reply.send(question(view));
         })))?;
         Ok(answer)
+    }
+
+    /// Waits until what is read here next has all that was acknowledged before now, by whichever replica: in a cluster the leader is asked, and it asks a majority
+    /// whether it still leads.
+    pub async fn barrier(&self) -> Result<(), RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Barrier(reply))?;
+        answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
     }
 
     /// Registers a connection whose feed goes into `queue`. When the queue is full the connection is dropped: its receiver ends.

@@ -3,12 +3,7 @@
 
 mod batches;
 mod client;
-mod damage;
-mod learner;
-mod namespaces;
-mod operate;
-mod paths;
-mod proxy;
+mod identity;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};

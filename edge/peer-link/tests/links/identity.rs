@@ -146,9 +146,18 @@ fn two_processes_under_one_id_are_found_out() {
         matches!(&refused, LinkEvent::Refused { why: LinkError::RefusedByPeer(text), .. } if text.contains("two processes")),
         "{refused:?}"
     );
-    // The later one goes on undisturbed.
+    // It calls again and again, so both run: the one that started later is told to stop, with both addresses.
+    let lost = net.wait(place, |e| matches!(e, LinkEvent::Lost { .. }));
+    assert!(
+        matches!(&lost, LinkEvent::Lost { why: LinkError::Dismissed(text), .. } if text.contains("replica 2") && text.matches("127.0.0.1:").count() == 2),
+        "{lost:?}"
+    );
+    let lost = net.wait(0, |e| matches!(e, LinkEvent::Lost { .. }));
+    assert!(matches!(&lost, LinkEvent::Lost { why: LinkError::LaterOfTwo { .. }, .. }), "{lost:?}");
+    // The other one goes on.
+    net.wait(1, |e| matches!(e, LinkEvent::Connected { .. }));
     net.at(0).send(id(2), "still there").unwrap();
-    assert_eq!(net.message(place), (1, b"still there".to_vec()));
+    assert_eq!(net.message(1), (1, b"still there".to_vec()));
 }
 
 #[test]

@@ -81,6 +81,10 @@ impl Host<()> for Around {
     }
 
     fn members(&mut self, _: &Members) {}
+    fn keep_introductions(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
     fn read_ready(&mut self, _: ReadToken) {}
 }
 

@@ -33,6 +33,7 @@ fn nothing_decided_is_lost_or_changed_and_everything_goes_on_after_healing() {
         totals.crashes += world.counts.crashes;
         totals.lost_writes += world.counts.lost_writes;
         totals.partitions += world.counts.partitions;
+        totals.lost_links += world.counts.lost_links;
         totals.elections += world.counts.elections;
         totals.installed += world.counts.installed;
         totals.reads += world.counts.reads;
@@ -41,6 +42,7 @@ fn nothing_decided_is_lost_or_changed_and_everything_goes_on_after_healing() {
     }
     println!("{totals:?}");
     assert!(totals.crashes > SEEDS && totals.lost_writes > SEEDS && totals.partitions > SEEDS && totals.installed > SEEDS / 2);
+    assert!(totals.lost_links > SEEDS);
     assert!(totals.elections > SEEDS * 2 && totals.reads > SEEDS * 10 && totals.acknowledged > SEEDS * 100);
 }
 

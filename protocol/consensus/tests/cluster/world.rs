@@ -42,6 +42,8 @@ pub(crate) struct Options {
     pub(crate) snapshot_every_slots: u64,
     /// A crash of the process alone: what was written is there, synced or not.
     pub(crate) keeps_written: bool,
+    /// Every other crash is one of the process alone, whose system closes its links at once.
+    pub(crate) closes_links: bool,
     pub(crate) bug: Option<Bug>,
 }
 
@@ -60,6 +62,7 @@ impl Options {
             pack_max: 4,
             snapshot_every_slots: 25,
             keeps_written: false,
+            closes_links: true,
             bug: None,
         }
     }
@@ -71,6 +74,7 @@ enum Event {
     Timer { at: ReplicaId },
     Synced { at: ReplicaId, life: u64, ticket: Ticket },
     Start { at: ReplicaId },
+    LinkLost { at: ReplicaId, peer: ReplicaId },
     Propose,
     Fault,
 }
@@ -127,6 +131,7 @@ pub(crate) struct Counts {
     pub(crate) crashes: u64,
     pub(crate) lost_writes: u64,
     pub(crate) partitions: u64,
+    pub(crate) lost_links: u64,
     pub(crate) elections: u64,
     pub(crate) installed: u64,
     pub(crate) member_changes: u64,
@@ -251,6 +256,19 @@ impl World {
         node.is_syncing = false;
         node.proposed.clear();
         node.reads.clear();
+        // A process that dies has its links closed by its system; a machine that does says nothing.
+        if self.options.closes_links && self.rng.one_in(2) {
+            let others: Vec<ReplicaId> = self.nodes.keys().copied().filter(|other| *other != at).collect();
+            others.into_iter().for_each(|other| self.lose_link(other, at));
+        }
+    }
+
+    fn lose_link(&mut self, at: ReplicaId, peer: ReplicaId) {
+        if !self.cut.contains(&(peer, at)) {
+            let (min, max) = self.options.latency_ns;
+            let after_ns = self.rng.between(min, max);
+            self.schedule(after_ns, Event::LinkLost { at, peer });
+        }
     }
 
     pub(crate) fn change_members(&mut self, at: ReplicaId, changes: &[MemberChange]) -> bool {
@@ -302,6 +320,12 @@ impl World {
             Event::Fault => return self.fault(),
             Event::Propose => return self.client(),
             Event::Start { at } => return self.start(at),
+            Event::LinkLost { at, peer } => {
+                let Some(replica) = self.replica(at) else { return };
+                replica.on_link_lost(now_ns, peer, &mut effects);
+                self.counts.lost_links += 1;
+                at
+            }
             Event::Timer { at } => {
                 let node = self.nodes.get_mut(&at).unwrap();
                 if node.timer_ns != now_ns {
@@ -582,7 +606,7 @@ impl World {
         self.schedule(after_ns, Event::Fault);
         let ids: Vec<ReplicaId> = self.nodes.keys().copied().collect();
         let at = self.rng.pick(&ids).unwrap();
-        match self.rng.below(if self.options.spares > 0 { 12 } else { 9 }) {
+        match self.rng.below(if self.options.spares > 0 { 13 } else { 10 }) {
             0 | 1 => {
                 let at = if self.rng.one_in(2) { self.leader().unwrap_or(at) } else { at };
                 if self.nodes[&at].replica.is_some() {
@@ -609,6 +633,14 @@ impl World {
             8 => {
                 if let Some(leader) = self.leader() {
                     self.transfer(leader, at);
+                }
+            }
+            9 => {
+                // A link breaks, and is there again: mostly one of the leader's.
+                let other = if self.rng.one_in(4) { self.rng.pick(&ids) } else { self.leader() };
+                if let Some(other) = other.filter(|other| *other != at) {
+                    self.lose_link(at, other);
+                    self.lose_link(other, at);
                 }
             }
             _ => {

@@ -48,6 +48,10 @@ pub trait Host<O> {
     /// Others belong to the cluster from here on.
     fn members(&mut self, members: &Members);
 
+    /// Make this durable now, in the place of what was kept so before, beside the log; it goes into
+    /// [`super::Introductions::decode`] at the next start. Asked a few times in a replica's life.
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String>;
+
     /// Everything committed when the read was asked for has been applied.
     fn read_ready(&mut self, token: ReadToken);
 }
@@ -99,6 +103,14 @@ pub enum Halt {
     /// The disk lost what it promised, or two replicas share a name.
     #[error(transparent)]
     Consensus(#[from] walras_consensus::StepError),
+    /// Another disk took part under this replica's id.
+    #[error(transparent)]
+    OtherDisk(#[from] super::OtherDisk),
+    /// Another process runs under this replica's id, and ran before this one.
+    #[error(
+        "{0}; this process, the later one, stops: if it is the one that should run, stop the other one and start this one again"
+    )]
+    TwoProcesses(String),
     /// The disk does not take what must be durable.
     #[error(
         "the log can not be written: {0}; the other replicas go on: free space or replace the disk, then start this replica again, or add \

@@ -11,8 +11,11 @@
 
 mod agreement;
 mod host;
+mod introductions;
 mod peer;
 mod proposals;
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use walras_consensus::{
@@ -29,6 +32,8 @@ use crate::entry::{Content, Entry, decode_entry};
 use crate::sequencer::LogGap;
 use agreement::{Agreement, Odd};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
+use introductions::Greeting;
+pub use introductions::{BadStart, DiskId, Introductions, OtherDisk};
 use peer::PeerMessage;
 use proposals::{Collecting, OnTheirWay};
 
@@ -50,13 +55,29 @@ pub struct ReplicatedSettings {
     pub propose_every_ns: u64,
     /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for never.
     pub checkpoint_every: u64,
+    /// Whose disk this is, and whose are known; `None` to take part without being asked, where disks are never lost.
+    pub introductions: Option<Introductions>,
+    /// The other replicas, members or not, to whom it introduces itself.
+    pub peers: BTreeSet<ReplicaId>,
 }
+
+/// A replica that is not settled asks so often, one that is asks those so often who have not answered yet.
+const ASK_EVERY_NS: u64 = 20_000_000;
+const ASK_AGAIN_EVERY_NS: u64 = 1_000_000_000;
 
 impl ReplicatedSettings {
     /// 65,536 commands in up to 16 packs, one in 150 us; a snapshot every million entries.
     #[must_use]
     pub fn new(consensus: walras_consensus::Settings) -> Self {
-        Self { consensus, waiting_max: 1 << 16, packs_max: 16, propose_every_ns: 150_000, checkpoint_every: 1_000_000 }
+        Self {
+            consensus,
+            waiting_max: 1 << 16,
+            packs_max: 16,
+            propose_every_ns: 150_000,
+            checkpoint_every: 1_000_000,
+            introductions: None,
+            peers: BTreeSet::new(),
+        }
     }
 }
 
@@ -66,6 +87,8 @@ pub struct ReplicatedSequencer<O> {
     engine: Engine,
     settings: ReplicatedSettings,
     role: Role,
+    introductions: Option<Introductions>,
+    next_greeting_ns: u64,
     /// While it leads and may take commands.
     collecting: Option<Collecting<O>>,
     on_their_way: OnTheirWay<O>,
@@ -104,6 +127,8 @@ impl<O> ReplicatedSequencer<O> {
         }
         let members = members.clone();
         let mut effects = Vec::new();
+        let mut settings = settings;
+        let introductions = settings.introductions.take();
         let replica = Replica::start(now_ns, settings.consensus.clone(), recovered, seed, &mut effects)?;
         let mut sequencer = Self {
             agreement: Agreement::new(settings.consensus.id),
@@ -111,6 +136,8 @@ impl<O> ReplicatedSequencer<O> {
             engine,
             settings,
             role: Role::Follower { leader: None },
+            introductions,
+            next_greeting_ns: now_ns,
             collecting: None,
             on_their_way: OnTheirWay::new(),
             next_proposal_ns: now_ns,
@@ -243,6 +270,9 @@ impl<O> ReplicatedSequencer<O> {
     /// ([`announced_snapshot`](Self::announced_snapshot)). What is no message is dropped.
     pub fn on_message(&mut self, now_ns: u64, bytes: Bytes, host: &mut impl Host<O>) -> Result<(), Halt> {
         match PeerMessage::decode(bytes) {
+            Some(PeerMessage::Greeting(bytes)) => self.on_greeting(now_ns, &bytes, host),
+            // What comes before it is settled is sent again.
+            Some(_) if !self.is_settled() => Ok(()),
             Some(PeerMessage::Consensus(bytes)) => match self.replica.on_message(now_ns, bytes, &mut self.effects) {
                 Ok(()) | Err(walras_consensus::StepError::Message(_)) => self.settle(host),
                 Err(halt) => Err(halt.into()),
@@ -259,12 +289,79 @@ impl<O> ReplicatedSequencer<O> {
     pub fn announced_snapshot(&self, bytes: &Bytes) -> Option<SnapshotMeta> {
         match PeerMessage::decode(bytes.clone())? {
             PeerMessage::Consensus(bytes) => self.replica.announced_snapshot(bytes).ok().flatten(),
-            PeerMessage::Hash { .. } => None,
+            PeerMessage::Hash { .. } | PeerMessage::Greeting(_) => None,
         }
+    }
+
+    /// Whether it takes part: no other disk ever did so under its id. One that is not settled asks the others until it is.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.introductions.as_ref().is_none_or(Introductions::is_settled)
+    }
+
+    /// Somebody introduces himself.
+    fn on_greeting(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host<O>) -> Result<(), Halt> {
+        let cluster_id = self.settings.consensus.cluster_id;
+        let was_settled = self.is_settled();
+        let Some(introductions) = &mut self.introductions else { return Ok(()) };
+        let Some(greeting) = Greeting::decode(bytes, cluster_id) else { return Ok(()) };
+        let from = greeting.from();
+        let is_asked = introductions.on_greeting(greeting)?;
+        let has_changed = introductions.is_dirty();
+        self.keep_introductions(host)?;
+        if !was_settled && self.is_settled() {
+            // Its timeouts count from here.
+            self.replica.skip_to(now_ns);
+        }
+        if is_asked {
+            self.greet(from, false, host);
+        }
+        if has_changed {
+            // Others may wait for what is known now.
+            self.next_greeting_ns = now_ns;
+            self.greet_all(now_ns, host)?;
+        }
+        Ok(())
+    }
+
+    fn keep_introductions(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
+        let Some(introductions) = &mut self.introductions else { return Ok(()) };
+        if introductions.take_dirty() {
+            host.keep_introductions(&introductions.encode()).map_err(Halt::Disk)?;
+        }
+        Ok(())
+    }
+
+    fn greet(&self, to: ReplicaId, asks: bool, host: &mut impl Host<O>) {
+        if let Some(introductions) = &self.introductions {
+            let cluster_id = self.settings.consensus.cluster_id;
+            let greeting = introductions.greeting(cluster_id, asks, self.replica.status().delivered, &self.members.voters);
+            host.send(to, peer::greeting(greeting.encode()));
+        }
+    }
+
+    /// Introduces it to those who have not answered yet, when that is due.
+    fn greet_all(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
+        if now_ns < self.next_greeting_ns {
+            return Ok(());
+        }
+        self.keep_introductions(host)?;
+        let Some(introductions) = &self.introductions else { return Ok(()) };
+        let every_ns = if introductions.is_settled() { ASK_AGAIN_EVERY_NS } else { ASK_EVERY_NS };
+        self.next_greeting_ns = now_ns.saturating_add(every_ns);
+        let unmet: Vec<ReplicaId> = self.settings.peers.iter().copied().filter(|id| !introductions.has_met(*id)).collect();
+        unmet.into_iter().for_each(|id| self.greet(id, true, host));
+        Ok(())
     }
 
     /// Time has passed.
     pub fn on_timer(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
+        if self.introductions.is_some() {
+            self.greet_all(now_ns, host)?;
+        }
+        if !self.is_settled() {
+            return Ok(());
+        }
         self.replica.on_timer(now_ns, &mut self.effects);
         self.settle(host)
     }
@@ -277,7 +374,11 @@ impl<O> ReplicatedSequencer<O> {
         let proposal_ns =
             if waits && self.on_their_way.packs() < self.settings.packs_max { self.next_proposal_ns } else { u64::MAX };
         let batch_ns = if self.collecting.is_some() { self.driver.next_deadline_ns(&self.engine) } else { u64::MAX };
-        self.replica.next_deadline_ns().min(proposal_ns).min(batch_ns)
+        let greeting_ns = if self.introductions.is_some() { self.next_greeting_ns } else { u64::MAX };
+        if !self.is_settled() {
+            return greeting_ns;
+        }
+        self.replica.next_deadline_ns().min(proposal_ns).min(batch_ns).min(greeting_ns)
     }
 
     /// The write with this ticket, and all before it, are durable.
@@ -303,6 +404,12 @@ impl<O> ReplicatedSequencer<O> {
     /// A message could not be delivered.
     pub fn on_unreachable(&mut self, to: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
         self.replica.on_unreachable(to, &mut self.effects);
+        self.settle(host)
+    }
+
+    /// A link was closed from its other end, or broke ([`walras_consensus::Replica::on_link_lost`]).
+    pub fn on_link_lost(&mut self, now_ns: u64, peer: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.replica.on_link_lost(now_ns, peer, &mut self.effects);
         self.settle(host)
     }
 

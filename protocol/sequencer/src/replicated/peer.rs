@@ -1,11 +1,12 @@
-//! What sequencers of one cluster say to each other: the consensus's messages, and the hashes of their states.
+//! What sequencers of one cluster say to each other: the consensus's messages, the hashes of their states, and who they are.
 //!
 //! ```text
 //! a message of the consensus | 0 u8
 //! cluster u64 | replica u64 | log index u64 | state hash 32 bytes | 1 u8        all little-endian
+//! an introduction | 2 u8
 //! ```
 //!
-//! The kind stands last, so that marking a long message moves none of its bytes.
+//! Kinds from 240 on are the hosts' own, and dropped here. The kind stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
 use walras_consensus::ReplicaId;
@@ -15,12 +16,14 @@ use super::agreement::StateHash;
 
 const CONSENSUS: u8 = 0;
 const HASH: u8 = 1;
+const GREETING: u8 = 2;
 
 /// A message, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PeerMessage {
     Consensus(Bytes),
     Hash { cluster_id: u64, from: ReplicaId, at: LogIndex, hash: StateHash },
+    Greeting(Bytes),
 }
 
 impl PeerMessage {
@@ -30,6 +33,7 @@ impl PeerMessage {
         bytes.truncate(bytes.len() - 1);
         match kind {
             CONSENSUS => Some(Self::Consensus(bytes)),
+            GREETING => Some(Self::Greeting(bytes)),
             HASH => {
                 let fields: &[u8; 56] = bytes.as_ref().try_into().ok()?;
                 let word = |at: usize| u64::from_le_bytes(*fields[at..].first_chunk().expect("24 bytes come before the hash"));
@@ -45,6 +49,12 @@ impl PeerMessage {
 pub(super) fn consensus(mut message: Vec<u8>) -> Vec<u8> {
     message.push(CONSENSUS);
     message
+}
+
+/// Marks an introduction.
+pub(super) fn greeting(mut greeting: Vec<u8>) -> Vec<u8> {
+    greeting.push(GREETING);
+    greeting
 }
 
 pub(super) fn hash(cluster_id: u64, from: ReplicaId, at: LogIndex, hash: &StateHash) -> Vec<u8> {
@@ -74,6 +84,7 @@ mod tests {
             assert_eq!(PeerMessage::decode(said[cut..].to_vec().into()), None, "cut at the front");
         }
         assert_eq!(PeerMessage::decode(vec![].into()), None);
-        assert_eq!(PeerMessage::decode(vec![0, 2].into()), None);
+        assert_eq!(PeerMessage::decode(vec![0, 3].into()), None);
+        assert_eq!(PeerMessage::decode(greeting(vec![5]).into()), Some(PeerMessage::Greeting(vec![5].into())));
     }
 }

@@ -1,9 +1,10 @@
 //! What replicas and clients want to happen, carried out.
 
 use walras_consensus::{Role, RoleChange};
+use walras_sequencer::Halt;
 
 use super::client::Doing;
-use super::machine::{place_of, replica_id};
+use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
 use super::replica::{Moment, Out, Process, ReplicaTimer, Stop, StreamId};
 use super::strikes::SHORT_RESTART_NS;
@@ -26,6 +27,7 @@ impl World {
         process.at(at);
         let done = act(process, at).and_then(|()| process.settle(at));
         let outs = process.take_out();
+        let is_settled = process.is_settled();
         if machine.disk.device.is_off() {
             // What it said before the power failed may have left, or not.
             if self.faults.one_in(2) {
@@ -34,13 +36,28 @@ impl World {
             self.power_failure(replica);
             return Ok(());
         }
+        if is_settled && machine.fortune == Fortune::Emptied {
+            if machine.has_taken_part {
+                let what = format!("replica {} takes part with an empty disk, and did so before with another", replica_id(replica));
+                return Err(Violation::new("identity", what));
+            }
+            // What was lost had promised nothing.
+            machine.fortune = Fortune::Sound;
+        }
+        machine.has_taken_part |= is_settled;
         match done {
             Ok(()) => {
                 self.carry_out(replica, outs)?;
                 self.plan_deadline(replica);
                 Ok(())
             }
-            Err(Stop::Disk(why)) => {
+            Err(Stop::Halt(Halt::OtherDisk(other))) if machine.fortune == Fortune::Emptied => {
+                self.trace.line(self.now_ns, || format!("replica {}: stops: {other}", replica_id(replica)));
+                self.carry_out(replica, outs)?;
+                self.told_of_its_disk(replica);
+                Ok(())
+            }
+            Err(Stop::Disk(why) | Stop::Halt(Halt::Disk(why))) => {
                 self.trace.line(self.now_ns, || format!("replica {}: stops: {why}", replica_id(replica)));
                 self.report.stops += 1;
                 self.carry_out(replica, outs)?;

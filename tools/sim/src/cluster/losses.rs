@@ -75,8 +75,12 @@ impl World {
         if machine.fortune != Fortune::Sound {
             return machine.is_in_use();
         }
+        // Before all founders have met the cluster has not begun: nothing can be lost, and without one of them nothing goes on either.
+        if !self.is_set_up {
+            return false;
+        }
         let count = |fortunes: &[Fortune]| self.machines.iter().filter(|machine| fortunes.contains(&machine.fortune)).count();
-        if count(&[Fortune::Unused]) <= count(&[Fortune::Doomed, Fortune::Lost]) {
+        if count(&[Fortune::Unused]) <= count(&[Fortune::Doomed, Fortune::Lost, Fortune::Emptied]) {
             return false;
         }
         let mut lost: BTreeSet<ReplicaId> =
@@ -107,6 +111,7 @@ impl World {
     /// The process is asked to stop, does so, and starts again after a while.
     pub(super) fn stop_in_order(&mut self, replica: usize) {
         let Some(process) = self.take_process(replica) else { return };
+        self.close_links(replica);
         let closed = process.stop();
         self.trace.line(self.now_ns, || format!("replica {}: is asked to stop: {closed:?}", replica_id(replica)));
         let device = &self.machines[replica].disk.device;
@@ -116,7 +121,8 @@ impl World {
             device.kill();
         }
         if closed.is_err() {
-            self.machines[replica].fortune = self.fortune_of_the_fallen();
+            let fallen = self.fortune_of_the_fallen();
+            self.machines[replica].falls(fallen);
         }
         self.report.orderly_stops += u64::from(closed.is_ok());
         self.start_later(replica);
@@ -155,9 +161,21 @@ impl World {
         self.machines[replica].disk = VenueDisk::new(SimDisk::new(self.losses.any(), config), None);
         if self.settings.mutation == Some(Mutation::RejoinWithEmptyDisk) {
             self.start_later(replica);
+        } else if self.losses.one_in(2) {
+            // Whoever runs it does not know better.
+            self.machines[replica].fortune = Fortune::Emptied;
+            self.start_later(replica);
         } else {
             self.replace(replica);
         }
+    }
+
+    /// One with an emptied disk was told so: the operator reads it, and does what it says.
+    pub(super) fn told_of_its_disk(&mut self, replica: usize) {
+        self.take_process(replica);
+        self.machines[replica].disk.device.kill();
+        self.report.emptied_told += 1;
+        self.replace(replica);
     }
 
     /// A replica is no more: another one begins, under an id that nobody had.

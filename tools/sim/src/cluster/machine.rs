@@ -17,6 +17,8 @@ pub(super) enum Fortune {
     Doomed,
     /// Its process has ended so. When it starts it finds that out.
     Lost,
+    /// Its disk was lost, and somebody starts it again under its id with an empty one: the others must tell it.
+    Emptied,
     /// The replica is no more.
     Gone,
 }
@@ -24,6 +26,8 @@ pub(super) enum Fortune {
 /// Whether or not its process runs.
 pub(super) struct Machine {
     pub(super) fortune: Fortune,
+    /// A process on it has taken part in the cluster, on whatever disk.
+    pub(super) has_taken_part: bool,
     pub(super) disk: VenueDisk,
     pub(super) clock: Clock,
     /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start anew.
@@ -48,6 +52,7 @@ impl Machine {
     pub(super) fn new(disk: VenueDisk, fortune: Fortune) -> Self {
         Self {
             fortune,
+            has_taken_part: false,
             disk,
             clock: Clock::default(),
             clock_was_far: false,
@@ -64,12 +69,19 @@ impl Machine {
 
     /// A replica is or was on it that may count for nothing.
     pub(super) fn is_at_risk(&self) -> bool {
-        matches!(self.fortune, Fortune::Doomed | Fortune::Lost | Fortune::Gone)
+        matches!(self.fortune, Fortune::Doomed | Fortune::Lost | Fortune::Emptied | Fortune::Gone)
     }
 
     /// Whether there is a replica on it.
     pub(super) fn is_in_use(&self) -> bool {
-        matches!(self.fortune, Fortune::Sound | Fortune::Doomed | Fortune::Lost)
+        matches!(self.fortune, Fortune::Sound | Fortune::Doomed | Fortune::Lost | Fortune::Emptied)
+    }
+
+    /// Its process has ended, or did not begin.
+    pub(super) fn falls(&mut self, fortune: Fortune) {
+        if self.fortune != Fortune::Emptied {
+            self.fortune = fortune;
+        }
     }
 
     pub(super) fn at(&self, now_ns: u64) -> Moment {

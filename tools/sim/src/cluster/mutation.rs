@@ -45,7 +45,7 @@ mutations! {
     ForgetMembers,
     /// Where memory counts, a replica that did not stop in good order goes on under its id.
     RejoinAsItself,
-    /// A replica whose disk was lost begins under its id with an empty one.
+    /// A replica whose disk was lost begins under its id with an empty one, and takes part without asking the others.
     RejoinWithEmptyDisk,
     /// Replicas keep fewer reports than they are set to.
     ReportsDroppedEarly,

@@ -72,6 +72,8 @@ report! {
     reads,
     /// Terms with a leader.
     elections,
+    /// Ends of links that were told.
+    lost_links,
     /// Power failures and kills.
     crashes,
     /// Processes that ended by themselves because their disk failed.
@@ -80,6 +82,8 @@ report! {
     orderly_stops,
     /// Disks that were lost with all that was on them.
     lost_disks,
+    /// Replicas that began again under their ids with an empty disk, and were told by the others that they may not.
+    emptied_told,
     /// Replicas in whose place another one came, under a new id.
     replaced,
     /// Venues in which what is in a majority's memory counts.

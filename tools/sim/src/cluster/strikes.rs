@@ -41,12 +41,14 @@ impl World {
             self.machines[replica].disk.device.set_faults(faults);
         }
         let fallen = self.fortune_of_the_fallen();
+        let peers = (0..self.machines.len()).filter(|at| *at != replica).map(replica_id).collect();
         let machine = &mut self.machines[replica];
         let at = machine.at(self.now_ns);
         let from = StartFrom {
             me: replica_id(replica),
             disk: machine.disk.clone(),
             genesis: self.genesis.clone(),
+            peers,
             at,
             seed: self.faults.any(),
             election_spread_ns: self.election_spread_ns,
@@ -74,7 +76,9 @@ impl World {
                 });
                 machine.disk.device.set_faults(SimFaults::default());
                 machine.generation += 1;
-                machine.fortune = if machine.is_full { machine.fortune } else { Fortune::Sound };
+                if !machine.is_full {
+                    machine.falls(Fortune::Sound);
+                }
                 machine.wake_ns = None;
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
@@ -86,7 +90,7 @@ impl World {
                 self.report.failed_starts += 1;
                 self.report.faults += 1;
                 machine.disk.device.kill();
-                machine.fortune = fallen;
+                machine.falls(fallen);
                 self.start_later(replica);
                 Ok(())
             }
@@ -113,6 +117,7 @@ impl World {
     pub(super) fn kill(&mut self, replica: usize) {
         self.trace.line(self.now_ns, || format!("replica {}: is killed", replica_id(replica)));
         self.end_process(replica);
+        self.close_links(replica);
         self.machines[replica].disk.device.kill();
         self.start_later(replica);
     }
@@ -136,7 +141,8 @@ impl World {
     }
 
     fn end_process(&mut self, replica: usize) {
-        self.machines[replica].fortune = self.fortune_of_the_fallen();
+        let fallen = self.fortune_of_the_fallen();
+        self.machines[replica].falls(fallen);
         self.report.crashes += u64::from(self.take_process(replica).is_some());
     }
 

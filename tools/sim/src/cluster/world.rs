@@ -75,6 +75,14 @@ pub(super) enum Event {
     NetworkHeals,
     DiskHasRoom(usize),
     DiskIsBack(usize),
+    /// A replica hears that its link to another one was closed or broke.
+    LinkLost {
+        at: usize,
+        generation: u64,
+        peer: usize,
+    },
+    /// A link between two replicas breaks.
+    LinkBreaks,
     /// A disk is lost.
     LoseDisk,
     /// The operator looks after replicas that are lost.
@@ -124,8 +132,9 @@ pub(super) struct World {
     pub(super) durability: Durability,
     loses_disks: bool,
     pub(super) losses: Choices<'static>,
-    /// Reports of an account that replicas keep.
-    pub(super) reports_kept: u32,
+    pub(super) links: Choices<'static>,
+    /// Whether others hear when a process ends.
+    pub(super) links_close: bool,
     /// Replicas that are lost, and those that come in their place.
     pub(super) replacements: Vec<Replacement>,
     durable_checked: u64,
@@ -150,6 +159,8 @@ impl World {
         let durability = settings.durability.unwrap_or(drawn);
         let drawn = losses.one_in(3);
         let loses_disks = settings.loses_disks.unwrap_or(drawn);
+        let mut links = Choices::of_random(random.fork(6));
+        let links_close = !links.one_in(3);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -205,7 +216,8 @@ impl World {
             durability,
             loses_disks,
             losses,
-            reports_kept,
+            links,
+            links_close,
             replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
@@ -229,6 +241,7 @@ impl World {
         if self.loses_disks {
             self.plan_loss();
         }
+        self.plan_link_break();
         self.schedule.at(1_000, Event::Client(0));
         let first_fault_ns = pause_ns(&mut self.faults);
         self.schedule.at(first_fault_ns, Event::Fault);
@@ -412,6 +425,11 @@ impl World {
                 self.reprieve(replica);
                 Ok(())
             }
+            Event::LinkLost { at, generation, peer } => self.link_lost(at, generation, peer),
+            Event::LinkBreaks => {
+                self.link_breaks();
+                Ok(())
+            }
             Event::LoseDisk => {
                 self.lose_disk();
                 Ok(())
@@ -427,6 +445,7 @@ impl World {
             Event::Message { to, .. } => *to,
             Event::Timer { replica, .. } | Event::Connect { replica, .. } => *replica,
             Event::Fate { from, .. } => *from,
+            Event::LinkLost { at, .. } => *at,
             Event::Stream(stream, Direction::ToReplica) => self.network.stream(*stream)?.replica,
             Event::Piece(transfer) => self.transfers.get(transfer)?.to,
             _ => return None,
@@ -462,7 +481,8 @@ impl World {
         let holds = |id| {
             let machine = &machines[super::machine::place_of(id)];
             // A disk that does not open says nothing either way; one that is lost may have had it.
-            machine.fortune == Fortune::Gone || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
+            matches!(machine.fortune, Fortune::Gone | Fortune::Emptied)
+                || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
         };
         checks::check_durable(&entry, members, holds)
     }

@@ -1,7 +1,7 @@
-//! Load on a cluster's binary order entry: real order flow over several sessions from one thread, at an offered rate or with so many
+//! Load on a cluster's binary order entry: order flow ([`Flow`]) over several sessions from one thread, at an offered rate or with so many
 //! commands unanswered, each one's time counted from when it was due.
 //!
-//! The flow is `walras-market-history`'s churn as accounts of a venue send it ([`walras_replay::venue`]): limit and immediate-or-cancel
+//! The flow is `walras-market-history`'s churn, which is generated, or what an exchange recorded, as accounts of a venue send it ([`walras_replay::venue`]): limit and immediate-or-cancel
 //! orders, moves, cancels. It is made before; when it ends it begins again with other order numbers. Sessions are on their way at their
 //! own pace, so what concerns two of them may meet in another order than it was made in, and some commands are rejected: an answer like any other.
 
@@ -9,6 +9,7 @@ mod line;
 mod market;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -114,6 +115,29 @@ pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, BenchError> {
     if replicas.is_empty() { Err(BenchError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
 }
 
+/// What is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Generated, from a seed: a book that is held near a size.
+    Generated(u64),
+    /// Recorded: a file of an exchange's messages, such as LOBSTER's. Orders that it leaves open stay when it begins again.
+    Recorded(PathBuf),
+}
+
+impl Flow {
+    fn load(&self) -> Result<Loaded, BenchError> {
+        match self {
+            Self::Generated(seed) => {
+                let config = ChurnConfig { commands: FLOW_COMMANDS, target_orders: RESTING_ORDERS, ..ChurnConfig::standard(*seed) };
+                let events: Vec<HistoryEvent> =
+                    (0..).zip(Churn::new(config)).map(|(index, command)| command.event(index)).collect();
+                Ok(Loaded::from_events(Format::Workload, INFO, events))
+            }
+            Self::Recorded(path) => Ok(Loaded::open(path, &walras_replay::Options::default(), &mut |_| {})?),
+        }
+    }
+}
+
 /// Sessions that are logged on, and the flow that they send.
 pub struct ClusterLoad {
     lines: Vec<Line>,
@@ -130,12 +154,15 @@ pub struct ClusterLoad {
 impl ClusterLoad {
     /// Sets up a market and accounts of its own, and logs their sessions on. `key` is an operator's that all replicas know.
     pub fn prepare(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, seed: u64) -> Result<Self, BenchError> {
+        Self::prepare_flow(replicas, key, sessions, &Flow::Generated(seed))
+    }
+
+    /// The same with any flow.
+    pub fn prepare_flow(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, flow: &Flow) -> Result<Self, BenchError> {
         let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, Some(key.clone()))).collect();
         let first = clients.first().ok_or_else(|| BenchError::Cluster("no replica is named".to_owned()))?;
         let options = options(first, sessions.max(2))?;
-        let config = ChurnConfig { commands: FLOW_COMMANDS, target_orders: RESTING_ORDERS, ..ChurnConfig::standard(seed) };
-        let events: Vec<HistoryEvent> = (0..).zip(Churn::new(config)).map(|(index, command)| command.event(index)).collect();
-        let loaded = Loaded::from_events(Format::Workload, INFO, events);
+        let loaded = flow.load()?;
 
         let orders: Vec<String> = replicas.iter().map(|replica| replica.orders.clone()).collect();
         let mut load = Self {

@@ -10,7 +10,10 @@
 //! A round of the thread: wait in the poll; read all that is ready; step the consensus; take commands; propose what has collected;
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
+mod barriers;
+mod clocks;
 mod doorbell;
+mod keys;
 mod order_entry;
 mod start;
 mod status;
@@ -25,7 +28,7 @@ use mio::{Events, Poll, Token};
 use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkEvent, SnapshotId};
+use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
@@ -88,6 +91,8 @@ pub(super) struct ReplicaThread<D: Disk> {
     /// Snapshots that come, and the messages that announce them.
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
     declared: Declared,
+    keys: keys::KeyShare,
+    clocks: clocks::Clocks,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -156,6 +161,7 @@ impl<D: Disk> ReplicaThread<D> {
             if instant >= next_status {
                 next_status = instant + STATUS_EVERY;
                 self.publish();
+                self.look_at_clocks()?;
             }
             self.send_all()?;
             // Where replicas, logs and clients share processors, whoever waits for this one's answer runs now and not at the next tick of
@@ -275,6 +281,16 @@ impl<D: Disk> ReplicaThread<D> {
     fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
         let now_ns = self.around.now_ns;
         match event {
+            LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
+                return Err(Halt::TwoProcesses(why));
+            }
+            LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
+            LinkEvent::Message { from, bytes } if clocks::Clocks::is_about_clocks(&bytes) => {
+                // Its own time: what waited for this thread is not the network's.
+                if let Some(answer) = self.clocks.take(from, &bytes, self.now_ns(), self.clock.now()) {
+                    let _ = self.around.links.send(from, answer);
+                }
+            }
             LinkEvent::Message { from: _, bytes } => {
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
@@ -283,6 +299,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Connected { id, versions } => {
                 info!("replica {id} is linked, software {}", versions.software);
+                self.keys.on_connected(id);
                 self.around.cluster.with_peer(id, |peer| {
                     peer.software = Some(versions.software.clone());
                     peer.is_compatible = Some(true);
@@ -291,10 +308,15 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Lost { id, why } => {
                 warn!("the link to replica {id} is lost: {why}");
+                self.keys.on_lost(id);
                 self.around.cluster.with_peer(id, |peer| {
                     (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
                 });
-                self.sequencer.on_unreachable(id, &mut self.around)?;
+                match why {
+                    // Its process ended, or something between the two did: others than silence and our own doing.
+                    LinkError::Closed | LinkError::Broken(_) => self.sequencer.on_link_lost(now_ns, id, &mut self.around)?,
+                    _ => self.sequencer.on_unreachable(id, &mut self.around)?,
+                }
             }
             LinkEvent::Refused { id, remote, why } => {
                 warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));
@@ -374,11 +396,17 @@ impl<D: Disk> ReplicaThread<D> {
                 Request::Snapshot(reply) => {
                     let _ = reply.send(Err(RejectReason::NotInACluster));
                 }
+                Request::Barrier(reply) => around.barriers.wait(reply),
                 Request::Cluster(asked, reply) => {
                     let answer = self.on_cluster_request(&asked)?;
                     let _ = reply.send(answer);
                 }
             }
+        }
+        if let Some(token) = self.around.barriers.next()
+            && self.sequencer.read(token, &mut self.around)?.is_err()
+        {
+            self.around.barriers.end(token, Err(RejectReason::NotLeader));
         }
         Ok(())
     }
@@ -411,7 +439,11 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn publish(&mut self) {
-        let Self { sequencer, around, .. } = self;
+        let Self { sequencer, around, keys, .. } = self;
+        if sequencer.is_settled() {
+            keys.share(&mut around.links);
+        }
+        around.barriers.forget_the_impatient();
         let engine = sequencer.engine();
         around.status.add_commands(std::mem::take(&mut around.applied_count));
         around.status.add_rejects(around.core.take_rejects());
@@ -426,6 +458,31 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(entry) = &mut around.order_entry {
             entry.on_timer(around.now_ns);
         }
+    }
+
+    /// A leader whose clock most others find far off does not stamp commands any longer than it must.
+    fn look_at_clocks(&mut self) -> Result<(), Halt> {
+        let now_ns = self.now_ns();
+        let Self { sequencer, around, clocks, .. } = self;
+        if let Some(question) = clocks.ask(now_ns) {
+            let peers: Vec<ReplicaId> = around.addresses.keys().copied().filter(|id| *id != around.cluster.me()).collect();
+            for id in peers {
+                // Those who are not linked are not asked.
+                let _ = around.links.send(id, question.clone());
+            }
+        }
+        let voters = sequencer.members().voters.clone();
+        let error_ns = clocks.error_ns(voters.iter(), now_ns);
+        around.cluster.set_clock_trouble(error_ns.map(clocks::trouble));
+        if let Some(error_ns) = error_ns
+            && sequencer.is_leading()
+            && let Some(heir) = clocks.heir(voters.iter(), error_ns, now_ns)
+        {
+            warn!("{}", clocks::trouble(error_ns));
+            // Where it is refused it is tried again.
+            let _ = sequencer.transfer_to(now_ns, heir, around)?;
+        }
+        Ok(())
     }
 
     /// Everything that was queued in this round leaves.

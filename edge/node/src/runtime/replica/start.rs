@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,10 +15,13 @@ use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
-use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, Stop};
-use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
+use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotReader, Stop};
+use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
+use super::barriers::Barriers;
+use super::clocks::Clocks;
+use super::keys::{self, KeyShare};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
@@ -61,6 +64,8 @@ pub struct ClusterOptions {
     pub order_entry: Option<SocketAddr>,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
+    /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
+    pub clock_error_ns_max: u64,
     /// Whether faults of the network may be asked for: tests.
     pub weather_allowed: bool,
 }
@@ -98,6 +103,30 @@ pub fn accept_loss(config: &Config, cluster: Option<ClusterOptions>) -> Result<A
     Ok(AcceptedLoss { replica: consensus.id, last_slot, had_crashed: opened.report.stop == Stop::Crash })
 }
 
+/// What the folder knows of the cluster's disks, before its log is opened or made.
+fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) -> Result<(Note<D>, Introductions), RecoveryError> {
+    let note = Note::beside(disk.clone(), dir);
+    let refused = |e: std::io::Error| {
+        RecoveryError::Replica(format!(
+            "what is kept in {}/note can not be read: {e}; restore the folder from a backup, or add the replica anew",
+            dir.display()
+        ))
+    };
+    let (kept, has_log) = (note.read().map_err(refused)?, note.has_log().map_err(refused)?);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let place = format!("{}:{}", host.trim(), std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()).display());
+    let number = DiskId::of_random(crate::access::random_u64());
+    let introductions = Introductions::at_start(kept.as_deref(), has_log, me, genesis.voters.clone(), number, &place)
+        .map_err(|e| RecoveryError::Replica(e.to_string()))?;
+    note.write(&introductions.encode()).map_err(|e| {
+        RecoveryError::Replica(format!(
+            "{}/note can not be written: {e}; check the folder's permissions and the disk",
+            dir.display()
+        ))
+    })?;
+    Ok((note, introductions))
+}
+
 /// A running replica.
 #[derive(Debug)]
 pub struct ReplicaVenue {
@@ -116,13 +145,22 @@ impl ReplicaVenue {
     /// Recovers from the data folder, or begins anew, and starts the threads.
     pub fn start_on<D: Disk>(
         disk: D,
-        data: &std::path::Path,
+        data: &Path,
         clock: &Clock,
         config: &Config,
         cluster: ClusterOptions,
     ) -> Result<Self, RecoveryError> {
-        let ClusterOptions { consensus, genesis, peers, listen, security, order_entry, checkpoint_every, weather_allowed } =
-            cluster;
+        let ClusterOptions {
+            consensus,
+            genesis,
+            peers,
+            listen,
+            security,
+            order_entry,
+            checkpoint_every,
+            clock_error_ns_max,
+            weather_allowed,
+        } = cluster;
         let begun = Instant::now();
         if data.join("log").exists() {
             return Err(RecoveryError::Replica(format!(
@@ -134,10 +172,12 @@ impl ReplicaVenue {
         let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
         let dir: PathBuf = data.join("replica");
         let options = Options { log: log_options(config), ..Options::default() };
-        let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
-        let Opened { log, snapshots: store, recovered, report } = opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
+        let Opened { log, snapshots: store, recovered, report } =
+            ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
-        if !report.has_all_promises(durability) {
+        // One that never took part has promised nothing.
+        if introductions.is_settled() && !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
                 "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
                  cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); if a majority \
@@ -166,7 +206,7 @@ impl ReplicaVenue {
         let mut link_config =
             LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
         link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
-        (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (seed, seed.rotate_left(17), weather_allowed);
+        (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (clock.now().0, seed, weather_allowed);
         let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         info!("replica {me} links at {}", links.local_address());
         let access: SharedAccess = Arc::new(OnceLock::new());
@@ -197,6 +237,7 @@ impl ReplicaVenue {
         let (snapshots_done_in, snapshots_done) = unbounded();
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
+        let others = peers.keys().copied().filter(|id| *id != me).collect();
         let mut around = Surroundings {
             core: state.core,
             feed,
@@ -206,6 +247,7 @@ impl ReplicaVenue {
             log: log_jobs_in,
             snapshots: snapshots_in,
             store: store.clone(),
+            note,
             writing: 0,
             sending: BTreeMap::new(),
             not_sent: Vec::new(),
@@ -219,16 +261,28 @@ impl ReplicaVenue {
             cluster: cluster.clone(),
             replaced: false,
             solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
+            barriers: Barriers::default(),
             threads,
         };
         let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
-        let others = vec![spawn("log", move || log_thread.run())?, spawn("snapshot", move || snapshot_thread.run())?];
-        let settings =
-            ReplicatedSettings { waiting_max: config.log.queue_entries, checkpoint_every, ..ReplicatedSettings::new(consensus) };
-        let start = || ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around);
-        let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let (news_in, news) = unbounded();
+        let learns = Arc::clone(&access);
+        let threads_beside = vec![
+            spawn("log", move || log_thread.run())?,
+            spawn("snapshot", move || snapshot_thread.run())?,
+            spawn("keys", move || keys::learn(&learns, &news))?,
+        ];
+        let settings = ReplicatedSettings {
+            waiting_max: config.log.queue_entries,
+            checkpoint_every,
+            introductions: Some(introductions),
+            peers: others,
+            ..ReplicatedSettings::new(consensus)
+        };
+        let sequencer = ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around)
+            .map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let engine = sequencer.engine();
         let recovered = Recovered {
             snapshot_index,
@@ -260,6 +314,8 @@ impl ReplicaVenue {
             stopping: None,
             receiving: BTreeMap::new(),
             declared: Declared::new(&config.batch),
+            keys: KeyShare::new(Arc::clone(&access), news_in),
+            clocks: Clocks::new(clock_error_ns_max),
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
@@ -277,7 +333,7 @@ impl ReplicaVenue {
             cluster: Some(cluster.clone()),
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
-        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others, ended })
+        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others: threads_beside, ended })
     }
 
     /// Lets participants in, with these keys.

@@ -42,6 +42,8 @@ pub struct ClusterView {
     pub peers: BTreeMap<ReplicaId, PeerView>,
     /// Why it stopped.
     pub halted: Option<String>,
+    /// What is wrong with this machine's clock, if most of the others find that.
+    pub clock_trouble: Option<String>,
 }
 
 /// Another replica, from here.
@@ -74,6 +76,7 @@ impl ClusterStatus {
             waiting: 0,
             peers,
             halted: None,
+            clock_trouble: None,
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
     }
@@ -130,6 +133,10 @@ impl ClusterStatus {
 
     pub(super) fn set_halted(&self, why: &str) {
         self.lock().halted = Some(why.to_owned());
+    }
+
+    pub(super) fn set_clock_trouble(&self, trouble: Option<String>) {
+        self.lock().clock_trouble = trouble;
     }
 
     pub(super) fn with_peer(&self, id: ReplicaId, change: impl FnOnce(&mut PeerView)) {

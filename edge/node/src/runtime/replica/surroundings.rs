@@ -13,12 +13,13 @@ use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::Disk;
 use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
-use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
+use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Event;
 
 use super::Origin;
+use super::barriers::Barriers;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
@@ -43,6 +44,8 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) log: Sender<LogJob>,
     pub(super) snapshots: Sender<SnapshotJob>,
     pub(super) store: Snapshots<D>,
+    /// What it knows of the cluster's disks.
+    pub(super) note: Note<D>,
     /// Snapshots of ours that are being written.
     pub(super) writing: usize,
     /// Snapshots on their way to peers.
@@ -62,6 +65,7 @@ pub(super) struct Surroundings<D: Disk> {
     /// The feeds of those who read along are of another state than is there now: they have to connect anew.
     pub(super) replaced: bool,
     pub(super) solver: Solver,
+    pub(super) barriers: Barriers,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
 }
@@ -273,7 +277,13 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.cluster.set_members(members.clone());
     }
 
-    fn read_ready(&mut self, _: ReadToken) {}
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.note.write(bytes).map_err(|e| e.to_string())
+    }
+
+    fn read_ready(&mut self, token: ReadToken) {
+        self.barriers.end(token, Ok(()));
+    }
 }
 
 /// What goes before a snapshot's bytes: what it is, and the message of the consensus that announces it.

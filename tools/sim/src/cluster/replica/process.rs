@@ -138,6 +138,10 @@ impl Process {
         Ok(self.sequencer.on_message(at.now_ns, bytes, &mut self.around)?)
     }
 
+    pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
+        Ok(self.sequencer.on_link_lost(at.now_ns, peer, &mut self.around)?)
+    }
+
     pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
         let Self { sequencer, around, .. } = self;
         match timer {
@@ -351,6 +355,11 @@ impl Process {
         let unfinished = self.engine().batch_markets().find(|view| view.closed.is_some() || view.collected > 0)?;
         let how = if unfinished.closed.is_some() { "is closed and not cleared" } else { "is not closed" };
         Some(format!("block {} of batch market {} {how}", unfinished.next_block, unfinished.spec.market))
+    }
+
+    /// Whether it takes part in the cluster.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.sequencer.is_settled()
     }
 
     pub(crate) fn is_leading(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A start: the log and the snapshots beside it, then the sequencer.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -11,8 +11,8 @@ use walras_gateway::session::{Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{LogError, LogOptions};
-use walras_replica_log::{Identity, OpenError, Opened, Options, ReplicaLog, SnapshotError};
-use walras_sequencer::{Content, Entry, ReplicatedSequencer, ReplicatedSettings, StartHalt};
+use walras_replica_log::{Identity, Note, OpenError, Opened, Options, ReplicaLog, SnapshotError};
+use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSequencer, ReplicatedSettings, StartHalt};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
@@ -30,6 +30,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) me: ReplicaId,
     pub(crate) disk: VenueDisk,
     pub(crate) genesis: Members,
+    /// All that there are or may be.
+    pub(crate) peers: BTreeSet<ReplicaId>,
     pub(crate) at: Moment,
     /// For election timeouts.
     pub(crate) seed: u64,
@@ -54,6 +56,10 @@ pub(crate) enum StartError {
     /// A new replica takes its place.
     #[error("it did not stop in good order, and may have forgotten what it promised")]
     MayHaveForgotten,
+    #[error("the note beside the log: {0}")]
+    Note(#[from] std::io::Error),
+    #[error(transparent)]
+    Introductions(#[from] BadStart),
     #[error(transparent)]
     Halt(#[from] StartHalt),
 }
@@ -63,6 +69,7 @@ impl StartError {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Open(OpenError::Store(error) | OpenError::Snapshot(SnapshotError::Disk(error))) => is_transient(error),
+            Self::Note(error) => error.kind() != std::io::ErrorKind::InvalidData,
             _ => false,
         }
     }
@@ -101,9 +108,17 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         retained_slots: RETAINED_SLOTS,
         election_timeout_max_ns: common.election_timeout_min_ns + from.election_spread_ns,
         durability: from.durability,
+        // A forgotten vote shows where several stand at once, which followers that hear of a death at once take care not to do.
+        fail_over_on_lost_link: from.mutation != Some(Mutation::ForgetVote),
         ..common
     };
-    ReplicatedSettings { waiting_max: 48, packs_max: 4, checkpoint_every: CHECKPOINT_EVERY, ..ReplicatedSettings::new(consensus) }
+    ReplicatedSettings {
+        waiting_max: 48,
+        packs_max: 4,
+        checkpoint_every: CHECKPOINT_EVERY,
+        peers: from.peers.clone(),
+        ..ReplicatedSettings::new(consensus)
+    }
 }
 
 fn server_settings() -> ServerSettings {
@@ -131,12 +146,14 @@ fn dir() -> &'static Path {
 impl Process {
     /// The process, from the snapshot of this entry; and whether its log had a torn tail.
     pub(crate) fn start(from: &StartFrom<'_>) -> Result<(Self, LogIndex, bool), StartError> {
+        let (note, introductions) = introduce(from)?;
         let opened = ReplicaLog::open(from.disk.clone(), dir(), identity(from.me, &from.genesis), log_options())?;
         let Opened { log, snapshots, mut recovered, report } = opened;
-        if !report.has_all_promises(from.durability) && from.mutation != Some(Mutation::RejoinAsItself) {
+        let may_have_promised = introductions.is_settled();
+        if may_have_promised && !report.has_all_promises(from.durability) && from.mutation != Some(Mutation::RejoinAsItself) {
             return Err(StartError::MayHaveForgotten);
         }
-        let storage = Storage::new(log, snapshots, from.durability, from.mutation);
+        let storage = Storage::new(log, snapshots, note, from.durability, from.mutation);
         let meta = recovered.snapshot.clone();
         let broken = |why| StartError::Snapshot(meta.log_index, why);
         let kept = report_settings(match from.mutation {
@@ -171,11 +188,24 @@ impl Process {
             mutation: from.mutation,
             solving: VecDeque::new(),
         };
-        let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings(from), recovered, engine, from.seed, &mut around)?;
+        let settings = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
+        let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings, recovered, engine, from.seed, &mut around)?;
         let mut process = Self::new(sequencer, around);
         process.at(from.at);
         Ok((process, meta.log_index, report.store.torn_tail.is_some()))
     }
+}
+
+/// As the product's replicas do before they open their logs.
+fn introduce(from: &StartFrom<'_>) -> Result<(Note<VenueDisk>, Introductions), StartError> {
+    let note = Note::beside(from.disk.clone(), dir());
+    // Without introductions every folder was taken at its word.
+    let has_log = note.has_log()? || from.mutation == Some(Mutation::RejoinWithEmptyDisk);
+    let kept = note.read()?;
+    let number = DiskId::of_random(walras_testkit::Random::new(from.seed).fork(77).next_u64());
+    let introductions = Introductions::at_start(kept.as_deref(), has_log, from.me, from.genesis.voters.clone(), number, "")?;
+    note.write(&introductions.encode())?;
+    Ok((note, introductions))
 }
 
 /// What a planted fault makes of what was recovered.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use walras_consensus::{Durability, Slot, SnapshotMeta, Ticket, Write};
-use walras_replica_log::{ReplicaLog, Snapshots, Upkeep};
+use walras_replica_log::{Note, ReplicaLog, Snapshots, Upkeep};
 
 use super::process::Stop;
 use crate::cluster::mutation::Mutation;
@@ -19,6 +19,7 @@ pub(super) enum LogJob {
 pub(super) struct Storage {
     pub(super) log: ReplicaLog<VenueDisk>,
     pub(super) snapshots: Snapshots<VenueDisk>,
+    pub(super) note: Note<VenueDisk>,
     pub(super) jobs: VecDeque<LogJob>,
     pub(super) durability: Durability,
     /// Written, and being synced: the last ticket of it.
@@ -39,12 +40,13 @@ impl Storage {
     pub(super) fn new(
         log: ReplicaLog<VenueDisk>,
         snapshots: Snapshots<VenueDisk>,
+        note: Note<VenueDisk>,
         durability: Durability,
         mutation: Option<Mutation>,
     ) -> Self {
         let (jobs, states) = (VecDeque::new(), VecDeque::new());
         let (syncing, is_writing, upkeep) = (None, false, None);
-        Self { log, snapshots, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
+        Self { log, snapshots, note, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
     }
 
     /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.

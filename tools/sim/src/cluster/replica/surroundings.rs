@@ -211,6 +211,10 @@ impl Host<Origin> for Surroundings {
         self.out.push(Out::Members(members.clone()));
     }
 
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.storage.note.write(bytes).map_err(|e| e.to_string())
+    }
+
     fn read_ready(&mut self, token: ReadToken) {
         self.out.push(Out::ReadReady(token));
     }

@@ -1,0 +1,94 @@
+//! API keys among the replicas: whatever one of them learns of keys, the others know a moment later.
+//!
+//! They are not in the log, where secrets would stay for ever (ADR 4). Whoever is linked is told all keys once, then what changes; what
+//! somebody hears that is new to him he tells the others. Links are encrypted and certified, and whoever has a certificate of the cluster could lead it anyway.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use tracing::{info, warn};
+use walras_consensus::ReplicaId;
+use walras_peer_link::Links;
+
+use super::surroundings::SharedAccess;
+
+/// Stands last in such a message; the sequencer's own kinds are small numbers, and it drops what it does not know.
+const KEYS: u8 = 0xF0;
+/// The keys are read a moment after the links are there.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Who was told what.
+pub(super) struct KeyShare {
+    access: SharedAccess,
+    news: Sender<Bytes>,
+    /// Up to which change those who are linked know; `None` for nothing yet.
+    linked: BTreeMap<ReplicaId, Option<usize>>,
+}
+
+impl KeyShare {
+    pub(super) fn new(access: SharedAccess, news: Sender<Bytes>) -> Self {
+        Self { access, news, linked: BTreeMap::new() }
+    }
+
+    pub(super) fn on_connected(&mut self, id: ReplicaId) {
+        self.linked.insert(id, None);
+    }
+
+    pub(super) fn on_lost(&mut self, id: ReplicaId) {
+        self.linked.remove(&id);
+    }
+
+    /// Takes a message if it is about keys.
+    pub(super) fn take(&self, bytes: &Bytes) -> bool {
+        let is_about_keys = bytes.last() == Some(&KEYS);
+        if is_about_keys {
+            // Without its thread the replica is about to end.
+            let _ = self.news.send(bytes.slice(..bytes.len() - 1));
+        }
+        is_about_keys
+    }
+
+    /// Tells everybody what he does not know yet.
+    pub(super) fn share(&mut self, links: &mut Links) {
+        let Some(access) = self.access.get() else { return };
+        let count = access.change_count();
+        for (id, known) in &mut self.linked {
+            let messages = match *known {
+                Some(known) if known == count => continue,
+                Some(known) => vec![access.news_since(known)],
+                None => access.all_news(),
+            };
+            let sent = messages.into_iter().try_for_each(|mut message| {
+                message.push(KEYS);
+                links.send(*id, message)
+            });
+            // Where there was no room all is told again.
+            *known = sent.is_ok().then_some(count);
+        }
+    }
+}
+
+/// Writes what is heard into the key file, which takes a sync.
+pub(super) fn learn(access: &SharedAccess, news: &Receiver<Bytes>) {
+    let mut waiting = Vec::new();
+    loop {
+        match news.recv_timeout(LOOK_EVERY) {
+            Ok(bytes) => waiting.push(bytes),
+            Err(RecvTimeoutError::Timeout) if waiting.is_empty() => continue,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let Some(access) = access.get() else { continue };
+        for bytes in waiting.drain(..) {
+            match access.take_news(&bytes) {
+                Ok(0) => {}
+                Ok(count) => info!("another replica told of {count} API keys, made or revoked"),
+                Err(why) => {
+                    warn!("what another replica told of API keys was not taken: {why}; compare the versions of the replicas")
+                }
+            }
+        }
+    }
+}
