@@ -5,6 +5,8 @@
 //! cluster u64 | replica u64 | log index u64 | state hash 32 bytes | 1 u8        all little-endian
 //! ```
 //!
+//! Kinds from 2 on are those between gateways and the leader (`gateway/message.rs`).
+//!
 //! The kind stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
