@@ -160,7 +160,7 @@ impl Diary {
             ClientEvent::Answer { session_seq, log_index, rejected, .. } => self.answers.push((session_seq, log_index, rejected)),
             ClientEvent::Report { report_seq, log_index, .. } => self.reports.push((report_seq, log_index)),
             ClientEvent::ReportsMissing { .. } => self.reports_missing += 1,
-            ClientEvent::Disconnected { .. } => {}
+            ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => {}
             ClientEvent::Ended(error) => panic!("{error}"),
         }
     }

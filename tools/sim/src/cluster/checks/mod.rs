@@ -176,7 +176,7 @@ impl Checks {
             ClientEvent::ReportsMissing { from, next } => {
                 Err(Violation::new("reports", format!("client {client} misses {from} to before {next}, and none was dropped")))
             }
-            ClientEvent::Disconnected { .. } => Ok(()),
+            ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => Ok(()),
             ClientEvent::Ended(error) => Err(ended(client, error)),
         };
         self.note(checked);
