@@ -10,7 +10,9 @@
 //! A round of the thread: wait in the poll; read all that is ready; step the consensus; take commands; propose what has collected;
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
+mod alarm;
 mod doorbell;
+mod fair;
 mod order_entry;
 mod start;
 mod status;
@@ -26,7 +28,7 @@ use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkEvent, SnapshotId};
-use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
+use walras_sequencer::{GatewayMessage, Halt, NotTaken, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
 
@@ -35,6 +37,8 @@ use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
 pub(crate) use doorbell::Doorbell;
+pub use fair::{FairAccessOptions, FairAccessView};
+use fair::{People, is_order};
 use order_entry::{ConnectionKey, Desk};
 pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
@@ -48,6 +52,13 @@ pub(in crate::runtime::replica) enum Origin {
     Reply(Reply),
     /// A connection that waits for its session.
     Opens(ConnectionKey),
+    /// A connection of a gateway, this one perhaps, that waits for its session.
+    OpensElsewhere {
+        /// When the client logged on, by its own clock.
+        logged_on_ns: u64,
+        /// Whether other connections keep the session too.
+        has_copies: bool,
+    },
 }
 
 /// What an operator asks of the cluster.
@@ -64,6 +75,8 @@ pub(crate) enum ClusterRequest {
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
 const DOORBELL: Token = Token(0);
+/// Only wakes.
+const ALARM: Token = Token(ENTRY_TOKENS.end);
 
 /// Longest that a leader that is asked to stop waits until another one leads.
 const HAND_OVER_MAX: Duration = Duration::from_millis(500);
@@ -134,6 +147,7 @@ impl<D: Disk> ReplicaThread<D> {
                 return self.send_all();
             }
             self.read_on();
+            self.sequence();
             self.drive_batches();
             self.sequencer.propose(self.around.now_ns, &mut self.around)?;
             let now_ns = self.around.now_ns;
@@ -164,12 +178,21 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
-    fn until_deadline(&self) -> Duration {
+    fn until_deadline(&mut self) -> Duration {
         if self.around.order_entry.as_ref().is_some_and(|entry| entry.has_unread()) {
             return Duration::ZERO;
         }
+        let now_ns = self.now_ns();
         let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
-        Duration::from_nanos(next_ns.saturating_sub(self.now_ns()))
+        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
+        self.around.fair.as_mut().map_or(wait, |fair| wait.min(fair.wait(now_ns)))
+    }
+
+    /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
+    fn sequence(&mut self) {
+        let Self { sequencer, around, .. } = self;
+        let Surroundings { fair: Some(fair), order_entry, links, now_ns, .. } = around else { return };
+        fair.settle(*now_ns, sequencer, &mut People { links, order_entry: order_entry.as_mut() });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -201,7 +224,8 @@ impl<D: Disk> ReplicaThread<D> {
         }
         let leader = &around.leader_entry;
         if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
-            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
         }
     }
 
@@ -211,7 +235,8 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(entry) = &mut around.order_entry
             && entry.has_unread()
         {
-            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader, fair });
         }
     }
 
@@ -275,7 +300,15 @@ impl<D: Disk> ReplicaThread<D> {
     fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
         let now_ns = self.around.now_ns;
         match event {
-            LinkEvent::Message { from: _, bytes } => {
+            LinkEvent::Message { from, bytes } => {
+                if GatewayMessage::is_one(&bytes) {
+                    let Self { sequencer, around: Surroundings { fair, order_entry, links, .. }, .. } = self;
+                    if let Some(fair) = fair {
+                        let people = &mut People { links, order_entry: order_entry.as_mut() };
+                        fair.on_message(now_ns, from, &bytes, sequencer, people);
+                    }
+                    return Ok(());
+                }
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
                     self.sequencer.on_message(now_ns, bytes, &mut self.around)?;
@@ -288,12 +321,18 @@ impl<D: Disk> ReplicaThread<D> {
                     peer.is_compatible = Some(true);
                     peer.trouble = None;
                 });
+                if let Some(fair) = &mut self.around.fair {
+                    fair.access.on_linked();
+                }
             }
             LinkEvent::Lost { id, why } => {
                 warn!("the link to replica {id} is lost: {why}");
                 self.around.cluster.with_peer(id, |peer| {
                     (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
                 });
+                if let Some(fair) = &mut self.around.fair {
+                    fair.access.on_link_lost(id);
+                }
                 self.sequencer.on_unreachable(id, &mut self.around)?;
             }
             LinkEvent::Refused { id, remote, why } => {
@@ -340,7 +379,15 @@ impl<D: Disk> ReplicaThread<D> {
 
     fn take_commands(&mut self) {
         for Inbound { command, reply } in self.queues.commands.try_iter().take(BURST_MAX) {
-            let taken = self.sequencer.submit(self.clock.now(), None, &command, reply.map(Origin::Reply));
+            let origin = reply.map(Origin::Reply);
+            if let Some(fair) = &mut self.around.fair
+                && is_order(&command)
+                && self.sequencer.is_leading()
+            {
+                fair.submit_alone(self.around.now_ns, command, origin);
+                continue;
+            }
+            let taken = self.sequencer.submit(self.clock.now(), None, &command, origin);
             if let Err((why, Some(Origin::Reply(reply)))) = taken {
                 let reason = match why {
                     NotTaken::NotLeader { .. } => RejectReason::NotLeader,
@@ -420,6 +467,9 @@ impl<D: Disk> ReplicaThread<D> {
         around.status.set_accounts(around.core.accounts());
         around.status.set_trades_total(around.core.market.trade_count());
         around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
+        if let Some(fair) = &mut around.fair {
+            around.cluster.set_fair_access(fair.view());
+        }
         if std::mem::take(&mut around.replaced) {
             around.feed.start_over(&around.core.market);
         }
@@ -441,7 +491,8 @@ impl<D: Disk> ReplicaThread<D> {
         let Self { sequencer, around, clock, .. } = self;
         let leader = &around.leader_entry;
         if let Some(entry) = &mut around.order_entry {
-            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
         }
         self.on_link_events()
     }

@@ -19,11 +19,13 @@ use walras_replica_log::{Identity, Opened, Options, ReplicaLog, SnapshotReader, 
 use walras_sequencer::{Halt, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
+use super::alarm::Alarm;
+use super::fair::{Fair, FairAccessOptions};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
 use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
-use super::{DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
+use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
@@ -58,6 +60,8 @@ pub struct ClusterOptions {
     pub security: Security,
     /// Where orders come in binary; `None` for nowhere.
     pub order_entry: Option<SocketAddr>,
+    /// How orders are put in the order of stamps; `None` where they are not.
+    pub fair_access: Option<FairAccessOptions>,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
     /// Whether faults of the network may be asked for: tests.
@@ -120,8 +124,17 @@ impl ReplicaVenue {
         config: &Config,
         cluster: ClusterOptions,
     ) -> Result<Self, RecoveryError> {
-        let ClusterOptions { consensus, genesis, peers, listen, security, order_entry, checkpoint_every, weather_allowed } =
-            cluster;
+        let ClusterOptions {
+            consensus,
+            genesis,
+            peers,
+            listen,
+            security,
+            order_entry,
+            fair_access,
+            checkpoint_every,
+            weather_allowed,
+        } = cluster;
         let begun = Instant::now();
         if data.join("log").exists() {
             return Err(RecoveryError::Replica(format!(
@@ -180,6 +193,12 @@ impl ReplicaVenue {
                 )
             })
             .transpose()?;
+        let fair = fair_access
+            .map(|options| {
+                let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
+                Ok::<_, RecoveryError>(Fair::new(me, options, clock.clone(), alarm))
+            })
+            .transpose()?;
         let entry_address = order_entry.as_ref().map(OrderEntry::address);
 
         let views = peers.iter().map(|(id, peer)| {
@@ -217,6 +236,7 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             replaced: false,
+            fair,
             solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
             threads,
         };

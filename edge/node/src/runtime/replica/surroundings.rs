@@ -15,10 +15,11 @@ use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
 use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
-use walras_types::{LogIndex, RejectReason, TimeNs};
-use walras_wire::Event;
+use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::{Command, Event};
 
 use super::Origin;
+use super::fair::Fair;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
@@ -62,6 +63,8 @@ pub(super) struct Surroundings<D: Disk> {
     /// The feeds of those who read along are of another state than is there now: they have to connect anew.
     pub(super) replaced: bool,
     pub(super) solver: Solver,
+    /// What participants here send, and where this replica leads what all gateways send, if that is put in the order of stamps.
+    pub(super) fair: Option<Fair>,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
 }
@@ -118,18 +121,30 @@ impl<D: Disk> Surroundings<D> {
                 let _ = reply.send(Ok(outcome));
             }
             Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
+            Some(Origin::OpensElsewhere { logged_on_ns, has_copies }) => {
+                if let (Some(fair), Ok((session, _))) = (&mut self.fair, open_outcome(engine, applied.events)) {
+                    fair.access.on_opened(session, logged_on_ns, has_copies);
+                }
+            }
+        }
+    }
+
+    /// What a gateway has passed on and the log now holds.
+    fn tell_gateway(&mut self, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
+        let Some(fair) = &mut self.fair else { return };
+        fair.access.on_applied(applied);
+        if let Some(Command::OpenSession(open)) = applied.entry.content.command()
+            && let Some(order_entry) = &mut self.order_entry
+        {
+            order_entry.open_applied(self.now_ns, open, open_outcome(engine, applied.events), &self.reports);
         }
     }
 
     fn opened(&mut self, key: ConnectionKey, engine: &Engine, events: &[Event]) {
         let Self { order_entry: Some(order_entry), reports, now_ns, .. } = self else { return };
-        let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
-        match opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next))) {
-            Some((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
-            None => {
-                let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
-                order_entry.not_opened(key, reason.unwrap_or(RejectReason::VenueNotReady));
-            }
+        match open_outcome(engine, events) {
+            Ok((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
+            Err(reason) => order_entry.not_opened(key, reason),
         }
     }
 
@@ -161,6 +176,16 @@ impl<D: Disk> Surroundings<D> {
     }
 }
 
+/// Which session was opened, and what it begins with; or why none was.
+fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
+    let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
+    start.ok_or_else(|| {
+        let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
+        reason.unwrap_or(RejectReason::VenueNotReady)
+    })
+}
+
 impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         // The consensus sends again what is lost.
@@ -180,6 +205,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         }
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
+        self.tell_gateway(engine, &applied);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
     }
@@ -201,6 +227,8 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
                     order_entry.sent_away(key, &self.leader_entry);
                 }
             }
+            // Its gateway asks again.
+            (Origin::OpensElsewhere { .. }, _) => {}
         }
     }
 
@@ -244,6 +272,12 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         (self.core, self.reports) = (core, reports);
         self.shared_catalog.set(self.core.catalog.clone());
         self.replaced = true;
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_installed(&engine);
+            if let Some(order_entry) = &mut self.order_entry {
+                order_entry.fail_all();
+            }
+        }
         Ok(engine)
     }
 
@@ -258,7 +292,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.leader_entry = address.into();
         info!("term {}: {:?}", change.term, change.role);
         self.cluster.set_role(change);
-        if was != self.leader
+        if let Some(fair) = &mut self.fair {
+            fair.on_role(change.term);
+        } else if was != self.leader
             && self.leader != Some(self.cluster.me())
             && let Some(order_entry) = &mut self.order_entry
         {
@@ -269,6 +305,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn leading(&mut self, term: Term) {
         info!("term {term}: this replica takes commands");
         self.cluster.set_taking(true);
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_leading(self.now_ns, term);
+        }
     }
 
     fn members(&mut self, members: &Members) {
