@@ -40,7 +40,7 @@ mod sequencer;
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
-pub use gateway::{FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime};
+pub use gateway::{FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, RemoteOpening};
 pub use intake::{Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Place, Told};
 pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

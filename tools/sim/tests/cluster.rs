@@ -48,6 +48,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("orderly stops", sum.orderly_stops),
         ("disks lost", sum.lost_disks),
         ("replicas replaced", sum.replaced),
+        ("venues with fair access", sum.fair),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
@@ -68,6 +69,7 @@ const PLAIN: Settings = Settings {
     safety_ns: 15_000_000_000,
     durability: Some(Durability::Disk),
     loses_disks: Some(false),
+    is_fair: Some(false),
     mutation: None,
 };
 

@@ -7,7 +7,7 @@ use walras_engine::Engine;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::resequence::Stamp;
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
-use walras_types::{Ordinal, RejectReason, SessionId, TimeNs};
+use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, MassCancel, OpenSession, decode_command, encode_command};
 
 use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage};
@@ -22,9 +22,12 @@ pub trait GatewayHost<O> {
     /// Whether a session may send this command at all: gateways see to it, and the leader does not rely on that.
     fn may_submit(&self, command: &Command) -> bool;
 
-    /// Who waits for a session that this gateway, this replica perhaps, has asked for. When the log has opened it, say
+    /// Who waits for a session that a gateway, this replica perhaps, has asked for. When the log has opened it, or refused to, say
     /// [`FairAccess::on_opened`].
-    fn opens_at(&mut self, gateway: ReplicaId, logged_on_ns: u64, has_copies: bool) -> O;
+    fn opens_at(&mut self, opening: RemoteOpening) -> O;
+
+    /// The session that a logon here has waited for is there, and the state has come so far: it begins with what that says.
+    fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq);
 
     /// A command of a session that is served here was not taken.
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason);
@@ -68,6 +71,19 @@ impl GatewayTime {
     }
 }
 
+/// A logon at a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteOpening {
+    /// Where.
+    pub gateway: ReplicaId,
+    /// What is asked for.
+    pub open: OpenSession,
+    /// When the client logged on, by its own clock.
+    pub logged_on_ns: u64,
+    /// Whether other connections keep the session too.
+    pub has_copies: bool,
+}
+
 /// Messages for gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
@@ -76,6 +92,9 @@ enum To {
     /// All members but this replica.
     Others,
 }
+
+/// Sessions that wait for this replica to catch up. Beyond it a logon is sent again later.
+const OPENED_MAX: usize = 4_096;
 
 /// The leader tells this often that it takes orders: a gateway that missed it sends nothing.
 const BEACON_NS: u64 = 200_000_000;
@@ -90,6 +109,8 @@ pub struct FairAccess<O> {
     /// From participants here.
     for_leader: Vec<GatewayMessage>,
     for_gateways: Vec<(To, GatewayMessage)>,
+    /// Sessions that the log has opened for logons here, at entries that may not be applied here yet.
+    opened: Vec<(LogIndex, OpenSession, u64, SessionId)>,
     next_beacon_ns: u64,
     /// The time of the hold, and when it was that by this process.
     held_until: (u64, u64),
@@ -107,6 +128,7 @@ impl<O> FairAccess<O> {
             told: Vec::new(),
             for_leader: Vec::new(),
             for_gateways: Vec::new(),
+            opened: Vec::new(),
             next_beacon_ns: 0,
             held_until: (0, 0),
             scratch: Vec::new(),
@@ -141,7 +163,7 @@ impl<O> FairAccess<O> {
         Ok(())
     }
 
-    /// A participant logs on: the log's answer comes by [`FairAccess::on_applied`].
+    /// A participant logs on: [`GatewayHost::opened`] or [`GatewayHost::opening_refused`] say what comes of it.
     pub fn open(&mut self, at: GatewayTime, open: OpenSession, logged_on_ns: u64, has_copies: bool) {
         self.for_leader.extend(self.forwards.open(at.now_ns, open, logged_on_ns, has_copies));
     }
@@ -199,7 +221,7 @@ impl<O> FairAccess<O> {
                 self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer, host);
             }
             GatewayMessage::Open { open, logged_on_ns, has_copies } => {
-                let origin = host.opens_at(from, logged_on_ns, has_copies);
+                let origin = host.opens_at(RemoteOpening { gateway: from, open, logged_on_ns, has_copies });
                 if let Err((NotTaken::Refused(reason), _)) =
                     sequencer.submit(at.now, None, &Command::OpenSession(open), Some(origin))
                 {
@@ -224,6 +246,11 @@ impl<O> FairAccess<O> {
                 host.late(ordinal, late_ns);
             }
             GatewayMessage::Replaced { session, logged_on_ns } => host.replaced_before(session, logged_on_ns),
+            GatewayMessage::Opened { open, logged_on_ns, session, log_index } => {
+                if self.forwards.is_opening(open, logged_on_ns) && self.opened.len() < OPENED_MAX {
+                    self.opened.push((log_index, open, logged_on_ns, session));
+                }
+            }
         }
     }
 
@@ -289,6 +316,25 @@ impl<O> FairAccess<O> {
                 }
             }
         }
+        self.begin_sessions(sequencer.engine(), host);
+    }
+
+    /// Sessions whose entries are applied here by now.
+    fn begin_sessions(&mut self, engine: &Engine, host: &mut impl GatewayHost<O>) {
+        let forwards = &mut self.forwards;
+        self.opened.retain(|(log_index, open, logged_on_ns, session)| {
+            if *log_index > engine.last_applied() {
+                return true;
+            }
+            if forwards.is_opening(*open, *logged_on_ns) {
+                forwards.give_up_opening(*open);
+                match engine.session(*session) {
+                    Some(view) => host.opened(open, *session, view.next),
+                    None => host.opening_refused(open, RejectReason::UnknownSession),
+                }
+            }
+            false
+        });
     }
 
     fn tell(&mut self, host: &mut impl GatewayHost<O>) {
@@ -338,9 +384,6 @@ impl<O> FairAccess<O> {
         if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
             self.forwards.on_applied(ordinal);
         }
-        if let Some(Command::OpenSession(open)) = applied.entry.content.command() {
-            self.forwards.give_up_opening(*open);
-        }
         for event in applied.events {
             if let Event::SessionClosed(closed) = event {
                 self.forwards.forget(closed.session);
@@ -349,9 +392,16 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The log has opened a session that [`GatewayHost::opens_at`] named: without copies, those that have it from before lose it.
-    pub fn on_opened(&mut self, session: SessionId, logged_on_ns: u64, has_copies: bool) {
-        if !has_copies {
+    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway is told. Without copies, those that have
+    /// the session from before lose it.
+    pub fn on_opened(&mut self, opening: RemoteOpening, log_index: LogIndex, outcome: Result<SessionId, RejectReason>) {
+        let RemoteOpening { gateway, open, logged_on_ns, has_copies } = opening;
+        let message = match outcome {
+            Ok(session) => GatewayMessage::Opened { open, logged_on_ns, session, log_index },
+            Err(reason) => GatewayMessage::NotOpened { open, reason },
+        };
+        self.for_gateways.push((To::One(gateway), message));
+        if let (Ok(session), false) = (outcome, has_copies) {
             let message = GatewayMessage::Replaced { session, logged_on_ns };
             self.for_gateways.push((To::One(self.me), message.clone()));
             self.for_gateways.push((To::Others, message));
@@ -416,4 +466,29 @@ fn gateway_of(replica: ReplicaId) -> GatewayId {
 
 fn replica_of(gateway: GatewayId) -> Option<ReplicaId> {
     ReplicaId::new(gateway.0.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_fair_access::delay::DelaySettings;
+
+    use super::*;
+
+    fn at(now_ns: u64, time_ns: u64) -> GatewayTime {
+        GatewayTime { now_ns, now: TimeNs(time_ns), time_ns, status: ClockStatus::Good }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_orders_until_it_has_caught_up() {
+        let me = ReplicaId::new(1).expect("it is not 0");
+        let intake = IntakeSettings::new(2, DelaySettings::Static { delay_ns: 100 }, 1);
+        let mut access = FairAccess::<u32>::new(me, ForwardSettings::default(), intake);
+        access.submit_alone(at(1_000, 50_000), Command::Tick, Some(7));
+        assert_eq!(access.wait_ns(at(1_000, 50_000)), Some(100));
+        // An hour back: the hold's time goes on, at half the pace.
+        for (now_ns, shown_ns, held_ns) in [(1_000, 10, 50_000), (1_100, 20, 50_050), (1_300, 30, 50_150), (1_400, 60_000, 60_000)]
+        {
+            assert_eq!(access.hold_time_ns(at(now_ns, shown_ns)), held_ns);
+        }
+    }
 }

@@ -143,6 +143,12 @@ impl Forwards {
         self.leader().map(|_| opening.message((open.account, open.token)))
     }
 
+    /// Whether this logon still waits for its session.
+    #[must_use]
+    pub fn is_opening(&self, open: OpenSession, logged_on_ns: u64) -> bool {
+        self.openings.get(&(open.account, open.token)).is_some_and(|opening| opening.logged_on_ns == logged_on_ns)
+    }
+
     /// Nobody waits for this session any more: the log has opened it, or refused to, or who asked is gone.
     pub fn give_up_opening(&mut self, open: OpenSession) {
         self.openings.remove(&(open.account, open.token));
@@ -164,9 +170,11 @@ impl Forwards {
         self.unanswered -= self.sessions.remove(&session).map_or(0, |places| places.len());
     }
 
-    /// The leader does not take a command, nor those after it; whether that is from who leads, and so is to be told.
+    /// The leader does not take a command, nor those after it; whether that is to be told: it is from who leads, and the command is not
+    /// answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
     pub fn on_refused(&mut self, from: ReplicaId, ordinal: Ordinal, reason: RejectReason) -> bool {
-        if self.leader.is_none_or(|leader| leader.id != from) {
+        let is_waiting = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
+        if !is_waiting || self.leader.is_none_or(|leader| leader.id != from) {
             return false;
         }
         self.counts.refused += 1;
@@ -215,10 +223,11 @@ impl Forwards {
         self.send_again(now_ns, now_ns.saturating_sub(self.settings.resend_ns))
     }
 
-    /// When [`Forwards::on_timer`] looks again.
+    /// When [`Forwards::on_timer`] looks again. Never while there is nobody to send to: a leader who comes is sent all.
     #[must_use]
     pub fn next_look_ns(&self) -> u64 {
-        if self.unanswered == 0 && self.openings.is_empty() { u64::MAX } else { self.next_look_ns }
+        let is_idle = self.unanswered == 0 && self.openings.is_empty();
+        if is_idle || self.leader().is_none() { u64::MAX } else { self.next_look_ns }
     }
 
     /// Everything that was sent no later than then, sessions first, each in its order.
@@ -303,7 +312,7 @@ mod tests {
     #[test]
     fn what_is_unanswered_goes_to_every_new_leader_with_its_first_stamp() {
         let mut forwards = Forwards::new(ForwardSettings::default());
-        assert_eq!(take(&mut forwards, 10, 1), None, "nobody leads");
+        assert_eq!((take(&mut forwards, 10, 1), forwards.next_look_ns()), (None, u64::MAX), "nobody leads");
         assert_eq!(forwards.on_leading(20, id(1), Term(3)), [order(1, 10)]);
         assert_eq!(take(&mut forwards, 30, 2), Some(order(2, 30)));
         assert_eq!(forwards.on_leading(40, id(1), Term(3)), [], "it has them");
@@ -347,7 +356,11 @@ mod tests {
         assert_eq!(forwards.unanswered(), 4);
         assert!(forwards.on_refused(id(1), place(2), RejectReason::Overloaded));
         assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(1)]);
+        assert!(!forwards.on_refused(id(1), place(2), RejectReason::Overloaded), "it is told once");
         assert_eq!(take(&mut forwards, 20, 2), Some(order(2, 20)), "it reached the edge anew");
+        forwards.on_applied(place(1));
+        assert!(!forwards.on_refused(id(1), place(1), RejectReason::Overloaded), "it is answered");
+        assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(2)]);
         forwards.forget(SessionId(4));
         assert_eq!(forwards.unanswered(), 0);
     }

@@ -9,6 +9,7 @@
 //!                  account, token | reason u16 | 7                            not opened
 //!                  session u64 | session_seq u64 | late u64 | 8               taken, and late by so many nanoseconds
 //!                  session u64 | logon time u64 | 9                           logons of this session before that time are replaced
+//!                  account, token | logon time u64 | session u64 | log index u64 | 10    opened there
 //! ```
 //!
 //! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers' messages.
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use walras_consensus::Term;
 use walras_fair_access::resequence::Stamp;
 use walras_types::limits::MESSAGE_BYTES_MAX;
-use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{DecodeError, OpenSession};
 
@@ -84,6 +85,18 @@ pub enum GatewayMessage {
         /// When the one that has it logged on, by its own clock.
         logged_on_ns: u64,
     },
+    /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state before it
+    /// may lack what the client was told elsewhere.
+    Opened {
+        /// What was asked for.
+        open: OpenSession,
+        /// When the client logged on, by its own clock.
+        logged_on_ns: u64,
+        /// Which session.
+        session: SessionId,
+        /// Where.
+        log_index: LogIndex,
+    },
 }
 
 const ORDER: u8 = 2;
@@ -94,12 +107,13 @@ const REFUSED: u8 = 6;
 const NOT_OPENED: u8 = 7;
 const LATE: u8 = 8;
 const REPLACED: u8 = 9;
+const OPENED: u8 = 10;
 
 impl GatewayMessage {
     /// Whether bytes are such a message, by their kind: else they are the sequencers'.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
-        bytes.last().is_some_and(|kind| (ORDER..=REPLACED).contains(kind))
+        bytes.last().is_some_and(|kind| (ORDER..=OPENED).contains(kind))
     }
 
     /// Reads a message.
@@ -108,7 +122,7 @@ impl GatewayMessage {
     /// For bytes that are none.
     pub fn decode(bytes: &Bytes) -> Result<Self, DecodeError> {
         let none =
-            DecodeError { at_byte: bytes.len(), expected: "a message between gateways and leader: its kind, 2 to 9, at the end" };
+            DecodeError { at_byte: bytes.len(), expected: "a message between gateways and leader: its kind, 2 to 10, at the end" };
         let (&kind, body) = bytes.split_last().ok_or(none)?;
         let r = &mut Reader::new(body);
         let message = match kind {
@@ -134,6 +148,12 @@ impl GatewayMessage {
             NOT_OPENED => Self::NotOpened { open: OpenSession::get(r)?, reason: Wire::get(r)? },
             LATE => Self::Late { ordinal: ordinal(r)?, late_ns: r.u64()? },
             REPLACED => Self::Replaced { session: SessionId(r.u64()?), logged_on_ns: r.u64()? },
+            OPENED => Self::Opened {
+                open: OpenSession::get(r)?,
+                logged_on_ns: r.u64()?,
+                session: SessionId(r.u64()?),
+                log_index: LogIndex(r.u64()?),
+            },
             _ => return Err(none),
         };
         r.clone().finish()?;
@@ -187,6 +207,13 @@ impl GatewayMessage {
                 w.u64(session.0);
                 w.u64(*logged_on_ns);
                 REPLACED
+            }
+            Self::Opened { open, logged_on_ns, session, log_index } => {
+                open.put(w);
+                w.u64(*logged_on_ns);
+                w.u64(session.0);
+                w.u64(log_index.0);
+                OPENED
             }
         };
         w.u8(kind);
@@ -251,6 +278,7 @@ mod tests {
             GatewayMessage::NotOpened { open, reason: RejectReason::TooManySessions },
             GatewayMessage::Late { ordinal, late_ns: 12 },
             GatewayMessage::Replaced { session: SessionId(7), logged_on_ns: 13 },
+            GatewayMessage::Opened { open, logged_on_ns: 14, session: SessionId(7), log_index: LogIndex(15) },
         ]
     }
 
@@ -267,6 +295,7 @@ mod tests {
                     | GatewayMessage::Behind { .. }
                     | GatewayMessage::Open { .. }
                     | GatewayMessage::NotOpened { .. }
+                    | GatewayMessage::Opened { .. }
             );
             for cut in 1..bytes.len() {
                 // Without some of its first bytes; the kind stands last.

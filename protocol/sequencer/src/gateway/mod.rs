@@ -7,6 +7,6 @@ mod access;
 mod forwards;
 mod message;
 
-pub use access::{FairAccess, GatewayHost, GatewayTime};
+pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening};
 pub use forwards::{ForwardCounts, ForwardSettings, Forwards};
 pub use message::GatewayMessage;

@@ -51,6 +51,7 @@ impl World {
             seed: self.faults.any(),
             election_spread_ns: self.election_spread_ns,
             durability: self.durability,
+            is_fair: self.is_fair,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,

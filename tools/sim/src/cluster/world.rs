@@ -36,6 +36,7 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 
 pub(super) enum Event {
     Message {
+        from: usize,
         to: usize,
         bytes: Vec<u8>,
     },
@@ -122,6 +123,8 @@ pub(super) struct World {
     pub(super) election_spread_ns: u64,
     pub(super) durability: Durability,
     loses_disks: bool,
+    /// Whether every replica takes orders, stamps them and passes them on.
+    pub(super) is_fair: bool,
     pub(super) losses: Choices<'static>,
     /// Replicas that are lost, and those that come in their place.
     pub(super) replacements: Vec<Replacement>,
@@ -145,6 +148,9 @@ impl World {
         let durability = settings.durability.unwrap_or(drawn);
         let drawn = losses.one_in(3);
         let loses_disks = settings.loses_disks.unwrap_or(drawn);
+        // Planted faults are looked for without it: some are in what it replaces.
+        let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(5)).one_in(3);
+        let is_fair = settings.is_fair.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -194,6 +200,7 @@ impl World {
             election_spread_ns,
             durability,
             loses_disks,
+            is_fair,
             losses,
             replacements: Vec::new(),
             durable_checked: 0,
@@ -324,6 +331,7 @@ impl World {
         self.report.simulated_ns = self.now_ns;
         self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.healing_ns = self.now_ns - since_ns;
+        self.report.fair = u64::from(self.is_fair);
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
@@ -339,7 +347,9 @@ impl World {
             return Ok(());
         }
         match event {
-            Event::Message { to, bytes } => self.with_process(to, |process, at| process.on_message(at, bytes.into())),
+            Event::Message { from, to, bytes } => {
+                self.with_process(to, |process, at| process.on_message(at, replica_id(from), bytes.into()))
+            }
             Event::Timer { replica, generation, timer } => self.timer(replica, generation, timer),
             Event::Stream(stream, direction) => self.arrive(stream, direction),
             Event::Connect { client, replica } => self.connect(client, replica),

@@ -7,13 +7,13 @@ use tracing::warn;
 use walras_consensus::{ReplicaId, Term};
 use walras_engine::Engine;
 use walras_fair_access::GatewayId;
-use walras_gateway::session::may_submit;
+use walras_gateway::session::{Reports, may_submit};
 use walras_peer_link::Links;
 use walras_sequencer::{
-    FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken,
+    FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken, RemoteOpening,
     ReplicatedSequencer,
 };
-use walras_types::{Ordinal, RejectReason, SessionId};
+use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession};
 
@@ -137,6 +137,8 @@ impl Fair {
 pub(super) struct People<'a> {
     pub(super) links: &'a mut Links,
     pub(super) order_entry: Option<&'a mut OrderEntry>,
+    pub(super) reports: &'a Reports,
+    pub(super) now_ns: u64,
 }
 
 impl GatewayHost<Origin> for People<'_> {
@@ -148,8 +150,14 @@ impl GatewayHost<Origin> for People<'_> {
         may_submit(command, Role::Operator)
     }
 
-    fn opens_at(&mut self, _: ReplicaId, logged_on_ns: u64, has_copies: bool) -> Origin {
-        Origin::OpensElsewhere { logged_on_ns, has_copies }
+    fn opens_at(&mut self, opening: RemoteOpening) -> Origin {
+        Origin::OpensElsewhere(opening)
+    }
+
+    fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.open_applied(self.now_ns, open, session, next, self.reports);
+        }
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
@@ -202,6 +210,6 @@ fn refuse(origin: Origin, reason: RejectReason) {
         // Whoever asked may have gone away.
         Origin::Reply(reply) => drop(reply.send(Err(NoOutcome::Refused(reason)))),
         // Its gateway asks again.
-        Origin::Opens(_) | Origin::OpensElsewhere { .. } => {}
+        Origin::Opens(_) | Origin::OpensElsewhere(_) => {}
     }
 }

@@ -28,7 +28,7 @@ use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkEvent, SnapshotId};
-use walras_sequencer::{GatewayMessage, Halt, NotTaken, ReplicatedSequencer};
+use walras_sequencer::{GatewayMessage, Halt, NotTaken, RemoteOpening, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
 
@@ -53,12 +53,7 @@ pub(in crate::runtime::replica) enum Origin {
     /// A connection that waits for its session.
     Opens(ConnectionKey),
     /// A connection of a gateway, this one perhaps, that waits for its session.
-    OpensElsewhere {
-        /// When the client logged on, by its own clock.
-        logged_on_ns: u64,
-        /// Whether other connections keep the session too.
-        has_copies: bool,
-    },
+    OpensElsewhere(RemoteOpening),
 }
 
 /// What an operator asks of the cluster.
@@ -191,8 +186,9 @@ impl<D: Disk> ReplicaThread<D> {
     /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
     fn sequence(&mut self) {
         let Self { sequencer, around, .. } = self;
-        let Surroundings { fair: Some(fair), order_entry, links, now_ns, .. } = around else { return };
-        fair.settle(*now_ns, sequencer, &mut People { links, order_entry: order_entry.as_mut() });
+        let Surroundings { fair: Some(fair), order_entry, links, reports, now_ns, .. } = around else { return };
+        let order_entry = order_entry.as_mut();
+        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, reports, now_ns: *now_ns });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -302,9 +298,9 @@ impl<D: Disk> ReplicaThread<D> {
         match event {
             LinkEvent::Message { from, bytes } => {
                 if GatewayMessage::is_one(&bytes) {
-                    let Self { sequencer, around: Surroundings { fair, order_entry, links, .. }, .. } = self;
+                    let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, .. }, .. } = self;
                     if let Some(fair) = fair {
-                        let people = &mut People { links, order_entry: order_entry.as_mut() };
+                        let people = &mut People { links, order_entry: order_entry.as_mut(), reports, now_ns };
                         fair.on_message(now_ns, from, &bytes, sequencer, people);
                     }
                     return Ok(());

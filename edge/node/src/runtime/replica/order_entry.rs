@@ -401,12 +401,13 @@ impl OrderEntry {
         }
     }
 
-    /// The log has opened a session, or refused to, for whoever waits for it here.
+    /// The log has opened a session for whoever waits for it here.
     pub(super) fn open_applied(
         &mut self,
         now_ns: u64,
         open: &OpenSession,
-        outcome: Result<(SessionId, SessionSeq), RejectReason>,
+        session: SessionId,
+        next: SessionSeq,
         reports: &Reports,
     ) {
         for key in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
@@ -415,10 +416,7 @@ impl OrderEntry {
             {
                 connection.opening = None;
             }
-            match outcome {
-                Ok((session, next)) => self.opened(key, now_ns, session, next, reports),
-                Err(reason) => self.not_opened(key, reason),
-            }
+            self.opened(key, now_ns, session, next, reports);
         }
     }
 

@@ -16,7 +16,7 @@ use walras_peer_link::{Links, SnapshotId};
 use walras_replica_log::{SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, Event};
+use walras_wire::Event;
 
 use super::Origin;
 use super::fair::Fair;
@@ -121,22 +121,19 @@ impl<D: Disk> Surroundings<D> {
                 let _ = reply.send(Ok(outcome));
             }
             Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
-            Some(Origin::OpensElsewhere { logged_on_ns, has_copies }) => {
-                if let (Some(fair), Ok((session, _))) = (&mut self.fair, open_outcome(engine, applied.events)) {
-                    fair.access.on_opened(session, logged_on_ns, has_copies);
+            Some(Origin::OpensElsewhere(opening)) => {
+                if let Some(fair) = &mut self.fair {
+                    let outcome = open_outcome(engine, applied.events).map(|(session, _)| session);
+                    fair.access.on_opened(opening, entry.log_index, outcome);
                 }
             }
         }
     }
 
     /// What a gateway has passed on and the log now holds.
-    fn tell_gateway(&mut self, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
-        let Some(fair) = &mut self.fair else { return };
-        fair.access.on_applied(applied);
-        if let Some(Command::OpenSession(open)) = applied.entry.content.command()
-            && let Some(order_entry) = &mut self.order_entry
-        {
-            order_entry.open_applied(self.now_ns, open, open_outcome(engine, applied.events), &self.reports);
+    fn tell_gateway(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_applied(applied);
         }
     }
 
@@ -205,7 +202,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         }
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
-        self.tell_gateway(engine, &applied);
+        self.tell_gateway(&applied);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
     }
@@ -228,7 +225,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
                 }
             }
             // Its gateway asks again.
-            (Origin::OpensElsewhere { .. }, _) => {}
+            (Origin::OpensElsewhere(_), _) => {}
         }
     }
 
