@@ -12,8 +12,8 @@ use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::Event;
 use crate::event_codec::{decode_event, encode_event};
 
-/// Version of this protocol. A logon with another is refused.
-pub const ORDER_ENTRY_VERSION: u16 = 1;
+/// Newest version of this protocol. A logon with a later one is refused.
+pub const ORDER_ENTRY_VERSION: u16 = 2;
 
 /// Most bytes that follow a frame's length.
 pub const FRAME_LEN_MAX: usize = 1_024;
@@ -31,7 +31,7 @@ pub const LOGON_METHOD: &str = "LOGON";
 pub const LOGON_PATH: &str = "/v1/entry";
 
 // The longest frame: a logon's four texts are bounded by one byte each.
-const _: () = assert!(1 + 20 + 8 + 3 * 256 < FRAME_LEN_MAX);
+const _: () = assert!(1 + 21 + 8 + 3 * 256 < FRAME_LEN_MAX);
 const _: () = assert!(1 + 24 + TEXT_BYTES_MAX < FRAME_LEN_MAX && walras_types::limits::MESSAGE_BYTES_MAX + 32 < FRAME_LEN_MAX);
 
 /// From which report on a client wants its account's.
@@ -56,6 +56,30 @@ pub struct LogonTerms {
     pub token: u64,
     /// Which reports.
     pub reports: ReportsWanted,
+    /// What the client speaks.
+    pub version: EntryVersion,
+}
+
+/// The version of the protocol that a client speaks, and what it says in that one only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryVersion {
+    /// The first.
+    #[default]
+    One,
+    /// The second: it is told of orders that were late.
+    Two {
+        /// Whether other connections keep the session too.
+        copies: Copies,
+    },
+}
+
+/// How many connections have a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// One: the latest logon replaces those before.
+    One,
+    /// This is one of several, to several replicas, by which the same commands come.
+    Several,
 }
 
 /// What becomes of open orders when the connection is lost.
@@ -163,6 +187,15 @@ pub struct Refused {
     pub retry_after_ns: Option<u64>,
 }
 
+/// A command reached the sequencer too late to be put in the order of stamps. It is carried out all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Which command.
+    pub session_seq: SessionSeq,
+    /// By how much, in nanoseconds.
+    pub late_ns: u64,
+}
+
 /// What the venue says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VenueMessage<'a> {
@@ -179,6 +212,8 @@ pub enum VenueMessage<'a> {
     },
     /// A command did not get into the log.
     Refused(Refused),
+    /// A command came later than the venue waits for: others with later stamps may have gone before. Since version 2.
+    Late(Late),
     /// The answer to a ping, with its number.
     Pong(u64),
     /// The connection ends.
@@ -298,6 +333,7 @@ const FILLED_TAG: u8 = 128;
 wire_struct!(Filled { instrument, trade_id, client_order_id, order_id, side, role, price, size, open, fee });
 wire_enum!(TradeRole, "role 0 (maker), 1 (taker) or 2 (auction)" { Maker = 0, Taker = 1, Auction = 2 });
 wire_enum!(OnDisconnect, "on disconnect 0 (keep orders) or 1 (cancel them)" { Keep = 0, Cancel = 1 });
+wire_enum!(Copies, "copies 0 (one connection) or 1 (several)" { One = 0, Several = 1 });
 wire_enum!(Role, "role 0 (account) or 1 (operator)" { Account = 0, Operator = 1 });
 
 impl Wire for ReportsWanted {
@@ -323,17 +359,38 @@ impl Wire for ReportsWanted {
 
 impl Wire for LogonTerms {
     fn put(&self, w: &mut Writer<'_>) {
-        w.u16(ORDER_ENTRY_VERSION);
+        w.u16(self.version.number());
         self.on_disconnect.put(w);
         self.role.put(w);
         w.u64(self.token);
         self.reports.put(w);
+        match self.version {
+            EntryVersion::One => {}
+            EntryVersion::Two { copies } => copies.put(w),
+        }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let version = r.clone().u16()?;
-        r.checked((version == ORDER_ENTRY_VERSION).then_some(()), "order entry version 1")?;
+        let number = r.clone().u16()?;
+        r.checked((1..=ORDER_ENTRY_VERSION).contains(&number).then_some(()), "order entry version 1 or 2")?;
         r.u16()?;
-        Ok(Self { on_disconnect: Wire::get(r)?, role: Wire::get(r)?, token: r.u64()?, reports: Wire::get(r)? })
+        let (on_disconnect, role, token, reports) = (Wire::get(r)?, Wire::get(r)?, r.u64()?, Wire::get(r)?);
+        let version = if number == 1 { EntryVersion::One } else { EntryVersion::Two { copies: Wire::get(r)? } };
+        Ok(Self { on_disconnect, role, token, reports, version })
+    }
+}
+
+impl EntryVersion {
+    const fn number(self) -> u16 {
+        match self {
+            Self::One => 1,
+            Self::Two { .. } => 2,
+        }
+    }
+
+    /// Whether other connections keep the session too.
+    #[must_use]
+    pub const fn has_copies(self) -> bool {
+        matches!(self, Self::Two { copies: Copies::Several })
     }
 }
 
@@ -442,7 +499,8 @@ pub fn decode_venue(frame: &[u8]) -> Result<VenueMessage<'_>, DecodeError> {
         }
         134 => VenueMessage::Pong(r.u64()?),
         135 => VenueMessage::Bye { reason: bye_reason(r)?, text: text(r)? },
-        _ => return Err(DecodeError { at_byte: 0, expected: "a message of the venue, 129 to 135" }),
+        136 => VenueMessage::Late(Late { session_seq: session_seq(r)?, late_ns: r.u64()? }),
+        _ => return Err(DecodeError { at_byte: 0, expected: "a message of the venue, 129 to 136" }),
     };
     r.clone().finish()?;
     Ok(message)
@@ -508,6 +566,11 @@ pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
             w.u64(m.session_seq.0);
             m.reason.put(w);
             m.retry_after_ns.put(w);
+        }
+        VenueMessage::Late(m) => {
+            w.u8(136);
+            w.u64(m.session_seq.0);
+            w.u64(m.late_ns);
         }
         VenueMessage::Pong(number) => {
             w.u8(134);

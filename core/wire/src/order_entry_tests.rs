@@ -6,11 +6,16 @@ use super::*;
 
 fn logon_terms() -> impl Strategy<Value = LogonTerms> {
     let reports = prop_oneof![Just(ReportsWanted::None), Just(ReportsWanted::New), any::<u64>().prop_map(ReportsWanted::After)];
-    (any::<bool>(), any::<bool>(), any::<u64>(), reports).prop_map(|(cancel, operator, token, reports)| LogonTerms {
-        on_disconnect: if cancel { OnDisconnect::Cancel } else { OnDisconnect::Keep },
-        role: if operator { Role::Operator } else { Role::Account },
-        token,
-        reports,
+    let version =
+        select(&[EntryVersion::One, EntryVersion::Two { copies: Copies::One }, EntryVersion::Two { copies: Copies::Several }]);
+    (any::<bool>(), any::<bool>(), any::<u64>(), reports, version).prop_map(|(cancel, operator, token, reports, version)| {
+        LogonTerms {
+            on_disconnect: if cancel { OnDisconnect::Cancel } else { OnDisconnect::Keep },
+            role: if operator { Role::Operator } else { Role::Account },
+            token,
+            reports,
+            version,
+        }
     })
 }
 
@@ -80,6 +85,7 @@ proptest! {
         check_venue(&VenueMessage::Report(Report { report_seq: seq, log_index, time, event: &event }));
         check_venue(&VenueMessage::NotLeader { leader: cut(&text, 255) });
         check_venue(&VenueMessage::Refused(Refused { session_seq, reason, retry_after_ns: wait }));
+        check_venue(&VenueMessage::Late(Late { session_seq, late_ns: a }));
         check_venue(&VenueMessage::Pong(a));
         check_venue(&VenueMessage::Bye { reason: bye, text: &text });
     }
@@ -124,11 +130,12 @@ fn lengths_out_of_bounds_and_other_versions_are_refused_with_what_was_expected()
         assert!(split_frame(&len.to_le_bytes()).is_err(), "{len}");
     }
     let mut bytes = Vec::new();
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role: Role::Account, token: 1, reports: ReportsWanted::New };
+    let (role, version) = (Role::Account, EntryVersion::One);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
     encode_client(&ClientMessage::Logon(Logon { terms, key_id: "k", stamp_ns: 1, nonce: "n", signature: "s" }), &mut bytes);
-    bytes[5] = 2;
+    bytes[5] = 3;
     let error = decode_client(&bytes[4..]).unwrap_err();
-    assert_eq!((error.at_byte, error.expected), (1, "order entry version 1"));
+    assert_eq!((error.at_byte, error.expected), (1, "order entry version 1 or 2"));
 }
 
 #[test]

@@ -171,6 +171,16 @@ impl Duplicates {
         copy
     }
 
+    /// The copy that counted could not be passed on: the next one of this place counts as the first again.
+    pub fn take_back(&mut self, session: SessionId, session_seq: SessionSeq) {
+        let slot_index = self.slot_index(session_seq.0);
+        if let Some(slot) = self.sessions.get_mut(&session.0).map(|session| &mut session.slots[slot_index])
+            && slot.session_seq == session_seq.0
+        {
+            *slot = Slot::default();
+        }
+    }
+
     /// What tells copies that differ. Unforeseeable without the key.
     #[must_use]
     pub fn digest(&self, content: &[u8]) -> u64 {

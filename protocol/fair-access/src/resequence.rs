@@ -251,6 +251,15 @@ impl<T> Resequencer<T> {
     /// # Errors
     /// When the gateway is not configured, or has as many orders in the hold as it may.
     pub fn push(&mut self, now_ns: u64, arrival: Arrival<T>) -> Result<(), Refused<T>> {
+        self.push_after(now_ns, arrival, None).map(|_| ())
+    }
+
+    /// Takes an order that may not leave before another one, whose stamp counted as `after_ns`: its own counts as later by 1 ns at least. The
+    /// stamp that counts. O(log n).
+    ///
+    /// # Errors
+    /// As [`Resequencer::push`].
+    pub fn push_after(&mut self, now_ns: u64, arrival: Arrival<T>, after_ns: Option<u64>) -> Result<u64, Refused<T>> {
         let Some(gateway) = self.gateways.get_mut(arrival.gateway.index()) else {
             self.unknown_gateway += 1;
             return Err(Refused::UnknownGateway(arrival.order));
@@ -259,7 +268,8 @@ impl<T> Resequencer<T> {
             gateway.counts.refused += 1;
             return Err(Refused::Full(arrival.order));
         }
-        let stamp_ns = gateway.judge(now_ns, arrival.stamp, &self.settings);
+        let judged_ns = gateway.judge(now_ns, arrival.stamp, &self.settings);
+        let stamp_ns = after_ns.map_or(judged_ns, |after_ns| judged_ns.max(after_ns.saturating_add(1)));
         let late_ns = now_ns.saturating_sub(stamp_ns.saturating_add(self.delay_ns));
         let counts = &mut gateway.counts;
         counts.orders += 1;
@@ -270,7 +280,14 @@ impl<T> Resequencer<T> {
         let key = Key { stamp_ns, gateway, session_seq, session, arrival: self.arrivals };
         self.arrivals += 1;
         self.heap.push(Reverse(Held { key, arrived_ns: now_ns, late_ns, order }));
-        Ok(())
+        Ok(stamp_ns)
+    }
+
+    /// Hands back what is held, in no order, and forgets what left before: another sequencer's orders follow. What was counted stays.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        (self.previous, self.latest) = (None, None);
+        self.gateways.iter_mut().for_each(|gateway| gateway.held = 0);
+        self.heap.drain().map(|Reverse(held)| held.order)
     }
 
     /// When the next order is due; `None` when none is held. It may lie in the past.

@@ -16,7 +16,7 @@ use walras_types::{
     SelfTrade, SessionId, SessionSeq, Side, SizeLots, TimeInForce, TimeNs, TradeId,
 };
 use walras_wire::order_entry::{
-    ClientMessage, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
+    ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
 };
 use walras_wire::{Command, Event, NewOrder, OrderAccepted, Resting, TradeParty, Traded, encode_command};
 
@@ -95,7 +95,8 @@ fn logged_on(venue: &mut Venue) -> SessionServer {
     let key = ClientKey::generate(Algorithm::HmacSha256, &[1; ClientKey::ENTROPY_LEN]);
     let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
     venue.gateway.add_key(key.record(Some(AccountId(0)), permissions).unwrap()).unwrap();
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role: Role::Account, token: 1, reports: ReportsWanted::New };
+    let (role, version) = (Role::Account, EntryVersion::One);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
     let (mut body, mut bytes) = (Vec::new(), Vec::new());
     terms.encode(&mut body);
     let nonce = generate_nonce(&[1; 16]);

@@ -7,6 +7,9 @@
 //! There are two of them. [`Sequencer`] stands on the log of one machine. [`ReplicatedSequencer`] stands on a cluster's consensus, which it drives:
 //! every replica has one, the leader's orders and stamps, and commands that belong to a session are applied exactly once however often they are sent.
 //!
+//! Fair access switched on, orders reach the sequencer through an [`Intake`] at the leader, which holds them and puts them in the order in
+//! which they reached the venue's edge; every replica takes orders from participants then, and passes them on ([`FairAccess`]).
+//!
 //! Batch markets are driven from here too ([`BatchDriver`]): who takes commands closes their batches in time and has them solved.
 //!
 //! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and disks. `now` is an argument; the log is whoever takes [`Batch`]es and calls
@@ -17,24 +20,27 @@
 //! - The engine has applied exactly the durable prefix; entries are applied once and in order.
 //! - A command that the log did not take is handed back to its sender and leaves no trace.
 //! - Whoever is answered by what a command did is answered after a majority holds it, and everybody is answered alike.
+//! - A session's commands leave the intake in the order of their places, each once.
 //! - A replica whose state differs from that of the others stops.
 //!
-//! *Start reading* at [`Sequencer`], then [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`].
+//! *Start reading* at [`Sequencer`], then [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`]; for fair access [`FairAccess`], then [`Intake`].
 //!
-//! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions).
+//! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions); Ghalayini et al.
+//! (CloudEx), `HotOS` 2021, sections 2 and 3 (the hold, replicated order submission).
 #![deny(clippy::float_arithmetic)]
 
 mod audit;
 mod batches;
 pub mod entry;
+mod gateway;
+mod intake;
 mod replicated;
 mod sequencer;
 
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
-pub use replicated::{
-    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, NotTaken, OtherDisk, ReplicatedSequencer, ReplicatedSettings,
-    StartHalt, Unresolved,
-};
+pub use gateway::{FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, RemoteOpening};
+pub use intake::{Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Place, Told};
+pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

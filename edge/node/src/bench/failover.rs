@@ -394,6 +394,7 @@ impl Trader {
                         ClientEvent::Answer { .. }
                         | ClientEvent::Report { .. }
                         | ClientEvent::ReportsMissing { .. }
+                        | ClientEvent::Late { .. }
                         | ClientEvent::Disconnected { .. } => {}
                     });
                     if matches!(self.client.wish(now_ns), Wish::Close) {

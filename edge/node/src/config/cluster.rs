@@ -183,10 +183,16 @@ impl Config {
             listen,
             security,
             order_entry: order_entry(self)?,
+            fair_access: self.fair_access_options()?,
             checkpoint_every: cluster.checkpoint_every_entries,
             clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),
             weather_allowed: cluster.test_weather,
         }))
+    }
+
+    /// The replicas of the cluster, without reading their keys' files; `None` for a venue of one machine.
+    pub(super) fn replicas(&self) -> Result<Option<BTreeMap<ReplicaId, Peer>>, ConfigError> {
+        if self.cluster.replica == 0 { Ok(None) } else { parts(self).map(|parts| Some(parts.peers)) }
     }
 
     /// What is possible and probably not meant.

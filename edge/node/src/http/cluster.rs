@@ -10,6 +10,7 @@ use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{Passage, Weather};
 use walras_types::RejectReason;
 
+use super::fair_access::status_name;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::requests::parse;
@@ -78,6 +79,8 @@ fn view(view: &ClusterView) -> Value {
         "decided_slot": view.decided_slot.0.to_string(),
         "waiting": view.waiting,
         "halted": view.halted,
+        "sequencing_delay_ns": view.fair_access.as_ref().map(|fair| fair.intake.delay_ns),
+        "clock": view.fair_access.as_ref().map(|fair| status_name(fair.clock.status)),
         "version": env!("CARGO_PKG_VERSION"),
         "wire_version": walras_wire::WIRE_VERSION,
         "is_changing": view.members.is_joint(),

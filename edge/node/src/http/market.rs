@@ -172,8 +172,6 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     for (name, kind, help, value) in figures {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
     }
-    if let Some(clock) = &app.clock {
-        text += &super::clock::metrics(&clock.view());
-    }
+    super::fair_access::metrics(&app, &mut text);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

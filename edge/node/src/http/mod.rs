@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod consistency;
 mod error;
+mod fair_access;
 mod market;
 mod openapi;
 mod orders;
@@ -123,6 +124,7 @@ routes! {
     post "/v1/admin/batch-phases" => batch_admin::set_batch_phase;
     post "/v1/admin/snapshots" => admin::snapshot;
     get "/v1/cluster" => cluster::status;
+    get "/v1/fair-access" => fair_access::status;
     post "/v1/admin/cluster/transfer" => cluster::transfer;
     post "/v1/admin/cluster/add" => cluster::add;
     post "/v1/admin/cluster/remove" => cluster::remove;

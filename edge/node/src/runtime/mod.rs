@@ -13,6 +13,7 @@ mod account;
 mod batches;
 mod clock;
 mod engine_thread;
+mod fair_clock;
 mod feed;
 mod fills;
 mod frozen;
@@ -36,11 +37,15 @@ pub(crate) use account::{balances, open_orders, positions};
 pub use batches::BatchPush;
 pub(crate) use batches::{batch_look, demand_curve};
 pub use clock::Clock;
+pub use fair_clock::{FairClockOptions, FairTime};
 pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub(crate) use recovery::engine_of_snapshot;
-pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};
-pub use replica::{AcceptedLoss, Addresses, ClusterOptions, ClusterStatus, ClusterView, Peer, PeerView, ReplicaVenue, accept_loss};
+pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
+pub use replica::{
+    AcceptedLoss, Addresses, ClusterOptions, ClusterStatus, ClusterView, FairAccessOptions, FairAccessView, Peer, PeerView,
+    ReplicaVenue, accept_loss,
+};
 pub(crate) use replica::{ClusterRequest, Doorbell};
 pub use status::{DemoStatus, Status, Storage};
 

@@ -33,9 +33,12 @@ pub(crate) struct Diary {
     pub(crate) reports: Vec<(u64, LogIndex)>,
     pub(crate) reports_missing: u64,
     pub(crate) connections: u64,
-    last_answer: Option<Instant>,
-    /// Longest time between two answers.
-    pub(crate) longest_pause: Duration,
+    /// Connections that ended once it had an answer.
+    pub(crate) lost: u64,
+    /// Orders that it was told were late.
+    pub(crate) late: u64,
+    /// How often it was without a connection, once it had an answer. (A replica that has just started does not let everybody in at once.)
+    pub(crate) disconnected: u64,
 }
 
 /// A running participant.
@@ -70,8 +73,7 @@ impl Participant {
         let mut program = Program {
             client: SessionClient::new(settings, key, now().0).unwrap(),
             stream: None,
-            routes,
-            flow: Flow { account, random: seed, next_id: 1, live: VecDeque::new() },
+            flow: Flow::new(account, seed),
             diary: Diary::default(),
         };
         let thread = std::thread::spawn({
@@ -83,6 +85,18 @@ impl Participant {
 
     pub(crate) fn answered_count(&self) -> u64 {
         self.answered.load(SeqCst)
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Sends no more; what it failed with, if it did.
+    pub(crate) fn ends_with(self) -> Option<String> {
+        self.stop.store(true, SeqCst);
+        let panicked = self.thread.join().err()?;
+        Some(panicked.downcast_ref::<String>().cloned().unwrap_or_default())
     }
 
     /// Sends no more, waits for what is unanswered.
@@ -134,8 +148,8 @@ impl Program {
                         stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
                         stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
                         self.diary.connections += 1;
-                        let entropy = std::array::from_fn(|_| self.flow.random(256) as u8);
-                        self.client.on_connected(now().0, &generate_nonce(&entropy));
+                        let nonce = self.flow.nonce();
+                        self.client.on_connected(now().0, &nonce);
                         self.stream = Some(stream);
                     }
                     Err(_) => self.client.on_disconnected(now().0),
@@ -162,13 +176,15 @@ impl Program {
     }
 
     fn lose(&mut self) {
-        self.stream = None;
+        if self.stream.take().is_some() {
+            self.diary.lost += u64::from(!self.diary.answers.is_empty());
+        }
         self.client.on_disconnected(now().0);
     }
 }
 
 impl Diary {
-    fn note(&mut self, event: ClientEvent) {
+    pub(crate) fn note(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::LoggedOn { session } => {
                 assert_eq!(*self.session.get_or_insert(session), session, "it is the same session all along");
@@ -181,14 +197,15 @@ impl Diary {
             }
             ClientEvent::Report { report_seq, log_index, .. } => self.reports.push((report_seq, log_index)),
             ClientEvent::ReportsMissing { .. } => self.reports_missing += 1,
-            ClientEvent::Disconnected { .. } => {}
+            ClientEvent::Late { .. } => self.late += 1,
+            ClientEvent::Disconnected { .. } => self.disconnected += u64::from(!self.answers.is_empty()),
             ClientEvent::Ended(error) => panic!("{error}"),
         }
     }
 }
 
 /// Orders around one price, of which many trade, and cancels of some.
-struct Flow {
+pub(crate) struct Flow {
     account: AccountId,
     random: u64,
     next_id: u64,
@@ -196,6 +213,14 @@ struct Flow {
 }
 
 impl Flow {
+    pub(crate) fn new(account: AccountId, seed: u64) -> Self {
+        Self { account, random: seed, next_id: 1, live: VecDeque::new() }
+    }
+
+    pub(crate) fn nonce(&mut self) -> String {
+        generate_nonce(&std::array::from_fn(|_| self.random(256) as u8))
+    }
+
     fn random(&mut self, below: u64) -> u64 {
         // Numbers from a seed: Marsaglia, "Xorshift RNGs", 2003.
         self.random ^= self.random << 13;
@@ -204,7 +229,7 @@ impl Flow {
         self.random % below
     }
 
-    fn next(&mut self) -> Command {
+    pub(crate) fn next(&mut self) -> Command {
         let (account, instrument) = (self.account, InstrumentId(0));
         if self.live.len() > 40 || (!self.live.is_empty() && self.random(4) == 0) {
             let id = self.live.pop_front().unwrap();

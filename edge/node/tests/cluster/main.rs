@@ -3,7 +3,7 @@
 
 mod batches;
 mod client;
-mod identity;
+mod gateways;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -302,8 +302,14 @@ fn stop_in_order(cluster: &mut Cluster, replicas: &[u64]) -> u64 {
     end
 }
 
-/// What was told against what is in the logs of these replicas.
+/// What was told against what is in the logs of these replicas, by those who had to find other replicas meanwhile.
 fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
+    let connections = check_told(cluster, replicas, diaries, end);
+    assert!(connections > 2 * diaries.len() as u64, "everybody had to connect again: {connections} connections");
+}
+
+/// What was told against what is in the logs of these replicas; how many connections it took.
+fn check_told(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) -> u64 {
     let mut connections = 0;
     for diary in diaries {
         connections += diary.connections;
@@ -314,7 +320,6 @@ fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
         let numbers = diary.reports.iter().map(|(number, _)| *number);
         assert!(numbers.eq(1..=diary.reports.len() as u64), "reports come once, in order, without a gap");
     }
-    assert!(connections > 2 * diaries.len() as u64, "everybody had to connect again: {connections} connections");
 
     let logs: Vec<Vec<Entry>> = replicas.iter().map(|id| entries(&cluster.folder(*id))).collect();
     let whole = logs.iter().find(|log| log.first().is_some_and(|entry| entry.log_index.0 == 1)).expect("one has all of its log");
@@ -367,6 +372,7 @@ fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
     }
     assert!(taken > states.len(), "two replicas have a state of the same entry: {states:?}");
     assert!(states.values().all(|hashes| hashes.len() == 1), "they are equal: {states:?}");
+    connections
 }
 
 fn entries(dir: &Path) -> Vec<Entry> {

@@ -8,7 +8,7 @@ use walras_node::node::Node;
 use walras_node::runtime::Clock;
 
 use crate::schema::{check_named, document};
-use crate::support::{PATIENCE, config, limit, market, operator, restart};
+use crate::support::{PATIENCE, Raw, config, limit, market, operator, restart};
 
 /// A cluster of one, on a port that was free a moment ago.
 pub(crate) fn one() -> Config {
@@ -62,6 +62,48 @@ fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
     alone.order_entry.listen.clear();
     let refused = Node::start(dir.path(), &alone).unwrap_err().to_string();
     assert!(refused.contains("holds a replica of a cluster"), "{refused}");
+}
+
+#[test]
+fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = one();
+    config.fair_access.sequencing = "fixed".to_owned();
+    config.fair_access.bound_us = 20;
+    config.check().unwrap();
+    let node = Node::start(dir.path(), &config).unwrap();
+    wait_until_it_leads(&node);
+    let url = format!("http://{}", node.address());
+    let market = market(&operator(&url, dir.path()));
+    let orders = 20;
+    for id in 1..=orders {
+        market.order(&market.bob, &limit(id, "sell", "2", "30000"));
+    }
+    // They are brought up to date now and then.
+    let begun = std::time::Instant::now();
+    let view = loop {
+        let view = market.operator.get("/v1/fair-access").unwrap();
+        if view["sequencer"]["gateways"][0]["held"] == orders {
+            break view;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{view}");
+        std::thread::yield_now();
+    };
+    check_named(&document(), "FairAccessView", &view);
+    let sequencer = &view["sequencer"];
+    assert_eq!((sequencer["delay_ns"].as_u64(), sequencer["held"].as_u64()), (Some(300_000), Some(0)));
+    assert!(sequencer["queueing_p50_ns"].as_u64().unwrap() >= 290_000, "within the histogram's precision: {view}");
+    assert_eq!((view["is_sequencing"].as_bool(), view["clock"]["status"].as_str()), (Some(true), Some("good")));
+    let cluster = market.operator.get("/v1/cluster").unwrap();
+    check_named(&document(), "ClusterView", &cluster);
+    assert_eq!(cluster["sequencing_delay_ns"], 300_000);
+    let metrics = Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&url).text;
+    for line in
+        ["walras_sequencing_delay_ns 300000", "walras_clock_good 1", "walras_sequencing_gateway_held_total{gateway=\"1\"} 20"]
+    {
+        assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
+    }
+    assert_eq!(node.stop(), None);
 }
 
 #[test]

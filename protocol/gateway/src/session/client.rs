@@ -30,6 +30,9 @@ pub struct SessionClient {
     hint: Option<String>,
     is_named: bool,
     session: Option<Numbers>,
+    /// Of the commands that it was given when it joined, those before this one are answered already: they are left out where the venue expects
+    /// a later one.
+    answered_before: Option<SessionSeq>,
     /// The latest report that was told; `None` before it is known from where on they are wanted.
     told: Option<u64>,
     /// When something came last, was sent last, and when the first unanswered command became that or was sent again.
@@ -105,6 +108,7 @@ impl SessionClient {
             hint: None,
             is_named: false,
             session: None,
+            answered_before: None,
             told,
             heard_ns: now_ns,
             sent_ns: now_ns,
@@ -123,12 +127,57 @@ impl SessionClient {
             return Err(SubmitError::WindowFull(window));
         }
         let session_seq = numbers.next();
+        self.push(now_ns, command);
+        Ok(session_seq)
+    }
+
+    fn push(&mut self, now_ns: u64, command: &Command) {
+        let Some(numbers) = &mut self.session else { return };
         if numbers.unanswered.is_empty() {
             self.progress_ns = now_ns;
         }
         numbers.unanswered.push_back(*command);
         self.send_unsent(now_ns);
-        Ok(session_seq)
+    }
+
+    /// Takes the next command of a session of several streams; whether this one has kept up with what the venue remembers.
+    pub(super) fn append(&mut self, now_ns: u64, command: &Command) -> bool {
+        // Before the logon, those that are answered already are among them.
+        let most = if self.is_logged_on() { UNANSWERED_MAX } else { 2 * UNANSWERED_MAX };
+        let keeps_up = self.unanswered_count() < most as usize && !matches!(self.link, Link::Ended { .. });
+        if keeps_up {
+            self.push(now_ns, command);
+        }
+        keeps_up
+    }
+
+    /// For one of several streams of a session, before it logs on: these are its last commands, from `first` on, of which those before
+    /// `answered_before` are answered; and the latest report that was told.
+    pub(super) fn join(
+        &mut self,
+        session: SessionId,
+        first: SessionSeq,
+        unanswered: VecDeque<Command>,
+        answered_before: SessionSeq,
+        told: Option<u64>,
+    ) {
+        let (sent, window, hold_until_ns) = (0, UNANSWERED_MAX, 0);
+        self.session = Some(Numbers { session, unanswered, first, sent, window, hold_until_ns });
+        self.answered_before = Some(answered_before);
+        self.told = told;
+    }
+
+    /// The number that the next command gets; `None` before the first logon.
+    pub(super) fn next(&self) -> Option<SessionSeq> {
+        self.session.as_ref().map(Numbers::next)
+    }
+
+    /// The connection is to be closed, and another one follows, even after an end.
+    pub(super) fn give_up(&mut self) {
+        self.link = match self.link {
+            Link::Down { retry_ns } => Link::Down { retry_ns },
+            Link::Connecting | Link::LoggingOn { .. } | Link::Up { .. } | Link::Broken | Link::Ended { .. } => Link::Broken,
+        };
     }
 
     /// What the host is to do.
@@ -162,8 +211,8 @@ impl SessionClient {
             (_, Some(told)) => ReportsWanted::After(told),
             (wanted, None) => wanted,
         };
-        let ClientSettings { on_disconnect, role, token, .. } = self.settings;
-        let terms = LogonTerms { on_disconnect, role, token, reports };
+        let ClientSettings { on_disconnect, role, token, version, .. } = self.settings;
+        let terms = LogonTerms { on_disconnect, role, token, reports, version };
         let mut body = Vec::new();
         terms.encode(&mut body);
         let fields = self.key.sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, now_ns, nonce);
@@ -241,6 +290,7 @@ impl SessionClient {
                 self.break_off(None, tell);
             }
             VenueMessage::Refused(m) => self.on_refused(now_ns, m),
+            VenueMessage::Late(m) => tell(ClientEvent::Late { session_seq: m.session_seq, late_ns: m.late_ns }),
             VenueMessage::Pong(_) => {}
             VenueMessage::Bye { reason, .. } => self.on_bye(*reason, tell),
         }
@@ -250,6 +300,11 @@ impl SessionClient {
     fn on_logged_on(&mut self, now_ns: u64, m: &LoggedOn, tell: &mut impl FnMut(ClientEvent)) {
         if !matches!(self.link, Link::LoggingOn { .. }) {
             return self.break_off(None, tell);
+        }
+        if let (Some(answered_before), Some(numbers)) = (self.answered_before.take(), &mut self.session) {
+            while numbers.first < answered_before.min(m.next) && numbers.unanswered.pop_front().is_some() {
+                numbers.first = numbers.first.next();
+            }
         }
         match &mut self.session {
             None => {

@@ -2,7 +2,7 @@
 
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::DecodeError;
-use walras_wire::order_entry::{ByeReason, OnDisconnect, ReportEvent, ReportsWanted, Role};
+use walras_wire::order_entry::{ByeReason, EntryVersion, OnDisconnect, ReportEvent, ReportsWanted, Role};
 
 /// What a session is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct ClientSettings {
     pub logon_timeout_ns: u64,
     /// How long to wait for the next answer before the connection is given up.
     pub answer_timeout_ns: u64,
+    /// What is spoken. The second version is told of orders that were late; a venue older than that refuses it.
+    pub version: EntryVersion,
 }
 
 impl ClientSettings {
@@ -42,6 +44,7 @@ impl ClientSettings {
             retry_delay_ns: 100_000_000,
             logon_timeout_ns: 5_000_000_000,
             answer_timeout_ns: 10_000_000_000,
+            version: EntryVersion::One,
         }
     }
 }
@@ -93,6 +96,14 @@ pub enum ClientEvent {
         from: u64,
         /// The one that comes next.
         next: u64,
+    },
+    /// A command reached the sequencer after the time that it waits for orders: those with later stamps may have gone before. Its answer comes
+    /// all the same. Since version 2.
+    Late {
+        /// Which command.
+        session_seq: SessionSeq,
+        /// By how much.
+        late_ns: u64,
     },
     /// The connection is gone; the client tries another one.
     Disconnected {

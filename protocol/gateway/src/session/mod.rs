@@ -2,8 +2,8 @@
 //!
 //! A *session* is opened by a command in the log and outlives connections and replicas; the log's state decides which command of it comes
 //! next and remembers the last answers. What is here serves one connection at a time and remembers nothing that may not be lost:
-//! [`SessionServer`] is the venue's end of a connection, [`SessionClient`] a program's end of its session over many connections, and
-//! [`Reports`] numbers the events that concern each account, on every replica alike.
+//! [`SessionServer`] is the venue's end of a connection, [`SessionClient`] a program's end of its session over many connections, one
+//! at a time, [`CopiedClient`] the same over several at once, and [`Reports`] numbers the events that concern each account, on every replica alike.
 //!
 //! *Deliberately absent*: sockets, encryption, threads; the sessions themselves (the engine's), the order of commands (the sequencer's).
 //!
@@ -20,6 +20,7 @@ use walras_types::limits::SESSION_WINDOW;
 mod chunks;
 mod client;
 mod client_settings;
+mod copied_client;
 mod reports;
 mod reports_snapshot;
 mod server;
@@ -27,9 +28,10 @@ mod stream;
 
 pub use client::SessionClient;
 pub use client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
+pub use copied_client::CopiedClient;
 pub use reports::{ReportSettings, Reports, Resend};
 pub use reports_snapshot::ReportsError;
-pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};
+pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart, may_submit};
 
 /// Most commands that may be unanswered at a time: as many answers as the log's state remembers of a session.
 pub const UNANSWERED_MAX: u32 = SESSION_WINDOW as u32;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report,
-    ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
+    Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
+    Refused, Report, ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
 };
 use walras_wire::{Command, decode_command};
 
@@ -231,6 +231,10 @@ impl SessionServer {
         match (message, &mut self.state) {
             (_, State::Over) => {}
             (ClientMessage::Logon(logon), State::Fresh) => {
+                if logon.terms.version.has_copies() && logon.terms.on_disconnect == OnDisconnect::Cancel {
+                    let text = "A session with copies keeps its orders: the loss of one of its connections means nothing. Log on with on_disconnect 0.";
+                    return self.bye(ByeReason::Rejected(RejectReason::Malformed), text);
+                }
                 self.state = State::Authenticating(logon.terms);
                 host.authenticate(LogonRequest::new(&logon));
             }
@@ -377,6 +381,15 @@ impl SessionServer {
             // One before it was refused and comes again: either this one too, or it has come again already and is on its way behind that.
             RejectReason::SessionSeqGap => {}
             _ => self.bye(ByeReason::Rejected(reason), &format!("Command {session_seq}.")),
+        }
+    }
+
+    /// The sequencer had a command too late to put it in the order of stamps. A client of the first version is not told.
+    pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        let State::Open(open) = &self.state else { return };
+        let is_told = matches!(open.client.terms.version, EntryVersion::Two { .. }) && ordinal.session == open.session;
+        if is_told && open.asked.as_ref().is_some_and(|asked| ordinal.session_seq < asked.expected) {
+            self.put(&VenueMessage::Late(Late { session_seq: ordinal.session_seq, late_ns }));
         }
     }
 
@@ -533,7 +546,8 @@ impl SessionServer {
 }
 
 /// What a session may put into the log. The venue's own commands come from nobody.
-fn may_submit(command: &Command, role: Role) -> bool {
+#[must_use]
+pub fn may_submit(command: &Command, role: Role) -> bool {
     match command {
         Command::NewOrder(_)
         | Command::CancelOrder(_)

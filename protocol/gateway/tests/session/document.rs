@@ -5,8 +5,8 @@ use walras_gateway::{ClientKey, Request, signed_bytes};
 use walras_types::{AccountId, LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::encode_command;
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role,
-    VenueMessage, encode_client, encode_venue,
+    Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect,
+    ReportsWanted, Role, VenueMessage, encode_client, encode_venue,
 };
 
 use crate::setup::order;
@@ -28,7 +28,8 @@ fn the_examples_are_what_the_code_writes() {
     let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/order-entry.md")).unwrap();
     let bytes_of = |name: &str| shown(&document, name).split_whitespace().collect::<String>();
     let key = ClientKey::from_parts("hm_demo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8").unwrap();
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Cancel, role: Role::Account, token: 7, reports: ReportsWanted::After(5) };
+    let (on_disconnect, role, version) = (OnDisconnect::Cancel, Role::Account, EntryVersion::One);
+    let terms = LogonTerms { on_disconnect, role, token: 7, reports: ReportsWanted::After(5), version };
     let (mut body, mut bytes) = (Vec::new(), Vec::new());
     terms.encode(&mut body);
     let request = Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body };

@@ -1,6 +1,7 @@
 //! Order-entry sessions: both ends over a stream that breaks, a venue that applies each command once, and bugs planted to be found.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
+mod copied;
 mod document;
 mod model;
 mod one_connection;

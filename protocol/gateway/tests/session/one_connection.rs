@@ -6,15 +6,20 @@ use walras_gateway::session::{
 use walras_gateway::{Gateway, Request};
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report,
-    ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
+    Answer, ByeReason, ClientMessage, Copies, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect,
+    Refused, Report, ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
 };
 use walras_wire::{Command, Event, encode_command, encode_event};
 
 use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
 
-const TERMS: LogonTerms =
-    LogonTerms { on_disconnect: OnDisconnect::Cancel, role: Role::Account, token: 7, reports: ReportsWanted::New };
+const TERMS: LogonTerms = LogonTerms {
+    on_disconnect: OnDisconnect::Cancel,
+    role: Role::Account,
+    token: 7,
+    reports: ReportsWanted::New,
+    version: EntryVersion::One,
+};
 const SESSION: SessionId = SessionId(40);
 
 struct Line {
@@ -31,8 +36,12 @@ impl Line {
     }
 
     fn open(settings: ServerSettings, next: u64) -> Self {
+        Self::open_with(settings, next, &TERMS)
+    }
+
+    fn open_with(settings: ServerSettings, next: u64, terms: &LogonTerms) -> Self {
         let mut line = Self::new(settings);
-        line.send(&logon_bytes(&TERMS));
+        line.send(&logon_bytes(terms));
         line.authenticate();
         assert!(matches!(line.asked.pop(), Some(Asked::Open(Some(AccountId(0)), 7, ReportsWanted::New))));
         let start = SessionStart { session: SESSION, next: SessionSeq(next), report_seq: 3, reports_from: 4 };
@@ -78,6 +87,7 @@ impl Line {
                 VenueMessage::Report(m) => format!("Report {}", m.report_seq),
                 VenueMessage::NotLeader { leader } => format!("NotLeader {leader}"),
                 VenueMessage::Refused(m) => format!("Refused {} {:?}", m.session_seq, m.reason),
+                VenueMessage::Late(m) => format!("Late {} {}", m.session_seq, m.late_ns),
                 VenueMessage::Pong(number) => format!("Pong {number}"),
                 VenueMessage::Bye { reason, .. } => format!("Bye {reason:?}"),
             });
@@ -189,6 +199,30 @@ fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
     assert_eq!(line.submitted(), [3, 4, 5, 6], "what is on its way is not sent twice");
     line.submit(8);
     assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
+}
+
+#[test]
+fn who_speaks_the_second_version_is_told_of_late_orders() {
+    let late = |version: EntryVersion| {
+        let mut line = Line::open_with(ServerSettings::default(), 1, &LogonTerms { version, ..TERMS });
+        line.submit(1);
+        for (session, session_seq) in [(SESSION, 1), (SESSION, 2), (SessionId(SESSION.0 + 1), 1)] {
+            line.server.late(Ordinal { session, session_seq: SessionSeq(session_seq) }, 500);
+        }
+        line.answer(1);
+        line.hear()
+    };
+    assert_eq!(late(EntryVersion::One), ["Answer 1"]);
+    assert_eq!(late(EntryVersion::Two { copies: Copies::One }), ["Late 1 500", "Answer 1"]);
+}
+
+#[test]
+fn one_of_several_connections_may_be_lost_without_the_orders() {
+    let several = LogonTerms { version: EntryVersion::Two { copies: Copies::Several }, ..TERMS };
+    let mut line = Line::new(ServerSettings::default());
+    line.send(&logon_bytes(&several));
+    assert_eq!(line.hear(), ["Bye Rejected(Malformed)"], "it would cancel them");
+    Line::open_with(ServerSettings::default(), 1, &LogonTerms { on_disconnect: OnDisconnect::Keep, ..several });
 }
 
 #[test]

@@ -493,7 +493,7 @@ impl World {
         let client = &mut self.clients[number];
         for event in told {
             match event {
-                ClientEvent::LoggedOn { .. } | ClientEvent::Disconnected { .. } => {}
+                ClientEvent::LoggedOn { .. } | ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => {}
                 ClientEvent::Answer { session_seq, log_index, rejected, .. } => {
                     client.answered.push((session_seq, log_index, rejected));
                 }

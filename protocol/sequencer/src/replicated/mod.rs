@@ -23,7 +23,7 @@ use walras_consensus::{
     SnapshotMeta, StartError, Status, Ticket,
 };
 use walras_engine::Engine;
-use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
+use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{Checkpoint, Command, Event};
 
@@ -479,6 +479,13 @@ impl<O> ReplicatedSequencer<O> {
             Role::Follower { leader } => leader,
             Role::Candidate => None,
         }
+    }
+
+    /// The place that is expected of a session next, after what was taken in this term. `None` when it is not open.
+    #[must_use]
+    pub fn next_of(&self, session: SessionId) -> Option<SessionSeq> {
+        let applied = self.engine.session(session)?.next;
+        Some(self.collecting.as_ref().and_then(|collecting| collecting.next_of(session)).map_or(applied, |next| next.max(applied)))
     }
 
     /// Commands taken that are not decided.

@@ -6,7 +6,9 @@
 //! an introduction | 2 u8
 //! ```
 //!
-//! Kinds from 240 on are the hosts' own, and dropped here. The kind stands last, so that marking a long message moves none of its bytes.
+//! Kinds from 2 on are those between gateways and the leader (`gateway/message.rs`).
+//!
+//! The kind stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
 use walras_consensus::ReplicaId;

@@ -121,9 +121,9 @@ impl World {
         let passage = self.network.pass(self.now_ns, End::Replica(from), End::Replica(to));
         let Some(original_ns) = passage.original_ns else { return };
         if let Some(replay_ns) = passage.replay_ns {
-            self.schedule.at(replay_ns, Event::Message { to, bytes: bytes.clone() });
+            self.schedule.at(replay_ns, Event::Message { from, to, bytes: bytes.clone() });
         }
-        self.schedule.at(original_ns, Event::Message { to, bytes });
+        self.schedule.at(original_ns, Event::Message { from, to, bytes });
     }
 
     pub(super) fn write(&mut self, stream: StreamId, direction: Direction, flow: Flow) {

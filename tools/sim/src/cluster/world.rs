@@ -37,6 +37,7 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 
 pub(super) enum Event {
     Message {
+        from: usize,
         to: usize,
         bytes: Vec<u8>,
     },
@@ -131,6 +132,8 @@ pub(super) struct World {
     pub(super) election_spread_ns: u64,
     pub(super) durability: Durability,
     loses_disks: bool,
+    /// Whether every replica takes orders, stamps them and passes them on.
+    pub(super) is_fair: bool,
     pub(super) losses: Choices<'static>,
     pub(super) links: Choices<'static>,
     /// Whether others hear when a process ends.
@@ -159,8 +162,9 @@ impl World {
         let durability = settings.durability.unwrap_or(drawn);
         let drawn = losses.one_in(3);
         let loses_disks = settings.loses_disks.unwrap_or(drawn);
-        let mut links = Choices::of_random(random.fork(6));
-        let links_close = !links.one_in(3);
+        // Planted faults are looked for without it: some are in what it replaces.
+        let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(5)).one_in(3);
+        let is_fair = settings.is_fair.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -215,6 +219,7 @@ impl World {
             election_spread_ns,
             durability,
             loses_disks,
+            is_fair,
             losses,
             links,
             links_close,
@@ -353,6 +358,7 @@ impl World {
         self.report.simulated_ns = self.now_ns;
         self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.healing_ns = self.now_ns - since_ns;
+        self.report.fair = u64::from(self.is_fair);
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
@@ -369,7 +375,9 @@ impl World {
             return Ok(());
         }
         match event {
-            Event::Message { to, bytes } => self.with_process(to, |process, at| process.on_message(at, bytes.into())),
+            Event::Message { from, to, bytes } => {
+                self.with_process(to, |process, at| process.on_message(at, replica_id(from), bytes.into()))
+            }
             Event::Timer { replica, generation, timer } => self.timer(replica, generation, timer),
             Event::Stream(stream, direction) => self.arrive(stream, direction),
             Event::Connect { client, replica } => self.connect(client, replica),

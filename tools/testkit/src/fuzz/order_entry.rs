@@ -12,7 +12,7 @@ use walras_gateway::{
 use walras_market_data::{PublicBooks, concerned};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage, decode_client,
+    EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage, decode_client,
     decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
 };
 use walras_wire::{Command, Event};
@@ -76,7 +76,8 @@ fn venue_hears(stream: &[u8], cut: usize) -> (Vec<(Ordinal, Command)>, Vec<u8>) 
     let mut gateway = Gateway::new(GatewayConfig::new(NOW_NS));
     let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
     gateway.add_key(key().record(Some(AccountId(0)), permissions).expect("a sound record")).expect("there is room");
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role: Role::Account, token: 1, reports: ReportsWanted::New };
+    let (role, version) = (Role::Account, EntryVersion::One);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
     let mut body = Vec::new();
     terms.encode(&mut body);
     let fields = key().sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, NOW_NS, "n");

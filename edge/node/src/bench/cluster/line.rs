@@ -127,6 +127,7 @@ impl Tally {
             ClientEvent::LoggedOn { .. }
             | ClientEvent::Report { .. }
             | ClientEvent::ReportsMissing { .. }
+            | ClientEvent::Late { .. }
             | ClientEvent::Disconnected { .. } => {}
         }
     }

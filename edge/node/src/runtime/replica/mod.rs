@@ -10,10 +10,9 @@
 //! A round of the thread: wait in the poll; read all that is ready; step the consensus; take commands; propose what has collected;
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
-mod barriers;
-mod clocks;
+mod alarm;
 mod doorbell;
-mod keys;
+mod fair;
 mod order_entry;
 mod start;
 mod status;
@@ -28,8 +27,8 @@ use mio::{Events, Poll, Token};
 use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
-use walras_sequencer::{Halt, NotTaken, ReplicatedSequencer};
+use walras_peer_link::{LinkEvent, SnapshotId};
+use walras_sequencer::{GatewayMessage, Halt, NotTaken, RemoteOpening, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
 
@@ -38,6 +37,8 @@ use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
 pub(crate) use doorbell::Doorbell;
+pub use fair::{FairAccessOptions, FairAccessView};
+use fair::{People, is_order};
 use order_entry::{ConnectionKey, Desk};
 pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
@@ -51,6 +52,8 @@ pub(in crate::runtime::replica) enum Origin {
     Reply(Reply),
     /// A connection that waits for its session.
     Opens(ConnectionKey),
+    /// A connection of a gateway, this one perhaps, that waits for its session.
+    OpensElsewhere(RemoteOpening),
 }
 
 /// What an operator asks of the cluster.
@@ -67,6 +70,8 @@ pub(crate) enum ClusterRequest {
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
 const DOORBELL: Token = Token(0);
+/// Only wakes.
+const ALARM: Token = Token(ENTRY_TOKENS.end);
 
 /// Longest that a leader that is asked to stop waits until another one leads.
 const HAND_OVER_MAX: Duration = Duration::from_millis(500);
@@ -139,6 +144,7 @@ impl<D: Disk> ReplicaThread<D> {
                 return self.send_all();
             }
             self.read_on();
+            self.sequence();
             self.drive_batches();
             self.sequencer.propose(self.around.now_ns, &mut self.around)?;
             let now_ns = self.around.now_ns;
@@ -170,12 +176,22 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
-    fn until_deadline(&self) -> Duration {
+    fn until_deadline(&mut self) -> Duration {
         if self.around.order_entry.as_ref().is_some_and(|entry| entry.has_unread()) {
             return Duration::ZERO;
         }
+        let now_ns = self.now_ns();
         let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
-        Duration::from_nanos(next_ns.saturating_sub(self.now_ns()))
+        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
+        self.around.fair.as_mut().map_or(wait, |fair| wait.min(fair.wait(now_ns)))
+    }
+
+    /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
+    fn sequence(&mut self) {
+        let Self { sequencer, around, .. } = self;
+        let Surroundings { fair: Some(fair), order_entry, links, reports, now_ns, .. } = around else { return };
+        let order_entry = order_entry.as_mut();
+        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, reports, now_ns: *now_ns });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -207,7 +223,8 @@ impl<D: Disk> ReplicaThread<D> {
         }
         let leader = &around.leader_entry;
         if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
-            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
         }
     }
 
@@ -217,7 +234,8 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(entry) = &mut around.order_entry
             && entry.has_unread()
         {
-            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader, fair });
         }
     }
 
@@ -281,17 +299,15 @@ impl<D: Disk> ReplicaThread<D> {
     fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
         let now_ns = self.around.now_ns;
         match event {
-            LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
-                return Err(Halt::TwoProcesses(why));
-            }
-            LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
-            LinkEvent::Message { from, bytes } if clocks::Clocks::is_about_clocks(&bytes) => {
-                // Its own time: what waited for this thread is not the network's.
-                if let Some(answer) = self.clocks.take(from, &bytes, self.now_ns(), self.clock.now()) {
-                    let _ = self.around.links.send(from, answer);
+            LinkEvent::Message { from, bytes } => {
+                if GatewayMessage::is_one(&bytes) {
+                    let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, .. }, .. } = self;
+                    if let Some(fair) = fair {
+                        let people = &mut People { links, order_entry: order_entry.as_mut(), reports, now_ns };
+                        fair.on_message(now_ns, from, &bytes, sequencer, people);
+                    }
+                    return Ok(());
                 }
-            }
-            LinkEvent::Message { from: _, bytes } => {
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
                     self.sequencer.on_message(now_ns, bytes, &mut self.around)?;
@@ -305,6 +321,9 @@ impl<D: Disk> ReplicaThread<D> {
                     peer.is_compatible = Some(true);
                     peer.trouble = None;
                 });
+                if let Some(fair) = &mut self.around.fair {
+                    fair.access.on_linked();
+                }
             }
             LinkEvent::Lost { id, why } => {
                 warn!("the link to replica {id} is lost: {why}");
@@ -312,11 +331,10 @@ impl<D: Disk> ReplicaThread<D> {
                 self.around.cluster.with_peer(id, |peer| {
                     (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
                 });
-                match why {
-                    // Its process ended, or something between the two did: others than silence and our own doing.
-                    LinkError::Closed | LinkError::Broken(_) => self.sequencer.on_link_lost(now_ns, id, &mut self.around)?,
-                    _ => self.sequencer.on_unreachable(id, &mut self.around)?,
+                if let Some(fair) = &mut self.around.fair {
+                    fair.access.on_link_lost(id);
                 }
+                self.sequencer.on_unreachable(id, &mut self.around)?;
             }
             LinkEvent::Refused { id, remote, why } => {
                 warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));
@@ -362,7 +380,15 @@ impl<D: Disk> ReplicaThread<D> {
 
     fn take_commands(&mut self) {
         for Inbound { command, reply } in self.queues.commands.try_iter().take(BURST_MAX) {
-            let taken = self.sequencer.submit(self.clock.now(), None, &command, reply.map(Origin::Reply));
+            let origin = reply.map(Origin::Reply);
+            if let Some(fair) = &mut self.around.fair
+                && is_order(&command)
+                && self.sequencer.is_leading()
+            {
+                fair.submit_alone(self.around.now_ns, command, origin);
+                continue;
+            }
+            let taken = self.sequencer.submit(self.clock.now(), None, &command, origin);
             if let Err((why, Some(Origin::Reply(reply)))) = taken {
                 let reason = match why {
                     NotTaken::NotLeader { .. } => RejectReason::NotLeader,
@@ -452,6 +478,9 @@ impl<D: Disk> ReplicaThread<D> {
         around.status.set_accounts(around.core.accounts());
         around.status.set_trades_total(around.core.market.trade_count());
         around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
+        if let Some(fair) = &mut around.fair {
+            around.cluster.set_fair_access(fair.view());
+        }
         if std::mem::take(&mut around.replaced) {
             around.feed.start_over(&around.core.market);
         }
@@ -498,7 +527,8 @@ impl<D: Disk> ReplicaThread<D> {
         let Self { sequencer, around, clock, .. } = self;
         let leader = &around.leader_entry;
         if let Some(entry) = &mut around.order_entry {
-            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader });
+            let fair = around.fair.as_mut();
+            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
         }
         self.on_link_events()
     }

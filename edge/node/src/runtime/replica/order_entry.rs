@@ -18,6 +18,7 @@ use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::Origin;
+use super::fair::Fair;
 use crate::access::Access;
 
 /// Bytes read from one connection before the others have their turn.
@@ -42,6 +43,10 @@ struct Connection {
     session: Option<SessionId>,
     /// Of its logon.
     stamp_ns: u64,
+    /// Whether other connections keep its session too.
+    has_copies: bool,
+    /// The session that it waits for, where others pass that on.
+    opening: Option<OpenSession>,
     /// The socket took less than there was.
     is_blocked: bool,
     is_dirty: bool,
@@ -59,7 +64,10 @@ pub(super) struct OrderEntry {
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     next_serial: u64,
-    by_session: BTreeMap<SessionId, usize>,
+    /// One place, or several where all have copies.
+    by_session: BTreeMap<SessionId, Vec<usize>>,
+    /// Who waits for a session, by its account and token.
+    waiting: Waiting,
     by_account: BTreeMap<AccountId, Vec<usize>>,
     dirty: Vec<usize>,
     /// Connections that have more to read than their share.
@@ -67,6 +75,8 @@ pub(super) struct OrderEntry {
     immediate: Vec<Immediate>,
     buffer: Box<[u8]>,
 }
+
+type Waiting = BTreeMap<(Option<AccountId>, u64), Vec<ConnectionKey>>;
 
 /// What the sequencer says at once.
 enum Immediate {
@@ -82,6 +92,8 @@ pub(super) struct Desk<'a> {
     pub(super) now_ns: u64,
     /// Where the leader takes orders, as far as it is known.
     pub(super) leader: &'a str,
+    /// Whoever passes on to the leader what comes here; without it only a leader takes orders.
+    pub(super) fair: Option<&'a mut Fair>,
 }
 
 impl OrderEntry {
@@ -106,6 +118,7 @@ impl OrderEntry {
             free: Vec::new(),
             next_serial: 0,
             by_session: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             by_account: BTreeMap::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
@@ -187,6 +200,8 @@ impl OrderEntry {
                 wanted: ReportsWanted::None,
                 session: None,
                 stamp_ns: 0,
+                has_copies: false,
+                opening: None,
                 is_blocked: false,
                 is_dirty: false,
             });
@@ -221,11 +236,12 @@ impl OrderEntry {
     }
 
     fn take(&mut self, place: usize, len: usize, desk: &mut Desk<'_>) {
-        let Self { connections, buffer, immediate, access, .. } = self;
+        let Self { connections, buffer, immediate, access, waiting, .. } = self;
         let Some(connection) = connections.get_mut(place).and_then(Option::as_mut) else { return };
-        let Connection { server, source, serial, account, wanted, stamp_ns, .. } = connection;
+        let Connection { server, source, serial, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
         let key = ConnectionKey { place, serial: *serial };
-        let mut host = Doorkeeper { desk, access, source: *source, key, account, wanted, stamp_ns, immediate };
+        let logon = LogonNotes { account, wanted, stamp_ns, has_copies, opening };
+        let mut host = Doorkeeper { desk, access, source: *source, key, logon, waiting, immediate };
         server.on_bytes(host.desk.now_ns, &buffer[..len], &mut host);
         loop {
             let told: Vec<Immediate> = std::mem::take(host.immediate);
@@ -277,10 +293,17 @@ impl OrderEntry {
         let Some(connection) = &mut self.connections[place] else { return };
         let Some(ended) = connection.server.take_ended() else { return };
         info!("order entry: a connection of account {:?} ended: {:?}", connection.account, ended.reason);
+        if let Some(open) = connection.opening.take() {
+            let key = ConnectionKey { place, serial: connection.serial };
+            self.stop_waiting(key, open, desk);
+        }
         if let Some(account) = ended.cancel {
-            let command = Command::MassCancel(MassCancel { account, instrument: None, side: None });
-            // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
-            let _ = desk.sequencer.submit(desk.now, None, &command, None);
+            let cancel = MassCancel { account, instrument: None, side: None };
+            match (&mut desk.fair, ended.session) {
+                (Some(fair), Some(session)) => fair.cancel_behind(desk.now_ns, session, cancel),
+                // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
+                _ => drop(desk.sequencer.submit(desk.now, None, &Command::MassCancel(cancel), None)),
+            }
         }
         self.forget(place);
     }
@@ -289,9 +312,12 @@ impl OrderEntry {
     fn forget(&mut self, place: usize) {
         let Some(connection) = &mut self.connections[place] else { return };
         if let Some(session) = connection.session.take()
-            && self.by_session.get(&session) == Some(&place)
+            && let Some(places) = self.by_session.get_mut(&session)
         {
-            self.by_session.remove(&session);
+            places.retain(|other| *other != place);
+            if places.is_empty() {
+                self.by_session.remove(&session);
+            }
         }
         if let Some(account) = connection.account
             && let Some(places) = self.by_account.get_mut(&account)
@@ -299,6 +325,19 @@ impl OrderEntry {
             places.retain(|other| *other != place);
             if places.is_empty() {
                 self.by_account.remove(&account);
+            }
+        }
+    }
+
+    /// Nobody opens a session for a connection that is gone.
+    fn stop_waiting(&mut self, key: ConnectionKey, open: OpenSession, desk: &mut Desk<'_>) {
+        let name = (open.account, open.token);
+        let Some(keys) = self.waiting.get_mut(&name) else { return };
+        keys.retain(|other| *other != key);
+        if keys.is_empty() {
+            self.waiting.remove(&name);
+            if let Some(fair) = &mut desk.fair {
+                fair.access.give_up_opening(open);
             }
         }
     }
@@ -319,22 +358,25 @@ impl OrderEntry {
     /// The log has opened a connection's session.
     pub(super) fn opened(&mut self, key: ConnectionKey, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
         let Some(place) = self.place_of(key) else { return };
-        let stamp_of = |entry: &Self, at: usize| entry.connections[at].as_ref().map(|connection| connection.stamp_ns);
-        if let Some(&other) = self.by_session.get(&session)
-            && other != place
-        {
-            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the venue knows.
-            let loser = if stamp_of(self, other) > stamp_of(self, place) { place } else { other };
-            self.forget(loser);
-            if let Some(connection) = &mut self.connections[loser] {
-                connection.server.replaced();
-                self.soil(loser);
+        let look =
+            |entry: &Self, at: usize| entry.connections[at].as_ref().map(|connection| (connection.stamp_ns, connection.has_copies));
+        let others = self.by_session.get(&session).cloned().unwrap_or_default();
+        for other in others.into_iter().filter(|other| *other != place) {
+            let (Some((theirs_ns, theirs)), Some((ours_ns, ours))) = (look(self, other), look(self, place)) else { continue };
+            if theirs && ours {
+                continue;
             }
+            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the venue knows.
+            let loser = if theirs_ns > ours_ns { place } else { other };
+            self.replace(loser);
             if loser == place {
                 return;
             }
         }
-        self.by_session.insert(session, place);
+        let places = self.by_session.entry(session).or_default();
+        if !places.contains(&place) {
+            places.push(place);
+        }
         let Some(connection) = &mut self.connections[place] else { return };
         connection.session = Some(session);
         let start = SessionStart::new(session, next, connection.account, connection.wanted, reports);
@@ -349,6 +391,59 @@ impl OrderEntry {
             self.by_account.entry(account).or_default().push(place);
         }
         self.soil(place);
+    }
+
+    fn replace(&mut self, loser: usize) {
+        self.forget(loser);
+        if let Some(connection) = &mut self.connections[loser] {
+            connection.server.replaced();
+            self.soil(loser);
+        }
+    }
+
+    /// The log has opened a session for whoever waits for it here.
+    pub(super) fn open_applied(
+        &mut self,
+        now_ns: u64,
+        open: &OpenSession,
+        session: SessionId,
+        next: SessionSeq,
+        reports: &Reports,
+    ) {
+        for key in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            if let Some(place) = self.place_of(key)
+                && let Some(connection) = &mut self.connections[place]
+            {
+                connection.opening = None;
+            }
+            self.opened(key, now_ns, session, next, reports);
+        }
+    }
+
+    /// The leader does not open a session.
+    pub(super) fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+        for key in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            self.not_opened(key, reason);
+        }
+    }
+
+    /// A client has logged on at another replica: those that did so before have lost the session.
+    pub(super) fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+        for place in self.by_session.get(&session).cloned().unwrap_or_default() {
+            if self.connections[place].as_ref().is_some_and(|connection| connection.stamp_ns < logged_on_ns) {
+                self.replace(place);
+            }
+        }
+    }
+
+    /// What connections were told does not follow from the state any more: they begin anew.
+    pub(super) fn fail_all(&mut self) {
+        for place in 0..self.connections.len() {
+            if let Some(connection) = &mut self.connections[place] {
+                connection.server.bye(ByeReason::VenueFault, "");
+                self.soil(place);
+            }
+        }
     }
 
     /// A session could not be opened.
@@ -382,21 +477,29 @@ impl OrderEntry {
 
     /// What came of a session's command.
     pub(super) fn answer(&mut self, ordinal: Ordinal, answer: Answer, time: Option<TimeNs>) {
-        if let Some(&place) = self.by_session.get(&ordinal.session)
-            && let Some(connection) = &mut self.connections[place]
-        {
-            connection.server.answer(ordinal, answer, time);
-            self.soil(place);
-        }
+        self.with_session(ordinal.session, |server| server.answer(ordinal, answer, time));
     }
 
-    /// A session's command was in the log and not its session's next.
+    /// A session's command was in the log and not its session's next, or the leader does not take it.
     pub(super) fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
-        if let Some(&place) = self.by_session.get(&ordinal.session)
-            && let Some(connection) = &mut self.connections[place]
-        {
-            connection.server.refused(ordinal, reason, None);
-            self.soil(place);
+        self.with_session(ordinal.session, |server| server.refused(ordinal, reason, None));
+    }
+
+    /// A session's command was late.
+    pub(super) fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        self.with_session(ordinal.session, |server| server.late(ordinal, late_ns));
+    }
+
+    /// For each connection that has the session.
+    fn with_session(&mut self, session: SessionId, mut tell: impl FnMut(&mut SessionServer)) {
+        let Self { by_session, connections, dirty, .. } = self;
+        for &place in by_session.get(&session).into_iter().flatten() {
+            let Some(connection) = &mut connections[place] else { continue };
+            tell(&mut connection.server);
+            if !connection.is_dirty {
+                connection.is_dirty = true;
+                dirty.push(place);
+            }
         }
     }
 
@@ -416,12 +519,8 @@ impl OrderEntry {
 
     /// A session is closed.
     pub(super) fn closed(&mut self, session: SessionId) {
-        if let Some(&place) = self.by_session.get(&session)
-            && let Some(connection) = &mut self.connections[place]
-        {
-            connection.server.bye(ByeReason::Rejected(RejectReason::UnknownSession), "The session was closed.");
-            self.soil(place);
-        }
+        let reason = ByeReason::Rejected(RejectReason::UnknownSession);
+        self.with_session(session, |server| server.bye(reason, "The session was closed."));
     }
 
     /// Ends what is silent.
@@ -473,22 +572,31 @@ impl Connection {
     }
 }
 
+/// What a connection keeps of its logon.
+struct LogonNotes<'a> {
+    account: &'a mut Option<AccountId>,
+    wanted: &'a mut ReportsWanted,
+    stamp_ns: &'a mut u64,
+    has_copies: &'a mut bool,
+    opening: &'a mut Option<OpenSession>,
+}
+
 /// What a connection's session asks for while it reads.
 struct Doorkeeper<'a, 'd> {
     desk: &'a mut Desk<'d>,
     access: &'a OnceLock<Arc<Access>>,
     source: SourceId,
     key: ConnectionKey,
-    account: &'a mut Option<AccountId>,
-    wanted: &'a mut ReportsWanted,
-    stamp_ns: &'a mut u64,
+    logon: LogonNotes<'a>,
+    waiting: &'a mut Waiting,
     immediate: &'a mut Vec<Immediate>,
 }
 
 impl EntryHost for Doorkeeper<'_, '_> {
     fn authenticate(&mut self, logon: LogonRequest) {
         // What is no time is refused.
-        *self.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
+        *self.logon.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
+        *self.logon.has_copies = logon.terms.version.has_copies();
         let verdict = match self.access.get() {
             Some(access) => access.authorize_logon(&logon, self.source),
             None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
@@ -497,9 +605,15 @@ impl EntryHost for Doorkeeper<'_, '_> {
     }
 
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
-        (*self.account, *self.wanted) = (account, reports);
-        let command = Command::OpenSession(OpenSession { account, token });
-        if let Err((why, _)) = self.desk.sequencer.submit(self.desk.now, None, &command, Some(Origin::Opens(self.key))) {
+        (*self.logon.account, *self.logon.wanted) = (account, reports);
+        let open = OpenSession { account, token };
+        let Desk { sequencer, now, now_ns, fair, .. } = &mut *self.desk;
+        if let Some(fair) = fair {
+            *self.logon.opening = Some(open);
+            self.waiting.entry((account, token)).or_default().push(self.key);
+            return fair.open(*now_ns, open, *self.logon.stamp_ns, *self.logon.has_copies);
+        }
+        if let Err((why, _)) = sequencer.submit(*now, None, &Command::OpenSession(open), Some(Origin::Opens(self.key))) {
             self.immediate.push(Immediate::Open(why));
         }
     }
@@ -512,8 +626,13 @@ impl EntryHost for Doorkeeper<'_, '_> {
         }
     }
 
-    fn submit(&mut self, ordinal: Ordinal, command: &Command, _: &[u8]) {
-        if let Err((why, _)) = self.desk.sequencer.submit(self.desk.now, Some(ordinal), command, None) {
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
+        let Desk { sequencer, now, now_ns, fair, .. } = &mut *self.desk;
+        let taken = match fair {
+            Some(fair) => fair.submit(*now_ns, sequencer.engine(), ordinal, bytes),
+            None => sequencer.submit(*now, Some(ordinal), command, None).map_err(|(why, _)| why),
+        };
+        if let Err(why) = taken {
             self.immediate.push(Immediate::Command(ordinal, why));
         }
     }

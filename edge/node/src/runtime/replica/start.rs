@@ -19,14 +19,13 @@ use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotRe
 use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
-use super::barriers::Barriers;
-use super::clocks::Clocks;
-use super::keys::{self, KeyShare};
+use super::alarm::Alarm;
+use super::fair::{Fair, FairAccessOptions};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
 use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
-use super::{DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
+use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::progress::while_waiting;
@@ -62,6 +61,8 @@ pub struct ClusterOptions {
     pub security: Security,
     /// Where orders come in binary; `None` for nowhere.
     pub order_entry: Option<SocketAddr>,
+    /// How orders are put in the order of stamps; `None` where they are not.
+    pub fair_access: Option<FairAccessOptions>,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
     /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
@@ -157,8 +158,8 @@ impl ReplicaVenue {
             listen,
             security,
             order_entry,
+            fair_access,
             checkpoint_every,
-            clock_error_ns_max,
             weather_allowed,
         } = cluster;
         let begun = Instant::now();
@@ -221,6 +222,12 @@ impl ReplicaVenue {
                 )
             })
             .transpose()?;
+        let fair = fair_access
+            .map(|options| {
+                let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
+                Ok::<_, RecoveryError>(Fair::new(me, options, clock.clone(), alarm))
+            })
+            .transpose()?;
         let entry_address = order_entry.as_ref().map(OrderEntry::address);
 
         let views = peers.iter().map(|(id, peer)| {
@@ -260,6 +267,7 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             replaced: false,
+            fair,
             solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
             barriers: Barriers::default(),
             threads,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
 use walras_types::LogIndex;
 
-use super::Addresses;
+use super::{Addresses, FairAccessView};
 
 /// Figures of a replica, shared with whoever asks. Clone it freely.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ pub struct ClusterView {
     pub peers: BTreeMap<ReplicaId, PeerView>,
     /// Why it stopped.
     pub halted: Option<String>,
-    /// What is wrong with this machine's clock, if most of the others find that.
-    pub clock_trouble: Option<String>,
+    /// Fair access here, if it is switched on.
+    pub fair_access: Option<FairAccessView>,
 }
 
 /// Another replica, from here.
@@ -76,7 +76,7 @@ impl ClusterStatus {
             waiting: 0,
             peers,
             halted: None,
-            clock_trouble: None,
+            fair_access: None,
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
     }
@@ -115,6 +115,10 @@ impl ClusterStatus {
         let mut view = self.lock();
         (view.term, view.role) = (change.term, change.role);
         view.is_taking &= change.role == Role::Leader;
+    }
+
+    pub(super) fn set_fair_access(&self, fair_access: FairAccessView) {
+        self.lock().fair_access = Some(fair_access);
     }
 
     pub(super) fn set_taking(&self, is_taking: bool) {

@@ -15,11 +15,11 @@ use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
 use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
-use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
 use super::Origin;
-use super::barriers::Barriers;
+use super::fair::Fair;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
@@ -65,7 +65,8 @@ pub(super) struct Surroundings<D: Disk> {
     /// The feeds of those who read along are of another state than is there now: they have to connect anew.
     pub(super) replaced: bool,
     pub(super) solver: Solver,
-    pub(super) barriers: Barriers,
+    /// What participants here send, and where this replica leads what all gateways send, if that is put in the order of stamps.
+    pub(super) fair: Option<Fair>,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
 }
@@ -120,18 +121,27 @@ impl<D: Disk> Surroundings<D> {
                 let _ = reply.send(Ok(outcome));
             }
             Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
+            Some(Origin::OpensElsewhere(opening)) => {
+                if let Some(fair) = &mut self.fair {
+                    let outcome = open_outcome(engine, applied.events).map(|(session, _)| session);
+                    fair.access.on_opened(opening, entry.log_index, outcome);
+                }
+            }
+        }
+    }
+
+    /// What a gateway has passed on and the log now holds.
+    fn tell_gateway(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_applied(applied);
         }
     }
 
     fn opened(&mut self, key: ConnectionKey, engine: &Engine, events: &[Event]) {
         let Self { order_entry: Some(order_entry), reports, now_ns, .. } = self else { return };
-        let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
-        match opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next))) {
-            Some((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
-            None => {
-                let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
-                order_entry.not_opened(key, reason.unwrap_or(RejectReason::VenueNotReady));
-            }
+        match open_outcome(engine, events) {
+            Ok((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
+            Err(reason) => order_entry.not_opened(key, reason),
         }
     }
 
@@ -163,6 +173,16 @@ impl<D: Disk> Surroundings<D> {
     }
 }
 
+/// Which session was opened, and what it begins with; or why none was.
+fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
+    let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
+    start.ok_or_else(|| {
+        let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
+        reason.unwrap_or(RejectReason::VenueNotReady)
+    })
+}
+
 impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         // The consensus sends again what is lost.
@@ -182,6 +202,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         }
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
+        self.tell_gateway(&applied);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
     }
@@ -203,6 +224,8 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
                     order_entry.sent_away(key, &self.leader_entry);
                 }
             }
+            // Its gateway asks again.
+            (Origin::OpensElsewhere(_), _) => {}
         }
     }
 
@@ -246,6 +269,12 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         (self.core, self.reports) = (core, reports);
         self.shared_catalog.set(self.core.catalog.clone());
         self.replaced = true;
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_installed(&engine);
+            if let Some(order_entry) = &mut self.order_entry {
+                order_entry.fail_all();
+            }
+        }
         Ok(engine)
     }
 
@@ -260,7 +289,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.leader_entry = address.into();
         info!("term {}: {:?}", change.term, change.role);
         self.cluster.set_role(change);
-        if was != self.leader
+        if let Some(fair) = &mut self.fair {
+            fair.on_role(change.term);
+        } else if was != self.leader
             && self.leader != Some(self.cluster.me())
             && let Some(order_entry) = &mut self.order_entry
         {
@@ -271,6 +302,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
     fn leading(&mut self, term: Term) {
         info!("term {term}: this replica takes commands");
         self.cluster.set_taking(true);
+        if let Some(fair) = &mut self.fair {
+            fair.access.on_leading(self.now_ns, term);
+        }
     }
 
     fn members(&mut self, members: &Members) {

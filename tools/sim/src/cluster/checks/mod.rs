@@ -209,8 +209,10 @@ impl Checks {
             ClientEvent::Report { report_seq, log_index, time, event } => {
                 reports.on_report(client, account, *report_seq, *log_index, *time, event)
             }
-            ClientEvent::ReportsMissing { from, next } => reports.on_missing(client, account, *from, *next),
-            ClientEvent::Disconnected { .. } => Ok(()),
+            ClientEvent::ReportsMissing { from, next } => {
+                Err(Violation::new("reports", format!("client {client} misses {from} to before {next}, and none was dropped")))
+            }
+            ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => Ok(()),
             ClientEvent::Ended(error) => Err(ended(client, error)),
         };
         self.note(checked);

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{Gateway, Permission, Principal, Refusal, SourceId};
-use walras_sequencer::{NotTaken, ReplicatedSequencer};
+use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
 
-use super::{Origin, StreamId};
+use super::{Origin, StreamId, fair};
 use crate::cluster::mutation::Mutation;
 
 struct Connection {
@@ -21,6 +21,8 @@ struct Connection {
     session: Option<SessionId>,
     /// When the client signed its logon, by its own clock.
     stamp_ns: u64,
+    /// The session that it waits for, where others pass that on.
+    opening: Option<OpenSession>,
 }
 
 /// All connections, and who may make one.
@@ -29,8 +31,12 @@ pub(super) struct Desk {
     settings: ServerSettings,
     connections: BTreeMap<StreamId, Connection>,
     by_session: BTreeMap<SessionId, StreamId>,
+    /// Who waits for a session, by its account and token.
+    waiting: Waiting,
     immediate: Vec<Immediate>,
 }
+
+type Waiting = BTreeMap<(Option<AccountId>, u64), Vec<StreamId>>;
 
 /// What is said at once.
 enum Immediate {
@@ -49,12 +55,20 @@ pub(super) struct Clerk<'a> {
     pub(super) now_ns: u64,
     pub(super) leader: &'a str,
     pub(super) mutation: Option<Mutation>,
+    /// Whoever passes on to the leader what comes here.
+    pub(super) fair: Option<&'a mut FairAccess<Origin>>,
+}
+
+impl Clerk<'_> {
+    fn at(&self) -> GatewayTime {
+        fair::time(self.now_ns, self.clock_ns)
+    }
 }
 
 impl Desk {
     pub(super) fn new(gateway: Gateway, settings: ServerSettings) -> Self {
-        let (connections, by_session) = (BTreeMap::new(), BTreeMap::new());
-        Self { gateway, settings, connections, by_session, immediate: Vec::new() }
+        let (connections, by_session, waiting) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { gateway, settings, connections, by_session, waiting, immediate: Vec::new() }
     }
 
     pub(super) fn accept(&mut self, stream: StreamId, client: usize, now_ns: u64) {
@@ -66,14 +80,17 @@ impl Desk {
             wanted: ReportsWanted::None,
             session: None,
             stamp_ns: 0,
+            opening: None,
         };
         self.connections.insert(stream, connection);
     }
 
     pub(super) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], clerk: &mut Clerk<'_>) {
-        let Self { gateway, connections, immediate, .. } = self;
-        let Some(Connection { server, source, account, wanted, stamp_ns, .. }) = connections.get_mut(&stream) else { return };
-        let mut host = Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, stamp_ns, immediate };
+        let Self { gateway, connections, immediate, waiting, .. } = self;
+        let Some(connection) = connections.get_mut(&stream) else { return };
+        let Connection { server, source, account, wanted, stamp_ns, opening, .. } = connection;
+        let mut host =
+            Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, stamp_ns, opening, waiting, immediate };
         server.on_bytes(host.clerk.now_ns, bytes, &mut host);
         while !host.immediate.is_empty() {
             for one in std::mem::take(host.immediate) {
@@ -106,10 +123,24 @@ impl Desk {
     fn end_if_over(&mut self, stream: StreamId, clerk: &mut Clerk<'_>) {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         let Some(ended) = connection.server.take_ended() else { return };
+        if let Some(open) = connection.opening.take()
+            && let Some(streams) = self.waiting.get_mut(&(open.account, open.token))
+        {
+            streams.retain(|other| *other != stream);
+            if streams.is_empty() {
+                self.waiting.remove(&(open.account, open.token));
+                if let Some(fair) = &mut clerk.fair {
+                    fair.give_up_opening(open);
+                }
+            }
+        }
         if let Some(account) = ended.cancel {
-            let command = Command::MassCancel(MassCancel { account, instrument: None, side: None });
-            // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
-            let _ = clerk.sequencer.submit(TimeNs(clerk.clock_ns), None, &command, None);
+            let (at, cancel) = (clerk.at(), MassCancel { account, instrument: None, side: None });
+            match (&mut clerk.fair, ended.session) {
+                (Some(fair), Some(session)) => fair.cancel_behind(at, session, cancel),
+                // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
+                _ => drop(clerk.sequencer.submit(TimeNs(clerk.clock_ns), None, &Command::MassCancel(cancel), None)),
+            }
         }
         if let Some(session) = connection.session.take()
             && self.by_session.get(&session) == Some(&stream)
@@ -148,6 +179,44 @@ impl Desk {
                 let _ = connection.server.report(&report);
             }
         }
+    }
+
+    /// The log has opened a session for whoever waits for it here.
+    pub(super) fn open_applied(
+        &mut self,
+        now_ns: u64,
+        open: &OpenSession,
+        session: SessionId,
+        next: SessionSeq,
+        reports: &Reports,
+    ) {
+        for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            if let Some(connection) = self.connections.get_mut(&stream) {
+                connection.opening = None;
+            }
+            self.opened(stream, now_ns, session, next, reports);
+        }
+    }
+
+    pub(super) fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+        for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            self.not_opened(stream, reason);
+        }
+    }
+
+    /// A client has logged on at another replica: one that did so before has lost the session.
+    pub(super) fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+        let Some(stream) = self.by_session.get(&session).copied() else { return };
+        if let Some(connection) = self.connections.get_mut(&stream).filter(|connection| connection.stamp_ns < logged_on_ns) {
+            connection.session = None;
+            connection.server.replaced();
+            self.by_session.remove(&session);
+        }
+    }
+
+    /// What connections were told does not follow from the state any more.
+    pub(super) fn fail_all(&mut self) {
+        self.connections.values_mut().for_each(|connection| connection.server.bye(ByeReason::VenueFault, ""));
     }
 
     pub(super) fn not_opened(&mut self, stream: StreamId, reason: RejectReason) {
@@ -232,6 +301,8 @@ struct Doorkeeper<'a, 'd> {
     account: &'a mut Option<AccountId>,
     wanted: &'a mut ReportsWanted,
     stamp_ns: &'a mut u64,
+    opening: &'a mut Option<OpenSession>,
+    waiting: &'a mut Waiting,
     immediate: &'a mut Vec<Immediate>,
 }
 
@@ -250,7 +321,13 @@ impl EntryHost for Doorkeeper<'_, '_> {
 
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
         (*self.account, *self.wanted) = (account, reports);
-        let command = Command::OpenSession(OpenSession { account, token });
+        let (at, open) = (self.clerk.at(), OpenSession { account, token });
+        if let Some(fair) = &mut self.clerk.fair {
+            *self.opening = Some(open);
+            self.waiting.entry((account, token)).or_default().push(self.stream);
+            return fair.open(at, open, *self.stamp_ns, false);
+        }
+        let command = Command::OpenSession(open);
         if let Err((why, _)) = self.clerk.sequencer.submit(self.time(), None, &command, Some(Origin::Opens(self.stream))) {
             self.immediate.push(Immediate::Open(why));
         }
@@ -260,7 +337,15 @@ impl EntryHost for Doorkeeper<'_, '_> {
         self.gateway.charge(self.clerk.clock_ns, principal, permission, 1)
     }
 
-    fn submit(&mut self, ordinal: Ordinal, command: &Command, _: &[u8]) {
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
+        let at = self.clerk.at();
+        let Clerk { sequencer, fair, .. } = &mut *self.clerk;
+        if let Some(fair) = fair {
+            if let Err(why) = fair.submit(at, sequencer.engine(), ordinal, bytes) {
+                self.immediate.push(Immediate::Command(ordinal, why));
+            }
+            return;
+        }
         match self.clerk.sequencer.submit(self.time(), Some(ordinal), command, None) {
             Err((why, _)) => self.immediate.push(Immediate::Command(ordinal, why)),
             Ok(()) if self.clerk.mutation == Some(Mutation::AcknowledgeBeforeCommit) => {

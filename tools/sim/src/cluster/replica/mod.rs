@@ -2,6 +2,7 @@
 
 mod batches;
 mod desk;
+mod fair;
 mod process;
 mod start;
 mod storage;
@@ -22,7 +23,12 @@ pub(crate) struct StreamId(pub(crate) u64);
 pub(crate) enum Origin {
     /// A connection that waits for its session.
     Opens(StreamId),
+    /// A connection at a gateway, this replica perhaps.
+    OpensElsewhere(walras_sequencer::RemoteOpening),
 }
+
+/// Replicas' ids are below it.
+const GATEWAYS: u16 = 16;
 
 /// The name under which clients know a replica.
 pub(crate) fn address(replica: walras_consensus::ReplicaId) -> String {

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::Engine;
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
-use walras_sequencer::{Halt, ReplicatedSequencer};
+use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
 use walras_types::TimeNs;
 use walras_wire::Command;
 
 use super::desk::Clerk;
+use super::fair::{self, People};
 use super::surroundings::Surroundings;
 use super::{Origin, StreamId, batches};
 use crate::cluster::mutation::Mutation;
@@ -128,13 +129,30 @@ impl Process {
 
     /// Before anything happens.
     pub(crate) fn at(&mut self, at: Moment) {
-        self.around.now_ns = at.now_ns;
+        (self.around.now_ns, self.around.clock_ns) = (at.now_ns, at.clock_ns);
         self.around.sync_ns = SYNC_NS * at.slow;
         self.around.snapshot_ns = SNAPSHOT_NS * at.slow;
         self.around.solve_ns = SOLVE_NS * at.slow;
     }
 
-    pub(crate) fn on_message(&mut self, at: Moment, bytes: Bytes) -> Done {
+    pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
+        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, .. }, .. } = self;
+        if let Some(fair) = fair
+            && GatewayMessage::is_one(&bytes)
+        {
+            fair.on_message(
+                fair::time(at.now_ns, at.clock_ns),
+                from,
+                &bytes,
+                sequencer,
+                &mut People { desk, out, reports, now_ns: *now_ns },
+            );
+            return Ok(());
+        }
+        self.on_sequencers_message(at, bytes)
+    }
+
+    fn on_sequencers_message(&mut self, at: Moment, bytes: Bytes) -> Done {
         Ok(self.sequencer.on_message(at.now_ns, bytes, &mut self.around)?)
     }
 
@@ -215,7 +233,10 @@ impl Process {
         let Self { sequencer, around, .. } = self;
         let leader = around.leader_address();
         let mutation = around.mutation;
-        act(around, &mut Clerk { sequencer, clock_ns: at.clock_ns, now_ns: at.now_ns, leader: &leader, mutation });
+        let mut fair = around.fair.take();
+        let (clock_ns, now_ns) = (at.clock_ns, at.now_ns);
+        act(around, &mut Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, fair: fair.as_mut() });
+        around.fair = fair;
     }
 
     /// A snapshot begins to come.
@@ -251,7 +272,7 @@ impl Process {
         if writer.finish().is_err() {
             return Ok(false);
         }
-        self.on_message(at, message)?;
+        self.on_sequencers_message(at, message)?;
         Ok(true)
     }
 
@@ -284,6 +305,10 @@ impl Process {
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
+        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, .. }, .. } = self;
+        if let Some(fair) = fair {
+            fair.settle(fair::time(at.now_ns, at.clock_ns), sequencer, &mut People { desk, out, reports, now_ns: *now_ns });
+        }
         self.sequencer.drive_batches(at.now_ns, TimeNs(at.clock_ns), &mut self.around);
         self.sequencer.propose(at.now_ns, &mut self.around)?;
         self.write(at)?;
@@ -331,7 +356,10 @@ impl Process {
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
     pub(crate) fn deadline_ns(&self) -> u64 {
-        self.sequencer.next_deadline_ns().min(self.around.desk.deadline_ns())
+        let Surroundings { desk, fair, now_ns, clock_ns, .. } = &self.around;
+        let wait_ns = fair.as_ref().and_then(|fair| fair.wait_ns(fair::time(*now_ns, *clock_ns)));
+        let fair_ns = wait_ns.map_or(u64::MAX, |wait_ns| now_ns.saturating_add(wait_ns));
+        self.sequencer.next_deadline_ns().min(desk.deadline_ns()).min(fair_ns)
     }
 
     pub(crate) fn take_out(&mut self) -> Vec<Out> {
@@ -393,8 +421,18 @@ impl Process {
             Role::Candidate => "stands".to_owned(),
             Role::Follower { leader } => format!("follows {leader:?}"),
         };
+        let fair = self.around.fair.as_ref().map_or_else(String::new, |fair| {
+            let (sequenced, leader) = (fair.sequenced(), fair.leader());
+            format!(
+                ", {} passed on to {leader:?} and unanswered, {} held, {} early, d_s {} ns",
+                fair.unanswered(),
+                sequenced.held,
+                sequenced.early,
+                sequenced.delay_ns
+            )
+        });
         format!(
-            "{role} (taking: {}) in term {}, last slot {}, committed {}, applied entry {}, {} commands wait, members {:?}",
+            "{role} (taking: {}) in term {}, last slot {}, committed {}, applied entry {}, {} commands wait, members {:?}{fair}",
             self.is_leading(),
             status.term,
             status.last,

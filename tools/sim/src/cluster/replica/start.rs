@@ -18,6 +18,7 @@ use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
 
 use super::desk::Desk;
+use super::fair;
 use super::process::{Moment, Process};
 use super::storage::Storage;
 use super::surroundings::{State, Surroundings, report_settings};
@@ -39,8 +40,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) election_spread_ns: u64,
     /// When it counts as holding a command.
     pub(crate) durability: Durability,
-    /// Reports of an account that it keeps.
-    pub(crate) reports_kept: u32,
+    /// Whether orders are stamped at every replica, and sequenced by that.
+    pub(crate) is_fair: bool,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -177,7 +178,9 @@ impl Process {
             desk: Desk::new(gateway(from), server_settings()),
             leader: None,
             vote: None,
+            fair: from.is_fair.then(|| fair::start(from.me, from.seed)),
             now_ns: from.at.now_ns,
+            clock_ns: from.at.clock_ns,
             sync_ns: 0,
             snapshot_ns: 0,
             solve_ns: 0,

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
+use walras_sequencer::{AppliedEntry, FairAccess, Host, SolveJob, Unresolved};
 use walras_testkit::Listener;
-use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
 use super::desk::Desk;
@@ -59,7 +59,9 @@ pub(super) struct Surroundings {
     pub(super) leader: Option<ReplicaId>,
     /// The last vote that it wrote down.
     pub(super) vote: Option<(Term, ReplicaId)>,
+    pub(super) fair: Option<FairAccess<Origin>>,
     pub(super) now_ns: u64,
+    pub(super) clock_ns: u64,
     /// How long its disk takes, in nanoseconds: a sync, a snapshot.
     pub(super) sync_ns: u64,
     pub(super) snapshot_ns: u64,
@@ -81,16 +83,23 @@ impl Surroundings {
         self.leader.map(address).unwrap_or_default()
     }
 
-    fn opened(&mut self, Origin::Opens(stream): Origin, engine: &Engine, events: &[Event]) {
-        let Self { desk, reports, now_ns, .. } = self;
-        let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
-        match opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next))) {
-            Some((session, next)) => desk.opened(stream, *now_ns, session, next, reports),
-            None => {
-                let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
-                desk.not_opened(stream, reason.unwrap_or(RejectReason::VenueNotReady));
+    fn opened(&mut self, origin: Origin, engine: &Engine, events: &[Event]) {
+        let Self { desk, reports, now_ns, fair, .. } = self;
+        match (origin, open_outcome(engine, events)) {
+            (Origin::Opens(stream), Ok((session, next))) => desk.opened(stream, *now_ns, session, next, reports),
+            (Origin::Opens(stream), Err(reason)) => desk.not_opened(stream, reason),
+            (Origin::OpensElsewhere(opening), outcome) => {
+                if let Some(fair) = fair {
+                    fair.on_opened(opening, engine.last_applied(), outcome.map(|(session, _)| session));
+                }
             }
         }
+    }
+
+    /// What a gateway has passed on and the log now holds.
+    fn tell_gateway(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        let Some(fair) = &mut self.fair else { return };
+        fair.on_applied(applied);
     }
 
     fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
@@ -121,6 +130,16 @@ impl Surroundings {
     }
 }
 
+/// Which session was opened, and what it begins with; or why none was.
+fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
+    let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
+    start.ok_or_else(|| {
+        let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
+        reason.unwrap_or(RejectReason::VenueNotReady)
+    })
+}
+
 impl Host<Origin> for Surroundings {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         self.out.push(Out::Send { to, bytes });
@@ -149,6 +168,7 @@ impl Host<Origin> for Surroundings {
         self.checks.borrow_mut().on_applied(self.me, engine, &self.listener, &applied);
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
+        self.tell_gateway(&applied);
         if let Some(origin) = applied.origin.take() {
             self.opened(origin, engine, applied.events);
         }
@@ -159,7 +179,8 @@ impl Host<Origin> for Surroundings {
         self.out.push(Out::Timer { after_ns: self.solve_ns, timer: ReplicaTimer::Solved });
     }
 
-    fn unresolved(&mut self, Origin::Opens(stream): Origin, _: Unresolved) {
+    fn unresolved(&mut self, origin: Origin, _: Unresolved) {
+        let Origin::Opens(stream) = origin else { return };
         let leader = self.leader_address();
         self.desk.sent_away(stream, &leader);
     }
@@ -187,6 +208,10 @@ impl Host<Origin> for Surroundings {
         let State { engine, listener, reports } = State::decode(&self.storage.read(meta.slot)?, self.reports.settings())?;
         (self.listener, self.reports) = (listener, reports);
         self.installed_count += 1;
+        if let Some(fair) = &mut self.fair {
+            fair.on_installed(&engine);
+            self.desk.fail_all();
+        }
         Ok(engine)
     }
 
@@ -199,13 +224,19 @@ impl Host<Origin> for Surroundings {
         };
         self.checks.borrow_mut().on_role(self.me, change);
         self.out.push(Out::Role(change));
-        if was != self.leader && self.leader != Some(self.me) {
+        if let Some(fair) = &mut self.fair {
+            fair.on_role(change.term, drop);
+        } else if was != self.leader && self.leader != Some(self.me) {
             let leader = self.leader_address();
             self.desk.not_leader(&leader);
         }
     }
 
-    fn leading(&mut self, _: Term) {}
+    fn leading(&mut self, term: Term) {
+        if let Some(fair) = &mut self.fair {
+            fair.on_leading(self.now_ns, term);
+        }
+    }
 
     fn members(&mut self, members: &Members) {
         self.out.push(Out::Members(members.clone()));

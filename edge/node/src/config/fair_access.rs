@@ -1,0 +1,152 @@
+//! The `[fair_access]` section as a replica takes it: impossible values refused.
+
+use walras_fair_access::GATEWAYS_MAX;
+use walras_fair_access::clock::StampLimits;
+use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped, Tracking};
+use walras_sequencer::IntakeSettings;
+
+use super::{Config, ConfigError};
+use crate::runtime::{FairAccessOptions, FairClockOptions};
+
+const US: u64 = 1_000;
+
+/// Longest time that can be set: ten seconds.
+const TIME_US_MAX: u64 = 10_000_000;
+
+fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
+    ConfigError::Cluster { key, detail: detail.into() }
+}
+
+/// Whether the section is one that a replica can start with.
+pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    config.fair_access_options().map(|_| ())
+}
+
+impl Config {
+    /// How orders are sequenced by the time at which they reached the venue's edge; `None` where they are not.
+    pub fn fair_access_options(&self) -> Result<Option<FairAccessOptions>, ConfigError> {
+        let fair = &self.fair_access;
+        if fair.sequencing == "off" {
+            return Ok(None);
+        }
+        let Some(replicas) = self.replicas()? else {
+            return Err(wrong(
+                "fair_access.sequencing",
+                "orders are stamped and sequenced by replicas: set cluster.replica (a cluster of one will do), or set this to \"off\"",
+            ));
+        };
+        let greatest = replicas.keys().map(|id| id.get()).max().unwrap_or(0);
+        let gateways = u16::try_from(greatest + 1).ok().filter(|count| *count <= GATEWAYS_MAX).ok_or_else(|| {
+            let advice = format!(
+                "replica {greatest}: with fair access the ids of replicas, which number the gateways, are below {GATEWAYS_MAX}"
+            );
+            wrong("cluster.peers", advice)
+        })?;
+        for (key, value_us) in [
+            ("fair_access.fixed_us", fair.fixed_us),
+            ("fair_access.delay_max_us", fair.delay_max_us),
+            ("fair_access.stamp_age_max_us", fair.stamp_age_max_us),
+            ("fair_access.stray_us", fair.stray_us),
+            ("fair_access.bound_us", fair.bound_us),
+            ("fair_access.bound_max_us", fair.bound_max_us),
+            ("fair_access.step_us", fair.step_us),
+        ] {
+            if value_us > TIME_US_MAX {
+                return Err(wrong(key, format!("{value_us} us is beyond {TIME_US_MAX} us, ten seconds")));
+            }
+        }
+        let intake = IntakeSettings {
+            future_max_ns: 2 * fair.bound_max_us * US,
+            past_max_ns: fair.stamp_age_max_us * US,
+            held_per_gateway_max: fair.held_per_gateway_max,
+            stray_apart_max_ns: fair.stray_us * US,
+            // The digests' key is the machine's: whoever starts the replica sets it.
+            ..IntakeSettings::new(gateways, self.delay()?, 0)
+        };
+        Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
+    }
+
+    fn delay(&self) -> Result<DelaySettings, ConfigError> {
+        let fair = &self.fair_access;
+        let (min_ns, max_ns, start_ns) = (fair.delay_min_us * US, fair.delay_max_us * US, fair.fixed_us * US);
+        if min_ns > max_ns {
+            let advice = format!("{} us is above delay_max_us ({}): swap them", fair.delay_min_us, fair.delay_max_us);
+            return Err(wrong("fair_access.delay_min_us", advice));
+        }
+        if fair.window == 0 || fair.window > 1 << 20 || fair.step_us == 0 {
+            return Err(wrong("fair_access.window", "a window is 1 to 1048576 orders, and step_us at least 1"));
+        }
+        if fair.target_ppm >= Ppm::ONE.0 {
+            return Err(wrong("fair_access.target_ppm", "1000000 are all orders: give less, such as 10000 for 1 %"));
+        }
+        let bounds = DelayBounds { min_ns, max_ns, start_ns };
+        let (target, step_ns, window) = (Ppm(fair.target_ppm), fair.step_us * US, fair.window);
+        match fair.sequencing.as_str() {
+            "fixed" => Ok(DelaySettings::Static { delay_ns: start_ns }),
+            "stepped" => Ok(DelaySettings::Stepped(Stepped { bounds, target, window, step_ns, samples_per_step: 1 })),
+            "tracking" => Ok(DelaySettings::Tracking(Tracking { bounds, target, step_ns, level_window: window })),
+            other => {
+                Err(wrong("fair_access.sequencing", format!("{other:?}: give \"off\", \"fixed\", \"stepped\" or \"tracking\"")))
+            }
+        }
+    }
+
+    fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
+        let fair = &self.fair_access;
+        if fair.clock != "system" {
+            return Err(wrong("fair_access.clock", format!("{:?}: give \"system\", the computer's clock", fair.clock)));
+        }
+        let (wide_ns, bound_ns) = (fair.bound_max_us * US, fair.bound_us * US);
+        // What the operator declares does not move: it is good from the beginning, or never.
+        let limits = StampLimits::new(wide_ns, wide_ns.saturating_sub(1), 0);
+        let limits = limits.map_err(|_| wrong("fair_access.bound_max_us", "0 us would let no clock stamp: give at least 1"))?;
+        Ok(FairClockOptions { limits, bound_ns: (bound_ns > 0).then_some(bound_ns) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn config(fair: &str) -> Result<Config, String> {
+        let text = format!(
+            "[cluster]\nreplica = 2\ninsecure_loopback = true\npeers = [\"1=127.0.0.1:1\", \"2=127.0.0.1:2\"]\n[fair_access]\n{fair}"
+        );
+        Config::parse(&text, Path::new("walras.toml")).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn off_is_nothing_and_the_others_are_what_they_say() {
+        assert_eq!(Config::default().fair_access_options().unwrap(), None);
+        let options =
+            config("sequencing = \"fixed\"\nfixed_us = 250\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
+        assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
+        assert_eq!((options.intake.gateways, options.clock.bound_ns), (3, Some(20_000)));
+        let options = config("sequencing = \"tracking\"\ntarget_ppm = 500\n").unwrap().fair_access_options().unwrap().unwrap();
+        assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
+        assert_eq!(options.clock.bound_ns, None, "nobody has said how far the clock is off");
+    }
+
+    #[test]
+    fn impossible_ones_say_what_would_do() {
+        for (text, why) in [
+            ("sequencing = \"random\"\n", "give \"off\", \"fixed\""),
+            ("sequencing = \"fixed\"\nclock = \"sundial\"\n", "\"system\""),
+            ("sequencing = \"fixed\"\nbound_max_us = 0\n", "at least 1"),
+            ("sequencing = \"fixed\"\nfixed_us = 10000001\n", "ten seconds"),
+            ("sequencing = \"stepped\"\ndelay_min_us = 6000\n", "swap them"),
+            ("sequencing = \"stepped\"\nwindow = 0\n", "a window is 1"),
+            ("sequencing = \"tracking\"\ntarget_ppm = 1000000\n", "for 1 %"),
+        ] {
+            let said = config(text).unwrap_err();
+            assert!(said.contains("fair_access.") && said.contains(why), "{text}: {said}");
+        }
+        let single = Config::parse("[fair_access]\nsequencing = \"fixed\"\n", Path::new("w")).unwrap_err().to_string();
+        assert!(single.contains("set cluster.replica"), "{single}");
+        let text = "[cluster]\nreplica = 64\ninsecure_loopback = true\npeers = [\"64=127.0.0.1:1\"]\n[fair_access]\nsequencing = \"fixed\"\n";
+        let many = Config::parse(text, Path::new("w")).unwrap_err().to_string();
+        assert!(many.contains("below 64"), "{many}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Fair access at a replica of real clocks, links and participants. What it does is [`FairAccess`]'s.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tracing::warn;
+use walras_consensus::{ReplicaId, Term};
+use walras_engine::Engine;
+use walras_fair_access::GatewayId;
+use walras_gateway::session::{Reports, may_submit};
+use walras_peer_link::Links;
+use walras_sequencer::{
+    FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken, RemoteOpening,
+    ReplicatedSequencer,
+};
+use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_wire::order_entry::Role;
+use walras_wire::{Command, MassCancel, OpenSession};
+
+use super::Origin;
+use super::alarm::Alarm;
+use super::order_entry::OrderEntry;
+use crate::runtime::NoOutcome;
+use crate::runtime::clock::Clock;
+use crate::runtime::fair_clock::{FairClock, FairClockOptions, FairTime};
+
+/// How orders are sequenced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FairAccessOptions {
+    /// The leader's part.
+    pub intake: IntakeSettings,
+    /// What stamps orders at this replica.
+    pub clock: FairClockOptions,
+}
+
+/// A look at fair access at a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FairAccessView {
+    /// Its clock.
+    pub clock: FairTime,
+    /// Where it passes orders on to, itself perhaps.
+    pub leader: Option<ReplicaId>,
+    /// Commands passed on and unanswered.
+    pub unanswered: usize,
+    /// What it passed on.
+    pub forwards: ForwardCounts,
+    /// What it sequenced, now or when it led last.
+    pub intake: IntakeFigures,
+}
+
+/// Longer waits are left to the poll, which counts in milliseconds.
+const ALARM_BELOW: Duration = Duration::from_millis(3);
+
+pub(super) struct Fair {
+    pub(super) access: FairAccess<Origin>,
+    clock: FairClock,
+    host: Clock,
+    alarm: Alarm,
+}
+
+impl Fair {
+    pub(super) fn new(me: ReplicaId, options: FairAccessOptions, host: Clock, alarm: Alarm) -> Self {
+        let intake = IntakeSettings { digest_key: crate::access::random_u64(), ..options.intake };
+        let access = FairAccess::new(me, ForwardSettings::default(), intake);
+        Self { access, clock: FairClock::new(options.clock, host.clone()), host, alarm }
+    }
+
+    fn at(&mut self, now_ns: u64) -> GatewayTime {
+        let FairTime { time_ns, status, .. } = self.clock.now();
+        GatewayTime { now_ns, now: self.host.now(), time_ns, status }
+    }
+
+    pub(super) fn submit(&mut self, now_ns: u64, engine: &Engine, ordinal: Ordinal, content: &[u8]) -> Result<(), NotTaken> {
+        let at = self.at(now_ns);
+        self.access.submit(at, engine, ordinal, content)
+    }
+
+    pub(super) fn open(&mut self, now_ns: u64, open: OpenSession, logged_on_ns: u64, has_copies: bool) {
+        let at = self.at(now_ns);
+        self.access.open(at, open, logged_on_ns, has_copies);
+    }
+
+    pub(super) fn cancel_behind(&mut self, now_ns: u64, session: SessionId, cancel: MassCancel) {
+        let at = self.at(now_ns);
+        self.access.cancel_behind(at, session, cancel);
+    }
+
+    pub(super) fn submit_alone(&mut self, now_ns: u64, command: Command, origin: Option<Origin>) {
+        let at = self.at(now_ns);
+        self.access.submit_alone(at, command, origin);
+    }
+
+    pub(super) fn on_message(
+        &mut self,
+        now_ns: u64,
+        from: ReplicaId,
+        bytes: &Bytes,
+        sequencer: &mut ReplicatedSequencer<Origin>,
+        people: &mut People<'_>,
+    ) {
+        let at = self.at(now_ns);
+        self.access.on_message(at, from, bytes, sequencer, people);
+    }
+
+    pub(super) fn settle(&mut self, now_ns: u64, sequencer: &mut ReplicatedSequencer<Origin>, people: &mut People<'_>) {
+        let at = self.at(now_ns);
+        self.access.settle(at, sequencer, people);
+    }
+
+    pub(super) fn on_role(&mut self, term: Term) {
+        self.access.on_role(term, |origin| refuse(origin, RejectReason::NotLeader));
+    }
+
+    /// How long nothing is due; the alarm rings then, where a poll would be too coarse.
+    pub(super) fn wait(&mut self, now_ns: u64) -> Duration {
+        let at = self.at(now_ns);
+        let wait = self.access.wait_ns(at).map_or(Duration::MAX, Duration::from_nanos);
+        if !wait.is_zero() && wait < ALARM_BELOW {
+            // Without it the poll wakes a millisecond later.
+            let _ = self.alarm.set(wait);
+        }
+        wait
+    }
+
+    pub(super) fn view(&mut self) -> FairAccessView {
+        FairAccessView {
+            clock: self.clock.now(),
+            leader: self.access.leader(),
+            unanswered: self.access.unanswered(),
+            forwards: self.access.forwarded(),
+            intake: self.access.sequenced(),
+        }
+    }
+}
+
+/// Links to other replicas, and connections of participants.
+pub(super) struct People<'a> {
+    pub(super) links: &'a mut Links,
+    pub(super) order_entry: Option<&'a mut OrderEntry>,
+    pub(super) reports: &'a Reports,
+    pub(super) now_ns: u64,
+}
+
+impl GatewayHost<Origin> for People<'_> {
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        let _ = self.links.send(to, bytes);
+    }
+
+    fn may_submit(&self, command: &Command) -> bool {
+        may_submit(command, Role::Operator)
+    }
+
+    fn opens_at(&mut self, opening: RemoteOpening) -> Origin {
+        Origin::OpensElsewhere(opening)
+    }
+
+    fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.open_applied(self.now_ns, open, session, next, self.reports);
+        }
+    }
+
+    fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.refused(ordinal, reason);
+        }
+    }
+
+    fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.opening_refused(open, reason);
+        }
+    }
+
+    fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.late(ordinal, late_ns);
+        }
+    }
+
+    fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+        if let Some(order_entry) = &mut self.order_entry {
+            order_entry.replaced_before(session, logged_on_ns);
+        }
+    }
+
+    fn not_taken(&mut self, origin: Origin, why: NotTaken) {
+        let reason = match why {
+            NotTaken::Refused(reason) => reason,
+            NotTaken::NotLeader { .. } | NotTaken::Repeated(_) | NotTaken::OnItsWay => RejectReason::NotLeader,
+        };
+        refuse(origin, reason);
+    }
+
+    fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal) {
+        warn!(
+            "gateway {gateway}: command {} of session {} came with other content than its first copy, which counts",
+            ordinal.session_seq, ordinal.session
+        );
+    }
+}
+
+/// Whether a command is one that fair access is about: the others wait for nobody.
+pub(super) fn is_order(command: &Command) -> bool {
+    matches!(command, Command::NewOrder(_) | Command::CancelOrder(_) | Command::AmendOrder(_) | Command::MassCancel(_))
+}
+
+fn refuse(origin: Origin, reason: RejectReason) {
+    match origin {
+        // Whoever asked may have gone away.
+        Origin::Reply(reply) => drop(reply.send(Err(NoOutcome::Refused(reason)))),
+        // Its gateway asks again.
+        Origin::Opens(_) | Origin::OpensElsewhere(_) => {}
+    }
+}

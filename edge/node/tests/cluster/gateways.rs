@@ -1,0 +1,255 @@
+//! Three voters and two learners as gateways: orders come in by the learners, are stamped there and sequenced by whoever leads; gateways and
+//! leaders are killed.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use walras_gateway::ClientKey;
+use walras_gateway::session::{ClientSettings, CopiedClient, Wish};
+use walras_node::runtime::now;
+use walras_types::AccountId;
+use walras_wire::order_entry::ReportsWanted;
+
+use super::client::{Diary, Flow, Participant};
+use super::{Cluster, PATIENCE, check_told, stop_in_order, until};
+
+const ALL: [u64; 5] = [1, 2, 3, 4, 5];
+
+/// How far the leader has sequenced by gateway.
+fn held_by(cluster: &Cluster, gateway: u64) -> u64 {
+    let Some(leader) = cluster.local.leader() else { return 0 };
+    let view = cluster.operator(leader).get("/v1/fair-access").unwrap();
+    let gateways = view["sequencer"]["gateways"].as_array().unwrap();
+    gateways.iter().find(|figures| figures["gateway"] == gateway).map_or(0, |figures| figures["held"].as_u64().unwrap())
+}
+
+fn cluster_with_gateways() -> Cluster {
+    let number = |n: i64| toml::Value::Integer(n);
+    let settings = vec![
+        ("fair_access", "sequencing", "fixed".into()),
+        ("fair_access", "fixed_us", number(500)),
+        ("fair_access", "bound_us", number(10)),
+    ];
+    let mut cluster = Cluster::with(2, 8 << 20, settings);
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    for id in [4, 5] {
+        cluster.local.start(id).unwrap();
+        let body = json!({"replica": id, "learner": true});
+        until("a gateway is a learner", || cluster.operator(leader).signed("POST", "/v1/admin/cluster/add", Some(&body)).is_ok());
+        cluster.catches_up(id);
+    }
+    cluster
+}
+
+fn orders_at(cluster: &Cluster, id: u64) -> String {
+    cluster.local.replicas[id as usize - 1].orders.clone()
+}
+
+fn kill(cluster: &mut Cluster, id: u64) {
+    let replica = &mut cluster.local.replicas[id as usize - 1];
+    replica.signal(Signal::KILL).unwrap();
+    replica.wait().unwrap();
+}
+
+#[test]
+fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_connection() {
+    let mut cluster = cluster_with_gateways();
+    let accounts = cluster.market(3);
+    // Two by a gateway each; one at whichever replica comes first, a voter.
+    let ways = [vec![orders_at(&cluster, 4)], vec![orders_at(&cluster, 5)], vec![orders_at(&cluster, 1), orders_at(&cluster, 2)]];
+    let participants: Vec<Participant> = (0xfa1e..)
+        .zip(accounts)
+        .zip(ways)
+        .map(|((seed, (account, key)), way)| Participant::start(account, key, way, seed))
+        .collect();
+    super::progress(&participants, 200);
+    for gateway in [4, 5] {
+        until(&format!("gateway {gateway} passes on"), || held_by(&cluster, gateway) >= 100);
+    }
+
+    // Twice another one leads; the gateways' participants notice a pause.
+    for _ in 0..2 {
+        let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+        kill(&mut cluster, leader);
+        super::progress(&participants, 200);
+        cluster.local.start(leader).unwrap();
+        cluster.catches_up(leader);
+    }
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    assert_eq!((diaries[0].lost, diaries[1].lost), (0, 0), "who is at a gateway stays there");
+    let end = stop_in_order(&mut cluster, &ALL);
+    check_told(&cluster, &ALL, &diaries, end);
+}
+
+#[test]
+fn copies_by_two_gateways_lose_and_double_nothing_when_one_is_killed() {
+    let mut cluster = cluster_with_gateways();
+    let accounts = cluster.market(2);
+    let gateways = vec![orders_at(&cluster, 4), orders_at(&cluster, 5)];
+    let copied: Vec<Copied> =
+        (0xc0b1..).zip(accounts).map(|(seed, (account, key))| Copied::start(account, key, gateways.clone(), seed)).collect();
+    progress(&copied, 300);
+    until("both gateways pass on", || {
+        [4, 5].iter().all(|id| {
+            let view = cluster.operator(*id).get("/v1/fair-access").unwrap();
+            view["gateway"]["orders"].as_u64().unwrap() > 100
+        })
+    });
+    for gateway in [4, 5] {
+        kill(&mut cluster, gateway);
+        progress(&copied, 500);
+        cluster.local.start(gateway).unwrap();
+        cluster.catches_up(gateway);
+        let served = || {
+            let view = cluster.operator(gateway).get("/v1/fair-access").unwrap();
+            view["gateway"]["orders"].as_u64().unwrap() > 50
+        };
+        until("its streams are back", served);
+    }
+    // The leader goes too.
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    kill(&mut cluster, leader);
+    progress(&copied, 300);
+    cluster.local.start(leader).unwrap();
+    cluster.catches_up(leader);
+
+    let diaries: Vec<Diary> = copied.into_iter().map(Copied::finish).collect();
+    for diary in &diaries {
+        assert_eq!(diary.disconnected, 0, "one stream at least was there all the time");
+    }
+    let end = stop_in_order(&mut cluster, &ALL);
+    check_told(&cluster, &ALL, &diaries, end);
+}
+
+#[test]
+fn a_later_logon_at_another_gateway_has_the_session() {
+    let cluster = cluster_with_gateways();
+    let (account, key) = cluster.market(1).remove(0);
+    let first = Participant::start(account, key.clone(), vec![orders_at(&cluster, 4)], 7);
+    until("it trades", || first.answered_count() > 20);
+    // The same token, elsewhere: the first one is told that it is replaced, and ends.
+    let second = Participant::start(account, key, vec![orders_at(&cluster, 5)], 8);
+    until("the first one has ended", || first.has_ended());
+    let said = first.ends_with().expect("it did not end by itself");
+    assert!(said.contains("Replaced"), "{said}");
+    drop(second.ends_with());
+}
+
+fn progress(copied: &[Copied], by: u64) {
+    let goals: Vec<u64> = copied.iter().map(|copied| copied.answered.load(SeqCst) + by).collect();
+    until("everybody is answered again", || copied.iter().zip(&goals).all(|(one, goal)| one.answered.load(SeqCst) >= *goal));
+}
+
+/// A participant whose every order goes by several gateways.
+struct Copied {
+    answered: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Diary>,
+}
+
+impl Copied {
+    fn start(account: AccountId, key: ClientKey, gateways: Vec<String>, seed: u64) -> Self {
+        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let settings = ClientSettings {
+            reports: ReportsWanted::After(0),
+            retry_delay_ns: 20_000_000,
+            answer_timeout_ns: 20_000_000_000,
+            ..ClientSettings::new(Vec::new(), 1)
+        };
+        let client = CopiedClient::new(&settings, &gateways, &key, now().0).unwrap();
+        let streams = gateways.iter().map(|_| None).collect();
+        let mut program = Program { client, streams, flow: Flow::new(account, seed), diary: Diary::default() };
+        let thread = std::thread::spawn({
+            let (answered, stop) = (Arc::clone(&answered), Arc::clone(&stop));
+            move || program.run(&answered, &stop)
+        });
+        Self { answered, stop, thread }
+    }
+
+    fn finish(self) -> Diary {
+        self.stop.store(true, SeqCst);
+        self.thread.join().unwrap()
+    }
+}
+
+struct Program {
+    client: CopiedClient,
+    streams: Vec<Option<TcpStream>>,
+    flow: Flow,
+    diary: Diary,
+}
+
+impl Program {
+    fn run(&mut self, answered: &AtomicU64, stop: &AtomicBool) -> Diary {
+        let mut buffer = vec![0; 64 << 10];
+        while !stop.load(SeqCst) || self.client.unanswered_count() > 0 {
+            let Self { client, diary, .. } = self;
+            client.on_timer(now().0, &mut |event| diary.note(event));
+            while !stop.load(SeqCst) && self.client.is_logged_on() && self.client.unanswered_count() < 8 {
+                let command = self.flow.next();
+                self.client.submit(now().0, &command).unwrap();
+                self.diary.sent.push(command);
+            }
+            for stream in 0..self.streams.len() {
+                self.connect(stream);
+                if self.exchange(stream, &mut buffer).is_err() {
+                    self.lose(stream);
+                }
+            }
+            answered.store(self.diary.answers.len() as u64, SeqCst);
+        }
+        std::mem::take(&mut self.diary)
+    }
+
+    fn connect(&mut self, stream: usize) {
+        match self.client.wish(stream, now().0) {
+            Wish::Wait => {}
+            Wish::Close => self.lose(stream),
+            Wish::Connect(address) => {
+                let address = address.parse().unwrap();
+                self.client.on_connecting(stream);
+                match TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
+                    Ok(socket) => {
+                        socket.set_nodelay(true).unwrap();
+                        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+                        socket.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+                        self.diary.connections += 1;
+                        let nonce = self.flow.nonce();
+                        self.client.on_connected(stream, now().0, &nonce);
+                        self.streams[stream] = Some(socket);
+                    }
+                    Err(_) => self.client.on_disconnected(stream, now().0),
+                }
+            }
+        }
+    }
+
+    fn exchange(&mut self, stream: usize, buffer: &mut [u8]) -> std::io::Result<()> {
+        let Self { client, streams, diary, .. } = self;
+        let Some(socket) = &mut streams[stream] else { return Ok(()) };
+        while !client.output(stream).is_empty() {
+            let len = socket.write(client.output(stream))?;
+            client.consume(stream, len);
+        }
+        match socket.read(buffer) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(len) => {
+                client.on_bytes(stream, now().0, &buffer[..len], &mut |event| diary.note(event));
+                Ok(())
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn lose(&mut self, stream: usize) {
+        self.streams[stream] = None;
+        self.client.on_disconnected(stream, now().0);
+    }
+}

@@ -1,0 +1,494 @@
+//! Fair access at a replica: what participants send here is stamped and passed on; where this replica leads, what all gateways send is held
+//! and sequenced.
+
+use bytes::Bytes;
+use walras_consensus::{ReplicaId, Term};
+use walras_engine::Engine;
+use walras_fair_access::clock::ClockStatus;
+use walras_fair_access::resequence::Stamp;
+use walras_fair_access::{GATEWAYS_MAX, GatewayId};
+use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::{Command, MassCancel, OpenSession, decode_command, encode_command};
+
+use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage};
+use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Told};
+use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
+
+/// What is needed of a replica's links and participants. `O` says who waits for a command here.
+pub trait GatewayHost<O> {
+    /// Send these bytes to another replica. They may be lost: what matters is sent again.
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>);
+
+    /// Whether a session may send this command at all: gateways see to it, and the leader does not rely on that.
+    fn may_submit(&self, command: &Command) -> bool;
+
+    /// Who waits for a session that a gateway, this replica perhaps, has asked for. When the log has opened it, or refused to, say
+    /// [`FairAccess::on_opened`].
+    fn opens_at(&mut self, opening: RemoteOpening) -> O;
+
+    /// The session that a logon here has waited for is there, and the state has come so far: it begins with what that says.
+    fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq);
+
+    /// A command of a session that is served here was not taken.
+    fn refused(&mut self, ordinal: Ordinal, reason: RejectReason);
+
+    /// A session that somebody waits for here can not be opened.
+    fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason);
+
+    /// A command of a session that is served here was late. It is taken.
+    fn late(&mut self, ordinal: Ordinal, late_ns: u64);
+
+    /// Connections of this session that logged on before that have lost it.
+    fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64);
+
+    /// A command that somebody waits for here is not taken.
+    fn not_taken(&mut self, origin: O, why: NotTaken);
+
+    /// The operator should know that two copies differ: once for a session and term.
+    fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal);
+}
+
+/// What time it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayTime {
+    /// By this process, for what is waited for.
+    pub now_ns: u64,
+    /// The time of day, for the log.
+    pub now: TimeNs,
+    /// The venue's time, by which orders are stamped and held.
+    pub time_ns: u64,
+    /// How good that is.
+    pub status: ClockStatus,
+}
+
+impl GatewayTime {
+    /// For an order that reaches the edge here and now.
+    fn stamp(&self) -> Stamp {
+        match self.status {
+            ClockStatus::Good => Stamp::Gateway(self.time_ns),
+            ClockStatus::Wide | ClockStatus::Unknown => Stamp::OnArrival,
+        }
+    }
+}
+
+/// A logon at a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteOpening {
+    /// Where.
+    pub gateway: ReplicaId,
+    /// What is asked for.
+    pub open: OpenSession,
+    /// When the client logged on, by its own clock.
+    pub logged_on_ns: u64,
+    /// Whether other connections keep the session too.
+    pub has_copies: bool,
+}
+
+/// Messages for gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// One, this replica perhaps.
+    One(ReplicaId),
+    /// All members but this replica.
+    Others,
+}
+
+/// Sessions that wait for this replica to catch up. Beyond it a logon is sent again later.
+const OPENED_MAX: usize = 4_096;
+
+/// The leader tells this often that it takes orders: a gateway that missed it sends nothing.
+const BEACON_NS: u64 = 200_000_000;
+
+/// A replica's part in fair access.
+#[derive(Debug)]
+pub struct FairAccess<O> {
+    me: ReplicaId,
+    forwards: Forwards,
+    intake: Intake<O>,
+    told: Vec<Told<O>>,
+    /// From participants here.
+    for_leader: Vec<GatewayMessage>,
+    for_gateways: Vec<(To, GatewayMessage)>,
+    /// Sessions that the log has opened for logons here, at entries that may not be applied here yet.
+    opened: Vec<(LogIndex, OpenSession, u64, SessionId)>,
+    next_beacon_ns: u64,
+    /// The time of the hold, and when it was that by this process.
+    held_until: (u64, u64),
+    scratch: Vec<u8>,
+}
+
+impl<O> FairAccess<O> {
+    /// Of this replica, whose id is its number as a gateway.
+    #[must_use]
+    pub fn new(me: ReplicaId, forwards: ForwardSettings, intake: IntakeSettings) -> Self {
+        Self {
+            me,
+            forwards: Forwards::new(forwards),
+            intake: Intake::new(intake),
+            told: Vec::new(),
+            for_leader: Vec::new(),
+            for_gateways: Vec::new(),
+            opened: Vec::new(),
+            next_beacon_ns: 0,
+            held_until: (0, 0),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The time by which orders are held: the venue's, but where that stands still because the clock was set back it goes on at half the pace,
+    /// or nothing would leave the hold until the clock has caught up.
+    fn hold_time_ns(&mut self, at: GatewayTime) -> u64 {
+        let (time_ns, now_ns) = self.held_until;
+        let least_ns = if time_ns == 0 { 0 } else { time_ns.saturating_add(at.now_ns.saturating_sub(now_ns) / 2) };
+        if at.time_ns >= least_ns || least_ns > time_ns {
+            self.held_until = (at.time_ns.max(least_ns), at.now_ns);
+        }
+        self.held_until.0
+    }
+
+    /// A participant's command: stamps it, and passes it on with [`FairAccess::settle`]. `content` are its bytes.
+    ///
+    /// # Errors
+    /// What is known of it here already, or why it is not passed on.
+    pub fn submit(&mut self, at: GatewayTime, engine: &Engine, ordinal: Ordinal, content: &[u8]) -> Result<(), NotTaken> {
+        let Some(session) = engine.session(ordinal.session) else {
+            return Err(NotTaken::Refused(RejectReason::UnknownSession));
+        };
+        if ordinal.session_seq < session.next {
+            let answer = engine.answer(ordinal).map(NotTaken::Repeated);
+            return Err(answer.unwrap_or(NotTaken::Refused(RejectReason::SessionSeqTooOld)));
+        }
+        let message = self.forwards.order(at.now_ns, at.stamp(), ordinal, content).map_err(NotTaken::Refused)?;
+        self.for_leader.extend(message);
+        Ok(())
+    }
+
+    /// A participant logs on: [`GatewayHost::opened`] or [`GatewayHost::opening_refused`] say what comes of it.
+    pub fn open(&mut self, at: GatewayTime, open: OpenSession, logged_on_ns: u64, has_copies: bool) {
+        self.for_leader.extend(self.forwards.open(at.now_ns, open, logged_on_ns, has_copies));
+    }
+
+    /// Nobody here waits for this session any more.
+    pub fn give_up_opening(&mut self, open: OpenSession) {
+        self.forwards.give_up_opening(open);
+    }
+
+    /// A participant is lost, who wanted his orders cancelled then. It is not sent again: that might cancel what came later.
+    pub fn cancel_behind(&mut self, at: GatewayTime, session: SessionId, cancel: MassCancel) {
+        let mut content = Vec::new();
+        encode_command(&Command::MassCancel(cancel), &mut content);
+        self.for_leader.push(GatewayMessage::Behind { stamp: at.stamp(), session, content: content.into() });
+    }
+
+    /// Where this replica leads: a command that came otherwise than through a session is held like the others.
+    pub fn submit_alone(&mut self, at: GatewayTime, command: Command, origin: Option<O>) {
+        self.scratch.clear();
+        encode_command(&command, &mut self.scratch);
+        let time_ns = self.hold_time_ns(at);
+        let (gateway, stamp, content) = (gateway_of(self.me), Stamp::OnArrival, &self.scratch[..]);
+        let arrives = Arrives { gateway, stamp, place: Place::Alone, command, content, origin };
+        self.intake.on_arrival(time_ns, arrives, None, &mut self.told);
+    }
+
+    /// A message that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call [`FairAccess::settle`].
+    pub fn on_message(
+        &mut self,
+        at: GatewayTime,
+        from: ReplicaId,
+        bytes: &Bytes,
+        sequencer: &mut ReplicatedSequencer<O>,
+        host: &mut impl GatewayHost<O>,
+    ) {
+        match GatewayMessage::decode(bytes) {
+            Ok(message) => self.on_decoded(at, from, message, sequencer, host),
+            Err(_) => self.intake.on_malformed(gateway_of(from)),
+        }
+    }
+
+    fn on_decoded(
+        &mut self,
+        at: GatewayTime,
+        from: ReplicaId,
+        message: GatewayMessage,
+        sequencer: &mut ReplicatedSequencer<O>,
+        host: &mut impl GatewayHost<O>,
+    ) {
+        match message {
+            GatewayMessage::Order { stamp, ordinal, content } => {
+                self.on_order(at, from, (stamp, Place::Ordinal(ordinal)), &content, sequencer, host);
+            }
+            GatewayMessage::Behind { stamp, session, content } => {
+                self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer, host);
+            }
+            GatewayMessage::Open { open, logged_on_ns, has_copies } => {
+                let origin = host.opens_at(RemoteOpening { gateway: from, open, logged_on_ns, has_copies });
+                if let Err((NotTaken::Refused(reason), _)) =
+                    sequencer.submit(at.now, None, &Command::OpenSession(open), Some(origin))
+                {
+                    self.for_gateways.push((To::One(from), GatewayMessage::NotOpened { open, reason }));
+                }
+            }
+            GatewayMessage::Leading { term } => {
+                let again = self.forwards.on_leading(at.now_ns, from, term);
+                self.for_leader.extend(again);
+            }
+            GatewayMessage::Refused { ordinal, reason } => {
+                if self.forwards.on_refused(from, ordinal, reason) {
+                    host.refused(ordinal, reason);
+                }
+            }
+            GatewayMessage::NotOpened { open, reason } => {
+                self.forwards.give_up_opening(open);
+                host.opening_refused(&open, reason);
+            }
+            GatewayMessage::Late { ordinal, late_ns } => {
+                self.forwards.on_late();
+                host.late(ordinal, late_ns);
+            }
+            GatewayMessage::Replaced { session, logged_on_ns } => host.replaced_before(session, logged_on_ns),
+            GatewayMessage::Opened { open, logged_on_ns, session, log_index } => {
+                if self.forwards.is_opening(open, logged_on_ns) && self.opened.len() < OPENED_MAX {
+                    self.opened.push((log_index, open, logged_on_ns, session));
+                }
+            }
+        }
+    }
+
+    fn on_order(
+        &mut self,
+        at: GatewayTime,
+        from: ReplicaId,
+        (stamp, place): (Stamp, Place),
+        content: &[u8],
+        sequencer: &ReplicatedSequencer<O>,
+        host: &mut impl GatewayHost<O>,
+    ) {
+        if !sequencer.is_leading() {
+            // It is sent again to whoever does.
+            return;
+        }
+        let gateway = gateway_of(from);
+        let is_allowed = |command: &Command| match place {
+            Place::After(_) => matches!(command, Command::MassCancel(_)),
+            Place::Ordinal(_) | Place::Alone => host.may_submit(command),
+        };
+        let Some(command) = decode_command(content).ok().filter(is_allowed) else { return self.intake.on_malformed(gateway) };
+        // Without a clock of its own the leader can not say what a stamp means.
+        let stamp = if at.status == ClockStatus::Unknown { Stamp::OnArrival } else { stamp };
+        let expected = if let Place::Ordinal(ordinal) = place { sequencer.next_of(ordinal.session) } else { None };
+        let arrives = Arrives { gateway, stamp, place, command, content, origin: None };
+        let time_ns = self.hold_time_ns(at);
+        self.intake.on_arrival(time_ns, arrives, expected, &mut self.told);
+    }
+
+    /// Everything that follows from what came: passes on, releases what is due, tells. Call it after every input, before
+    /// [`ReplicatedSequencer::propose`], and when it is due.
+    pub fn settle(&mut self, at: GatewayTime, sequencer: &mut ReplicatedSequencer<O>, host: &mut impl GatewayHost<O>) {
+        let again = self.forwards.on_timer(at.now_ns);
+        self.for_leader.extend(again);
+        if sequencer.is_leading() && at.now_ns >= self.next_beacon_ns {
+            self.next_beacon_ns = at.now_ns.saturating_add(BEACON_NS);
+            let term = sequencer.status().term;
+            self.for_gateways.push((To::Others, GatewayMessage::Leading { term }));
+        }
+        for message in std::mem::take(&mut self.for_leader) {
+            match self.forwards.leader() {
+                Some(leader) if leader == self.me => self.on_decoded(at, self.me, message, sequencer, host),
+                Some(leader) => host.send(leader, message.encode()),
+                // It waits among what is passed on.
+                None => {}
+            }
+        }
+        if sequencer.is_leading() {
+            let time_ns = self.hold_time_ns(at);
+            let submit = |ordinal: Option<Ordinal>, command: &Command, origin| sequencer.submit(at.now, ordinal, command, origin);
+            self.intake.release(time_ns, submit, &mut self.told);
+        }
+        self.tell(host);
+        for (to, message) in std::mem::take(&mut self.for_gateways) {
+            match to {
+                To::One(to) if to == self.me => self.on_decoded(at, self.me, message, sequencer, host),
+                To::One(to) => host.send(to, message.encode()),
+                To::Others => {
+                    let members = sequencer.members();
+                    let others = members.voters.union(&members.learners).filter(|id| **id != self.me);
+                    others.for_each(|id| host.send(*id, message.encode()));
+                }
+            }
+        }
+        self.begin_sessions(sequencer.engine(), host);
+    }
+
+    /// Sessions whose entries are applied here by now.
+    fn begin_sessions(&mut self, engine: &Engine, host: &mut impl GatewayHost<O>) {
+        let forwards = &mut self.forwards;
+        self.opened.retain(|(log_index, open, logged_on_ns, session)| {
+            if *log_index > engine.last_applied() {
+                return true;
+            }
+            if forwards.is_opening(*open, *logged_on_ns) {
+                forwards.give_up_opening(*open);
+                match engine.session(*session) {
+                    Some(view) => host.opened(open, *session, view.next),
+                    None => host.opening_refused(open, RejectReason::UnknownSession),
+                }
+            }
+            false
+        });
+    }
+
+    fn tell(&mut self, host: &mut impl GatewayHost<O>) {
+        for told in self.told.drain(..) {
+            match told {
+                Told::Late { gateway, ordinal, late_ns } => {
+                    let to = replica_of(gateway).map(|id| (To::One(id), GatewayMessage::Late { ordinal, late_ns }));
+                    self.for_gateways.extend(to);
+                }
+                Told::Refused { gateway, ordinal, reason } => {
+                    let to = replica_of(gateway).map(|id| (To::One(id), GatewayMessage::Refused { ordinal, reason }));
+                    self.for_gateways.extend(to);
+                }
+                Told::NotTaken { origin, why } => host.not_taken(origin, why),
+                Told::Differs { gateway, ordinal } => host.differs(gateway, ordinal),
+            }
+        }
+    }
+
+    /// Another term, role or leader: what is held is for who leads now, and the gateways send it there. Those who wait here are handed back.
+    pub fn on_role(&mut self, term: Term, hand_back: impl FnMut(O)) {
+        self.forwards.on_term(term);
+        self.intake.clear(hand_back);
+    }
+
+    /// This replica takes orders from now on.
+    pub fn on_leading(&mut self, now_ns: u64, term: Term) {
+        self.next_beacon_ns = 0;
+        let again = self.forwards.on_leading(now_ns, self.me, term);
+        self.for_leader.extend(again);
+    }
+
+    /// A peer is linked, again perhaps: what it should know is told at once.
+    pub fn on_linked(&mut self) {
+        self.next_beacon_ns = 0;
+    }
+
+    /// A link is lost.
+    pub fn on_link_lost(&mut self, id: ReplicaId) {
+        self.forwards.on_link_lost(id);
+    }
+
+    /// An entry was applied here: what it answers is not passed on any more.
+    pub fn on_applied(&mut self, applied: &AppliedEntry<'_, O>) {
+        use walras_engine::Numbered;
+        use walras_wire::Event;
+        if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
+            self.forwards.on_applied(ordinal);
+        }
+        for event in applied.events {
+            if let Event::SessionClosed(closed) = event {
+                self.forwards.forget(closed.session);
+                self.intake.forget(closed.session);
+            }
+        }
+    }
+
+    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway is told. Without copies, those that have
+    /// the session from before lose it.
+    pub fn on_opened(&mut self, opening: RemoteOpening, log_index: LogIndex, outcome: Result<SessionId, RejectReason>) {
+        let RemoteOpening { gateway, open, logged_on_ns, has_copies } = opening;
+        let message = match outcome {
+            Ok(session) => GatewayMessage::Opened { open, logged_on_ns, session, log_index },
+            Err(reason) => GatewayMessage::NotOpened { open, reason },
+        };
+        self.for_gateways.push((To::One(gateway), message));
+        if let (Ok(session), false) = (outcome, has_copies) {
+            let message = GatewayMessage::Replaced { session, logged_on_ns };
+            self.for_gateways.push((To::One(self.me), message.clone()));
+            self.for_gateways.push((To::Others, message));
+        }
+    }
+
+    /// The state is another one: what it says to be done is not passed on any more. What participants were told does not follow from it, so
+    /// their connections are to be ended.
+    pub fn on_installed(&mut self, engine: &Engine) {
+        let unanswered: Vec<Ordinal> = self.forwards.ordinals().collect();
+        for ordinal in unanswered {
+            match engine.session(ordinal.session) {
+                None => self.forwards.forget(ordinal.session),
+                Some(session) if ordinal.session_seq < session.next => self.forwards.on_applied(ordinal),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// How long nothing is due, from this moment on; `None` for ever.
+    #[must_use]
+    pub fn wait_ns(&self, at: GatewayTime) -> Option<u64> {
+        if !(self.for_leader.is_empty() && self.for_gateways.is_empty() && self.told.is_empty()) {
+            return Some(0);
+        }
+        let look_ns = self.forwards.next_look_ns();
+        let resend_ns = (look_ns < u64::MAX).then(|| look_ns.saturating_sub(at.now_ns));
+        let time_ns = at.time_ns.max(self.held_until.0);
+        let held_ns = self.intake.next_due_ns().map(|due_ns| due_ns.saturating_sub(time_ns));
+        [resend_ns, held_ns].into_iter().flatten().min()
+    }
+
+    /// Where orders are passed on to, as far as it is known.
+    #[must_use]
+    pub fn leader(&self) -> Option<ReplicaId> {
+        self.forwards.leader()
+    }
+
+    /// Commands passed on and unanswered.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        self.forwards.unanswered()
+    }
+
+    /// What was passed on.
+    #[must_use]
+    pub fn forwarded(&self) -> ForwardCounts {
+        self.forwards.counts()
+    }
+
+    /// What was sequenced, now or when this replica led last.
+    #[must_use]
+    pub fn sequenced(&self) -> IntakeFigures {
+        self.intake.figures()
+    }
+}
+
+/// A replica's number as a gateway. One beyond those that can be is none.
+fn gateway_of(replica: ReplicaId) -> GatewayId {
+    GatewayId(u16::try_from(replica.get()).unwrap_or(GATEWAYS_MAX))
+}
+
+fn replica_of(gateway: GatewayId) -> Option<ReplicaId> {
+    ReplicaId::new(gateway.0.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_fair_access::delay::DelaySettings;
+
+    use super::*;
+
+    fn at(now_ns: u64, time_ns: u64) -> GatewayTime {
+        GatewayTime { now_ns, now: TimeNs(time_ns), time_ns, status: ClockStatus::Good }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_orders_until_it_has_caught_up() {
+        let me = ReplicaId::new(1).expect("it is not 0");
+        let intake = IntakeSettings::new(2, DelaySettings::Static { delay_ns: 100 }, 1);
+        let mut access = FairAccess::<u32>::new(me, ForwardSettings::default(), intake);
+        access.submit_alone(at(1_000, 50_000), Command::Tick, Some(7));
+        assert_eq!(access.wait_ns(at(1_000, 50_000)), Some(100));
+        // An hour back: the hold's time goes on, at half the pace.
+        for (now_ns, shown_ns, held_ns) in [(1_000, 10, 50_000), (1_100, 20, 50_050), (1_300, 30, 50_150), (1_400, 60_000, 60_000)]
+        {
+            assert_eq!(access.hold_time_ns(at(now_ns, shown_ns)), held_ns);
+        }
+    }
+}

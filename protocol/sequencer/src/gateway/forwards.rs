@@ -1,0 +1,379 @@
+//! What a gateway has passed on and the log has not answered.
+
+use std::collections::{BTreeMap, btree_map};
+
+use bytes::Bytes;
+use walras_consensus::{ReplicaId, Term};
+use walras_fair_access::resequence::Stamp;
+use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_wire::OpenSession;
+
+use super::GatewayMessage;
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardSettings {
+    /// Commands that are unanswered at a time, of all sessions. Beyond it they are refused. (Of one session a connection's window bounds them.)
+    pub unanswered_max: usize,
+    /// What is unanswered for so long is sent again.
+    pub resend_ns: u64,
+}
+
+impl Default for ForwardSettings {
+    /// 65,536 commands; a second.
+    fn default() -> Self {
+        Self { unanswered_max: 1 << 16, resend_ns: 1_000_000_000 }
+    }
+}
+
+/// What came of what was passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForwardCounts {
+    /// Commands taken from participants.
+    pub orders: u64,
+    /// Of these, without a stamp that counts: the clock was not good enough.
+    pub unstamped: u64,
+    /// Sent once more.
+    pub resent: u64,
+    /// Not sent: the same number came with something else before.
+    pub differing: u64,
+    /// Refused here: too many were unanswered.
+    pub overloaded: u64,
+    /// Refused by the leader.
+    pub refused: u64,
+    /// Late, as the leader told.
+    pub late: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Forward {
+    stamp: Stamp,
+    content: Bytes,
+    sent_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    logged_on_ns: u64,
+    has_copies: bool,
+    sent_ns: u64,
+}
+
+/// Who takes orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Leader {
+    id: ReplicaId,
+    term: Term,
+    /// Its link was lost: what was sent may be lost too.
+    is_away: bool,
+}
+
+/// Whose session a logon asks for.
+type OpeningKey = (Option<AccountId>, u64);
+
+/// What a gateway has passed on and the log has not answered. Messages are for [`Forwards::leader`]; there are none while that is not known.
+#[derive(Debug)]
+pub struct Forwards {
+    settings: ForwardSettings,
+    sessions: BTreeMap<SessionId, BTreeMap<SessionSeq, Forward>>,
+    unanswered: usize,
+    openings: BTreeMap<OpeningKey, Opening>,
+    leader: Option<Leader>,
+    next_look_ns: u64,
+    counts: ForwardCounts,
+}
+
+impl Forwards {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(settings: ForwardSettings) -> Self {
+        Self {
+            settings,
+            sessions: BTreeMap::new(),
+            unanswered: 0,
+            openings: BTreeMap::new(),
+            leader: None,
+            next_look_ns: 0,
+            counts: ForwardCounts::default(),
+        }
+    }
+
+    /// Takes a session's command: what to send now, if anything. The same again keeps its first stamp and content.
+    ///
+    /// # Errors
+    /// When too many are unanswered: it leaves no trace.
+    pub fn order(
+        &mut self,
+        now_ns: u64,
+        stamp: Stamp,
+        ordinal: Ordinal,
+        content: &[u8],
+    ) -> Result<Option<GatewayMessage>, RejectReason> {
+        let is_known = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
+        if !is_known && self.unanswered >= self.settings.unanswered_max {
+            self.counts.overloaded += 1;
+            return Err(RejectReason::Overloaded);
+        }
+        let is_reachable = self.leader().is_some();
+        let forward = match self.sessions.entry(ordinal.session).or_default().entry(ordinal.session_seq) {
+            btree_map::Entry::Occupied(known) => {
+                let forward = known.into_mut();
+                if forward.content != content {
+                    self.counts.differing += 1;
+                    return Ok(None);
+                }
+                self.counts.resent += u64::from(is_reachable);
+                forward
+            }
+            btree_map::Entry::Vacant(place) => {
+                self.unanswered += 1;
+                self.counts.orders += 1;
+                self.counts.unstamped += u64::from(stamp == Stamp::OnArrival);
+                place.insert(Forward { stamp, content: Bytes::copy_from_slice(content), sent_ns: now_ns })
+            }
+        };
+        forward.sent_ns = now_ns;
+        Ok(is_reachable.then(|| forward.message(ordinal)))
+    }
+
+    /// A logon asks for a session: what to send now, if anything.
+    pub fn open(&mut self, now_ns: u64, open: OpenSession, logged_on_ns: u64, has_copies: bool) -> Option<GatewayMessage> {
+        let opening = Opening { logged_on_ns, has_copies, sent_ns: now_ns };
+        self.openings.insert((open.account, open.token), opening);
+        self.leader().map(|_| opening.message((open.account, open.token)))
+    }
+
+    /// Whether this logon still waits for its session.
+    #[must_use]
+    pub fn is_opening(&self, open: OpenSession, logged_on_ns: u64) -> bool {
+        self.openings.get(&(open.account, open.token)).is_some_and(|opening| opening.logged_on_ns == logged_on_ns)
+    }
+
+    /// Nobody waits for this session any more: the log has opened it, or refused to, or who asked is gone.
+    pub fn give_up_opening(&mut self, open: OpenSession) {
+        self.openings.remove(&(open.account, open.token));
+    }
+
+    /// The log holds the command: it, and those before it, are answered.
+    pub fn on_applied(&mut self, ordinal: Ordinal) {
+        if let btree_map::Entry::Occupied(mut places) = self.sessions.entry(ordinal.session) {
+            let left = places.get_mut().split_off(&ordinal.session_seq.next());
+            self.unanswered -= std::mem::replace(places.get_mut(), left).len();
+            if places.get().is_empty() {
+                places.remove();
+            }
+        }
+    }
+
+    /// A session is closed.
+    pub fn forget(&mut self, session: SessionId) {
+        self.unanswered -= self.sessions.remove(&session).map_or(0, |places| places.len());
+    }
+
+    /// The leader does not take a command, nor those after it; whether that is to be told: it is from who leads, and the command is not
+    /// answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
+    pub fn on_refused(&mut self, from: ReplicaId, ordinal: Ordinal, reason: RejectReason) -> bool {
+        let is_waiting = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
+        if !is_waiting || self.leader.is_none_or(|leader| leader.id != from) {
+            return false;
+        }
+        self.counts.refused += 1;
+        // One before it is missing at the leader: that one is sent again, and this one after it.
+        if reason != RejectReason::SessionSeqGap
+            && let Some(places) = self.sessions.get_mut(&ordinal.session)
+        {
+            self.unanswered -= places.split_off(&ordinal.session_seq).len();
+        }
+        true
+    }
+
+    /// The leader says that an order was late.
+    pub fn on_late(&mut self) {
+        self.counts.late += 1;
+    }
+
+    /// A replica takes orders in this term: what is unanswered is for it, unless it has it already.
+    pub fn on_leading(&mut self, now_ns: u64, id: ReplicaId, term: Term) -> Vec<GatewayMessage> {
+        let is_known = self.leader == Some(Leader { id, term, is_away: false });
+        if is_known || self.leader.is_some_and(|leader| leader.term > term) {
+            return Vec::new();
+        }
+        self.leader = Some(Leader { id, term, is_away: false });
+        self.send_again(now_ns, u64::MAX)
+    }
+
+    /// There is a later term: whoever led before takes no orders.
+    pub fn on_term(&mut self, term: Term) {
+        self.leader = self.leader.filter(|leader| leader.term >= term);
+    }
+
+    /// A link is lost.
+    pub fn on_link_lost(&mut self, id: ReplicaId) {
+        if let Some(leader) = self.leader.as_mut().filter(|leader| leader.id == id) {
+            leader.is_away = true;
+        }
+    }
+
+    /// What has been unanswered for too long: to be sent again. Call it at [`Forwards::next_look_ns`] or later.
+    pub fn on_timer(&mut self, now_ns: u64) -> Vec<GatewayMessage> {
+        if now_ns < self.next_look_ns || self.leader().is_none() {
+            return Vec::new();
+        }
+        self.next_look_ns = now_ns.saturating_add(self.settings.resend_ns / 2);
+        self.send_again(now_ns, now_ns.saturating_sub(self.settings.resend_ns))
+    }
+
+    /// When [`Forwards::on_timer`] looks again. Never while there is nobody to send to: a leader who comes is sent all.
+    #[must_use]
+    pub fn next_look_ns(&self) -> u64 {
+        let is_idle = self.unanswered == 0 && self.openings.is_empty();
+        if is_idle || self.leader().is_none() { u64::MAX } else { self.next_look_ns }
+    }
+
+    /// Everything that was sent no later than then, sessions first, each in its order.
+    fn send_again(&mut self, now_ns: u64, sent_until_ns: u64) -> Vec<GatewayMessage> {
+        let mut messages = Vec::new();
+        for (key, opening) in &mut self.openings {
+            if opening.sent_ns <= sent_until_ns {
+                opening.sent_ns = now_ns;
+                messages.push(opening.message(*key));
+            }
+        }
+        for (session, places) in &mut self.sessions {
+            for (session_seq, forward) in places.iter_mut().filter(|(_, forward)| forward.sent_ns <= sent_until_ns) {
+                forward.sent_ns = now_ns;
+                messages.push(forward.message(Ordinal { session: *session, session_seq: *session_seq }));
+            }
+        }
+        self.counts.resent += messages.len() as u64;
+        messages
+    }
+
+    /// Who takes orders, as far as it is known and there is a link.
+    #[must_use]
+    pub fn leader(&self) -> Option<ReplicaId> {
+        self.leader.filter(|leader| !leader.is_away).map(|leader| leader.id)
+    }
+
+    /// Commands unanswered.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        self.unanswered
+    }
+
+    /// Unanswered commands, session by session in their order: for what a snapshot answers.
+    pub fn ordinals(&self) -> impl Iterator<Item = Ordinal> + '_ {
+        self.sessions
+            .iter()
+            .flat_map(|(session, places)| places.keys().map(|session_seq| Ordinal { session: *session, session_seq: *session_seq }))
+    }
+
+    /// What came of them.
+    #[must_use]
+    pub fn counts(&self) -> ForwardCounts {
+        self.counts
+    }
+}
+
+impl Forward {
+    fn message(&self, ordinal: Ordinal) -> GatewayMessage {
+        GatewayMessage::Order { stamp: self.stamp, ordinal, content: self.content.clone() }
+    }
+}
+
+impl Opening {
+    fn message(&self, (account, token): OpeningKey) -> GatewayMessage {
+        let Self { logged_on_ns, has_copies, .. } = *self;
+        GatewayMessage::Open { open: OpenSession { account, token }, logged_on_ns, has_copies }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u64) -> ReplicaId {
+        ReplicaId::new(n).unwrap()
+    }
+
+    fn place(session_seq: u64) -> Ordinal {
+        Ordinal { session: SessionId(4), session_seq: SessionSeq(session_seq) }
+    }
+
+    fn order(session_seq: u64, stamp_ns: u64) -> GatewayMessage {
+        let content = Bytes::from(vec![session_seq as u8]);
+        GatewayMessage::Order { stamp: Stamp::Gateway(stamp_ns), ordinal: place(session_seq), content }
+    }
+
+    fn take(forwards: &mut Forwards, now_ns: u64, session_seq: u64) -> Option<GatewayMessage> {
+        forwards.order(now_ns, Stamp::Gateway(now_ns), place(session_seq), &[session_seq as u8]).unwrap()
+    }
+
+    #[test]
+    fn what_is_unanswered_goes_to_every_new_leader_with_its_first_stamp() {
+        let mut forwards = Forwards::new(ForwardSettings::default());
+        assert_eq!((take(&mut forwards, 10, 1), forwards.next_look_ns()), (None, u64::MAX), "nobody leads");
+        assert_eq!(forwards.on_leading(20, id(1), Term(3)), [order(1, 10)]);
+        assert_eq!(take(&mut forwards, 30, 2), Some(order(2, 30)));
+        assert_eq!(forwards.on_leading(40, id(1), Term(3)), [], "it has them");
+        assert_eq!(forwards.on_leading(40, id(2), Term(2)), [], "of an earlier term");
+        forwards.on_applied(place(1));
+        forwards.on_term(Term(5));
+        assert_eq!((forwards.leader(), take(&mut forwards, 50, 3)), (None, None));
+        assert_eq!(forwards.on_leading(60, id(2), Term(5)), [order(2, 30), order(3, 50)]);
+        forwards.on_link_lost(id(1));
+        assert_eq!(take(&mut forwards, 70, 4), Some(order(4, 70)), "that was another link");
+        forwards.on_link_lost(id(2));
+        assert_eq!((take(&mut forwards, 80, 5), forwards.on_timer(u64::MAX)), (None, vec![]));
+        assert_eq!(forwards.on_leading(90, id(2), Term(5)).len(), 4, "it may have lost all of them");
+        forwards.on_applied(place(4));
+        assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(5)]);
+        assert_eq!((forwards.unanswered(), forwards.counts().orders), (1, 5));
+    }
+
+    #[test]
+    fn the_same_again_is_sent_again_and_something_else_under_its_number_is_not() {
+        let mut forwards = Forwards::new(ForwardSettings { resend_ns: 100, ..ForwardSettings::default() });
+        forwards.on_leading(0, id(1), Term(1));
+        take(&mut forwards, 10, 1);
+        assert_eq!(take(&mut forwards, 20, 1), Some(order(1, 10)));
+        assert_eq!(forwards.order(30, Stamp::Gateway(30), place(1), &[9]), Ok(None));
+        assert_eq!(forwards.counts().differing, 1);
+        assert_eq!(forwards.on_timer(50), [], "it was sent a moment ago");
+        assert_eq!(forwards.on_timer(forwards.next_look_ns().max(120)), [order(1, 10)]);
+        forwards.on_applied(place(1));
+        assert_eq!(forwards.next_look_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn a_refusal_takes_back_what_follows_unless_it_is_for_one_that_is_missing() {
+        let mut forwards = Forwards::new(ForwardSettings { unanswered_max: 4, ..ForwardSettings::default() });
+        forwards.on_leading(0, id(1), Term(1));
+        (1..=4).for_each(|n| drop(take(&mut forwards, n, n)));
+        assert_eq!(forwards.order(9, Stamp::OnArrival, place(5), &[5]), Err(RejectReason::Overloaded));
+        assert!(!forwards.on_refused(id(2), place(1), RejectReason::Overloaded), "it does not lead");
+        assert!(forwards.on_refused(id(1), place(2), RejectReason::SessionSeqGap));
+        assert_eq!(forwards.unanswered(), 4);
+        assert!(forwards.on_refused(id(1), place(2), RejectReason::Overloaded));
+        assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(1)]);
+        assert!(!forwards.on_refused(id(1), place(2), RejectReason::Overloaded), "it is told once");
+        assert_eq!(take(&mut forwards, 20, 2), Some(order(2, 20)), "it reached the edge anew");
+        forwards.on_applied(place(1));
+        assert!(!forwards.on_refused(id(1), place(1), RejectReason::Overloaded), "it is answered");
+        assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(2)]);
+        forwards.forget(SessionId(4));
+        assert_eq!(forwards.unanswered(), 0);
+    }
+
+    #[test]
+    fn a_logon_is_sent_until_the_log_has_answered_it() {
+        let mut forwards = Forwards::new(ForwardSettings::default());
+        let open = OpenSession { account: None, token: 8 };
+        assert_eq!(forwards.open(5, open, 77, true), None);
+        let asked = GatewayMessage::Open { open, logged_on_ns: 77, has_copies: true };
+        assert_eq!(forwards.on_leading(6, id(1), Term(1)), vec![asked.clone()]);
+        assert_eq!(forwards.on_timer(6 + 2_000_000_000), [asked]);
+        forwards.give_up_opening(open);
+        assert_eq!(forwards.on_timer(9_000_000_000), []);
+    }
+}

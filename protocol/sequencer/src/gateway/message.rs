@@ -1,0 +1,323 @@
+//! What gateways and the leader say to each other, beside what sequencers do (`replicated/peer.rs`).
+//!
+//! ```text
+//! to the leader    stamp | session u64 | session_seq u64 | command | 2        a session's command
+//!                  stamp | session u64 | command | 3                          one without a number, behind what was sent of the session
+//!                  account, token | logon time u64 | 0 or 1 u8 | 4            a session is to be opened; 1: with copies
+//! to a gateway     term u64 | 5                                               this replica takes orders now
+//!                  session u64 | session_seq u64 | reason u16 | 6             not taken
+//!                  account, token | reason u16 | 7                            not opened
+//!                  session u64 | session_seq u64 | late u64 | 8               taken, and late by so many nanoseconds
+//!                  session u64 | logon time u64 | 9                           logons of this session before that time are replaced
+//!                  account, token | logon time u64 | session u64 | log index u64 | 10    opened there
+//! ```
+//!
+//! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers' messages.
+
+use bytes::Bytes;
+use walras_consensus::Term;
+use walras_fair_access::resequence::Stamp;
+use walras_types::limits::MESSAGE_BYTES_MAX;
+use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_wire::codec::{Reader, Wire, Writer};
+use walras_wire::{DecodeError, OpenSession};
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayMessage {
+    /// To the leader: a session's command.
+    Order {
+        /// When it reached the edge.
+        stamp: Stamp,
+        /// Which.
+        ordinal: Ordinal,
+        /// The command's bytes.
+        content: Bytes,
+    },
+    /// To the leader: a command without a number, not before what was sent of this session. It is not sent again.
+    Behind {
+        /// When it was made.
+        stamp: Stamp,
+        /// Behind which session's.
+        session: SessionId,
+        /// The command's bytes.
+        content: Bytes,
+    },
+    /// To the leader: open a session.
+    Open {
+        /// Which.
+        open: OpenSession,
+        /// When the client logged on, by its own clock: the latest logon has the session.
+        logged_on_ns: u64,
+        /// Whether other connections keep the session too.
+        has_copies: bool,
+    },
+    /// To gateways: this replica takes orders in this term.
+    Leading {
+        /// The term.
+        term: Term,
+    },
+    /// To a gateway: this one, and those after it, are not taken.
+    Refused {
+        /// The first.
+        ordinal: Ordinal,
+        /// Why.
+        reason: RejectReason,
+    },
+    /// To a gateway: a session could not be opened.
+    NotOpened {
+        /// Which.
+        open: OpenSession,
+        /// Why.
+        reason: RejectReason,
+    },
+    /// To a gateway: an order missed d_s.
+    Late {
+        /// Which.
+        ordinal: Ordinal,
+        /// By how much.
+        late_ns: u64,
+    },
+    /// To gateways: connections of this session that logged on before have lost it.
+    Replaced {
+        /// Which session.
+        session: SessionId,
+        /// When the one that has it logged on, by its own clock.
+        logged_on_ns: u64,
+    },
+    /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state before it
+    /// may lack what the client was told elsewhere.
+    Opened {
+        /// What was asked for.
+        open: OpenSession,
+        /// When the client logged on, by its own clock.
+        logged_on_ns: u64,
+        /// Which session.
+        session: SessionId,
+        /// Where.
+        log_index: LogIndex,
+    },
+}
+
+const ORDER: u8 = 2;
+const BEHIND: u8 = 3;
+const OPEN: u8 = 4;
+const LEADING: u8 = 5;
+const REFUSED: u8 = 6;
+const NOT_OPENED: u8 = 7;
+const LATE: u8 = 8;
+const REPLACED: u8 = 9;
+const OPENED: u8 = 10;
+
+impl GatewayMessage {
+    /// Whether bytes are such a message, by their kind: else they are the sequencers'.
+    #[must_use]
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.last().is_some_and(|kind| (ORDER..=OPENED).contains(kind))
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// For bytes that are none.
+    pub fn decode(bytes: &Bytes) -> Result<Self, DecodeError> {
+        let none =
+            DecodeError { at_byte: bytes.len(), expected: "a message between gateways and leader: its kind, 2 to 10, at the end" };
+        let (&kind, body) = bytes.split_last().ok_or(none)?;
+        let r = &mut Reader::new(body);
+        let message = match kind {
+            ORDER => {
+                let (stamp, ordinal) = (stamp(r)?, ordinal(r)?);
+                return Ok(Self::Order { stamp, ordinal, content: content(bytes, r)? });
+            }
+            BEHIND => {
+                let (stamp, session) = (stamp(r)?, SessionId(r.u64()?));
+                return Ok(Self::Behind { stamp, session, content: content(bytes, r)? });
+            }
+            OPEN => {
+                let (open, logged_on_ns) = (OpenSession::get(r)?, r.u64()?);
+                let has_copies = match r.u8()? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(r.expected("0 (no copies) or 1 (copies)")),
+                };
+                Self::Open { open, logged_on_ns, has_copies }
+            }
+            LEADING => Self::Leading { term: Term(r.u64()?) },
+            REFUSED => Self::Refused { ordinal: ordinal(r)?, reason: Wire::get(r)? },
+            NOT_OPENED => Self::NotOpened { open: OpenSession::get(r)?, reason: Wire::get(r)? },
+            LATE => Self::Late { ordinal: ordinal(r)?, late_ns: r.u64()? },
+            REPLACED => Self::Replaced { session: SessionId(r.u64()?), logged_on_ns: r.u64()? },
+            OPENED => Self::Opened {
+                open: OpenSession::get(r)?,
+                logged_on_ns: r.u64()?,
+                session: SessionId(r.u64()?),
+                log_index: LogIndex(r.u64()?),
+            },
+            _ => return Err(none),
+        };
+        r.clone().finish()?;
+        Ok(message)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64);
+        let w = &mut Writer(&mut bytes);
+        let kind = match self {
+            Self::Order { stamp, ordinal, content } => {
+                put_stamp(*stamp, w);
+                put_ordinal(*ordinal, w);
+                w.0.extend_from_slice(content);
+                ORDER
+            }
+            Self::Behind { stamp, session, content } => {
+                put_stamp(*stamp, w);
+                w.u64(session.0);
+                w.0.extend_from_slice(content);
+                BEHIND
+            }
+            Self::Open { open, logged_on_ns, has_copies } => {
+                open.put(w);
+                w.u64(*logged_on_ns);
+                w.u8(u8::from(*has_copies));
+                OPEN
+            }
+            Self::Leading { term } => {
+                w.u64(term.0);
+                LEADING
+            }
+            Self::Refused { ordinal, reason } => {
+                put_ordinal(*ordinal, w);
+                reason.put(w);
+                REFUSED
+            }
+            Self::NotOpened { open, reason } => {
+                open.put(w);
+                reason.put(w);
+                NOT_OPENED
+            }
+            Self::Late { ordinal, late_ns } => {
+                put_ordinal(*ordinal, w);
+                w.u64(*late_ns);
+                LATE
+            }
+            Self::Replaced { session, logged_on_ns } => {
+                w.u64(session.0);
+                w.u64(*logged_on_ns);
+                REPLACED
+            }
+            Self::Opened { open, logged_on_ns, session, log_index } => {
+                open.put(w);
+                w.u64(*logged_on_ns);
+                w.u64(session.0);
+                w.u64(log_index.0);
+                OPENED
+            }
+        };
+        w.u8(kind);
+        bytes
+    }
+}
+
+fn stamp(r: &mut Reader<'_>) -> Result<Stamp, DecodeError> {
+    match r.u8()? {
+        0 => Ok(Stamp::OnArrival),
+        1 => Ok(Stamp::Gateway(r.u64()?)),
+        _ => Err(r.expected("a stamp: 0 (none), or 1 and a time")),
+    }
+}
+
+fn put_stamp(stamp: Stamp, w: &mut Writer<'_>) {
+    match stamp {
+        Stamp::OnArrival => w.u8(0),
+        Stamp::Gateway(time_ns) => {
+            w.u8(1);
+            w.u64(time_ns);
+        }
+    }
+}
+
+fn ordinal(r: &mut Reader<'_>) -> Result<Ordinal, DecodeError> {
+    let (session, session_seq) = (SessionId(r.u64()?), SessionSeq(r.u64()?));
+    r.checked((session_seq.0 > 0).then_some(Ordinal { session, session_seq }), "a session_seq from 1 on")
+}
+
+fn put_ordinal(ordinal: Ordinal, w: &mut Writer<'_>) {
+    w.u64(ordinal.session.0);
+    w.u64(ordinal.session_seq.0);
+}
+
+/// What follows, without the kind.
+fn content(bytes: &Bytes, r: &Reader<'_>) -> Result<Bytes, DecodeError> {
+    let content = bytes.slice(r.position()..bytes.len() - 1);
+    let is_sound = (1..=MESSAGE_BYTES_MAX).contains(&content.len());
+    r.checked(is_sound.then_some(content), "a command of 1 to 256 bytes from here on")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use walras_types::AccountId;
+
+    use super::*;
+
+    fn messages() -> Vec<GatewayMessage> {
+        let ordinal = Ordinal { session: SessionId(7), session_seq: SessionSeq(9) };
+        let open = OpenSession { account: Some(AccountId(3)), token: 5 };
+        let content = Bytes::from_static(&[4, 2]);
+        vec![
+            GatewayMessage::Order { stamp: Stamp::Gateway(1 << 60), ordinal, content: content.clone() },
+            GatewayMessage::Order { stamp: Stamp::OnArrival, ordinal, content: content.clone() },
+            GatewayMessage::Behind { stamp: Stamp::Gateway(1), session: SessionId(7), content },
+            GatewayMessage::Open { open, logged_on_ns: 11, has_copies: true },
+            GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logged_on_ns: 11, has_copies: false },
+            GatewayMessage::Leading { term: Term(6) },
+            GatewayMessage::Refused { ordinal, reason: RejectReason::Overloaded },
+            GatewayMessage::NotOpened { open, reason: RejectReason::TooManySessions },
+            GatewayMessage::Late { ordinal, late_ns: 12 },
+            GatewayMessage::Replaced { session: SessionId(7), logged_on_ns: 13 },
+            GatewayMessage::Opened { open, logged_on_ns: 14, session: SessionId(7), log_index: LogIndex(15) },
+        ]
+    }
+
+    #[test]
+    fn what_is_said_is_understood_and_what_is_cut_is_not() {
+        for message in messages() {
+            let bytes = Bytes::from(message.encode());
+            assert!(GatewayMessage::is_one(&bytes));
+            assert_eq!(GatewayMessage::decode(&bytes), Ok(message.clone()));
+            // An account begins with whether there is one, so that what is cut may be of another kind of account.
+            let fixed = !matches!(
+                message,
+                GatewayMessage::Order { .. }
+                    | GatewayMessage::Behind { .. }
+                    | GatewayMessage::Open { .. }
+                    | GatewayMessage::NotOpened { .. }
+                    | GatewayMessage::Opened { .. }
+            );
+            for cut in 1..bytes.len() {
+                // Without some of its first bytes; the kind stands last.
+                let decoded = GatewayMessage::decode(&bytes.slice(cut..));
+                assert!(decoded.as_ref() != Ok(&message) && (!fixed || decoded.is_err()), "{message:?} cut at {cut}: {decoded:?}");
+            }
+        }
+        let long = GatewayMessage::Order {
+            stamp: Stamp::OnArrival,
+            ordinal: Ordinal { session: SessionId(1), session_seq: SessionSeq(1) },
+            content: vec![1; MESSAGE_BYTES_MAX + 1].into(),
+        };
+        assert!(GatewayMessage::decode(&long.encode().into()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_comes_panics_and_each_message_has_one_encoding(bytes in prop::collection::vec(0_u8..12, 0..60)) {
+            let bytes = Bytes::from(bytes);
+            if let Ok(message) = GatewayMessage::decode(&bytes) {
+                prop_assert_eq!(message.encode(), bytes.to_vec());
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What came of orders, to be shown.
+
+use hdrhistogram::Histogram;
+use walras_fair_access::GatewayId;
+use walras_fair_access::delay::Ppm;
+use walras_fair_access::resequence::GatewayCounts;
+use walras_fair_access::strays::Standing;
+
+/// What came of one gateway's copies, beside what the hold counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IntakeCounts {
+    /// Copies that came, counted in one of the figures below or in those of the hold.
+    pub copies: u64,
+    /// Dropped: the same came before, or is done.
+    pub duplicates: u64,
+    /// Dropped: something else came under the same number.
+    pub differing: u64,
+    /// Waited for an order before them.
+    pub early: u64,
+    /// Handed back, whatever the reason.
+    pub refused: u64,
+    /// Messages that were none, or asked for what no session may.
+    pub malformed: u64,
+}
+
+/// One gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayFigures {
+    /// Which.
+    pub gateway: GatewayId,
+    /// Its copies.
+    pub copies: IntakeCounts,
+    /// What the hold says of those that it took.
+    pub hold: GatewayCounts,
+    /// Whether its stamps fit the others'.
+    pub standing: Standing,
+    /// Stamps that did not count because it strayed.
+    pub strayed: u64,
+}
+
+/// The intake as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntakeFigures {
+    /// d_s now.
+    pub delay_ns: u64,
+    /// Orders whose sequence was judged, and those of them that were unfair.
+    pub judged: u64,
+    /// See `judged`.
+    pub unfair: u64,
+    /// The share over the last window.
+    pub unfair_recent: Ppm,
+    /// In the hold.
+    pub held: usize,
+    /// Waiting for an order before them.
+    pub early: usize,
+    /// How long orders were held, in nanoseconds: the median, the 99th percentile, the longest.
+    pub queueing_p50_ns: u64,
+    /// See `queueing_p50_ns`.
+    pub queueing_p99_ns: u64,
+    /// See `queueing_p50_ns`.
+    pub queueing_ns_max: u64,
+    /// Those that anything came from.
+    pub gateways: Vec<GatewayFigures>,
+}
+
+/// How long orders were held.
+#[derive(Debug)]
+pub(super) struct Queueing(Histogram<u64>);
+
+/// A minute: nothing is held that long.
+const QUEUEING_NS_MAX: u64 = 60_000_000_000;
+
+impl Queueing {
+    pub(super) fn new() -> Self {
+        Self(Histogram::new_with_bounds(1, QUEUEING_NS_MAX, 2).expect("bounds and precision are in range"))
+    }
+
+    pub(super) fn record(&mut self, held_ns: u64) {
+        self.0.saturating_record(held_ns);
+    }
+
+    /// The median, the 99th percentile, the longest.
+    pub(super) fn percentiles(&self) -> [u64; 3] {
+        [self.0.value_at_quantile(0.5), self.0.value_at_quantile(0.99), self.0.max()]
+    }
+}

@@ -1,0 +1,471 @@
+//! Where orders come in, fair access switched on: copies are dropped, the rest wait until d_s after their stamps, and go to the sequencer in
+//! the order of stamps.
+//!
+//! ```text
+//! gateways --Arrives--> copies --> line of the session --> hold (t_g + d_s) --> ReplicatedSequencer::submit       at the leader
+//!                         |               | waits for the one before            |
+//!                       dropped         refused after a while                 late: told its gateway
+//! ```
+//!
+//! The hold alone would order a session's commands by stamps, and copies through several gateways may be stamped in another order than
+//! they are numbered. So each session has a line: its commands go into the hold by their places, each with a stamp later than that of the one before.
+//!
+//! *Deliberately absent*: who may send what (the gateways'), exactly-once (the engine's), resending (a gateway's [`crate::Forwards`]). What is
+//! here is a leader's and of one term: another leader begins with nothing, and the gateways send again what is unanswered.
+//!
+//! *Invariants*
+//! - A session's commands leave in the order of their places, whatever their stamps and however their copies come.
+//! - Of a place one copy goes to the sequencer, unless the sequencer could not take it; then the next copy counts.
+//! - No order leaves before one with an earlier stamp that is held.
+//! - Whatever comes is counted once for its gateway. Every buffer is bounded, by gateway or session.
+
+mod figures;
+mod line;
+mod settings;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use walras_fair_access::GatewayId;
+use walras_fair_access::delay::{DelayControl, Fairness};
+use walras_fair_access::duplicates::{self, Duplicates};
+use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Stamp};
+use walras_fair_access::strays::{Standing, Strays};
+use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_wire::Command;
+
+use crate::replicated::NotTaken;
+use figures::Queueing;
+pub use figures::{GatewayFigures, IntakeCounts, IntakeFigures};
+use line::{Line, Lined};
+pub use settings::IntakeSettings;
+
+/// Which command it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A session's, by its number: copies are known by it.
+    Ordinal(Ordinal),
+    /// Without a number, and not before what came of this session until now.
+    After(SessionId),
+    /// Of no session.
+    Alone,
+}
+
+/// A command as it comes.
+#[derive(Debug)]
+pub struct Arrives<'a, O> {
+    /// The gateway at the other end of the link.
+    pub gateway: GatewayId,
+    /// When it reached the venue's edge.
+    pub stamp: Stamp,
+    /// Which command.
+    pub place: Place,
+    /// The command.
+    pub command: Command,
+    /// Its bytes, by which copies are compared.
+    pub content: &'a [u8],
+    /// Who waits for it here; never set with [`Place::Ordinal`], whose answer goes to whoever serves the session.
+    pub origin: Option<O>,
+}
+
+/// What somebody is to be told.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Told<O> {
+    /// A gateway: an order missed d_s. It was taken all the same.
+    Late {
+        /// Which gateway.
+        gateway: GatewayId,
+        /// Which order.
+        ordinal: Ordinal,
+        /// By how much.
+        late_ns: u64,
+    },
+    /// A gateway: a command is not taken; it, and those after it, are to be sent again where the reason says that this helps.
+    Refused {
+        /// Which gateway.
+        gateway: GatewayId,
+        /// The first of them.
+        ordinal: Ordinal,
+        /// Why.
+        reason: RejectReason,
+    },
+    /// Whoever waits here: the command is not taken.
+    NotTaken {
+        /// Who.
+        origin: O,
+        /// Why.
+        why: NotTaken,
+    },
+    /// The operator, once for a session: two copies of a place differ. The first counts.
+    Differs {
+        /// Whose copy came later.
+        gateway: GatewayId,
+        /// Which place.
+        ordinal: Ordinal,
+    },
+}
+
+#[derive(Debug)]
+struct Held<O> {
+    place: Place,
+    generation: u32,
+    command: Command,
+    origin: Option<O>,
+    /// Whether its sequence says something about the delay.
+    steers: bool,
+}
+
+/// The intake of a leader.
+#[derive(Debug)]
+pub struct Intake<O> {
+    settings: IntakeSettings,
+    hold: Resequencer<Held<O>>,
+    duplicates: Duplicates,
+    delay: DelayControl,
+    strays: Strays,
+    lines: BTreeMap<SessionId, Line>,
+    /// Places that were early, in the order of time; some are gone by now.
+    early: VecDeque<(u64, Ordinal)>,
+    counts: Vec<IntakeCounts>,
+    queueing: Queueing,
+}
+
+impl<O> Intake<O> {
+    /// Empty.
+    ///
+    /// # Panics
+    /// With settings out of their documented range.
+    #[must_use]
+    pub fn new(settings: IntakeSettings) -> Self {
+        let delay = DelayControl::new(settings.delay);
+        Self {
+            settings,
+            hold: Resequencer::new(settings.hold(), delay.delay_ns()),
+            duplicates: Duplicates::new(settings.duplicates()),
+            delay,
+            strays: Strays::new(settings.strays()),
+            lines: BTreeMap::new(),
+            early: VecDeque::new(),
+            counts: vec![IntakeCounts::default(); usize::from(settings.gateways)],
+            queueing: Queueing::new(),
+        }
+    }
+
+    /// Takes a command in. `expected` is [`ReplicatedSequencer::next_of`](crate::ReplicatedSequencer::next_of) of its session. Then call
+    /// [`Intake::release`].
+    pub fn on_arrival(&mut self, now_ns: u64, arrives: Arrives<'_, O>, expected: Option<SessionSeq>, told: &mut Vec<Told<O>>) {
+        let Some(counts) = self.counts.get_mut(arrives.gateway.index()) else {
+            // A link's gateway is configured: whoever calls made sure of it.
+            return hand_back(arrives.origin, RejectReason::Overloaded, told);
+        };
+        counts.copies += 1;
+        match arrives.place {
+            Place::Ordinal(ordinal) => self.on_numbered(now_ns, &arrives, ordinal, expected, told),
+            Place::After(_) | Place::Alone => self.on_unnumbered(now_ns, arrives, told),
+        }
+    }
+
+    fn on_numbered(
+        &mut self,
+        now_ns: u64,
+        arrives: &Arrives<'_, O>,
+        ordinal: Ordinal,
+        expected: Option<SessionSeq>,
+        told: &mut Vec<Told<O>>,
+    ) {
+        let Ordinal { session, session_seq } = ordinal;
+        let gateway = arrives.gateway;
+        let Some(expected) = expected else { return self.refuse(gateway, ordinal, RejectReason::UnknownSession, told) };
+        if !self.lines.contains_key(&session) && !self.open(now_ns, session, expected) {
+            return self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+        }
+        let digest = self.duplicates.digest(arrives.content);
+        let mut copy = self.duplicates.judge(session, session_seq, digest);
+        if copy != duplicates::Copy::First && self.was_lost(ordinal, expected) {
+            // The sequencer gave up what it had taken; this is where its sender goes on.
+            self.give_up(session, expected);
+            copy = self.duplicates.judge(session, session_seq, digest);
+        }
+        match copy {
+            duplicates::Copy::First => self.line_up(now_ns, arrives, ordinal, told),
+            duplicates::Copy::Duplicate | duplicates::Copy::TooOld => self.counts[gateway.index()].duplicates += 1,
+            duplicates::Copy::Differs => {
+                self.counts[gateway.index()].differing += 1;
+                let line = self.lines.get_mut(&session).expect("it was opened above");
+                if !std::mem::replace(&mut line.has_differed, true) {
+                    told.push(Told::Differs { gateway, ordinal });
+                }
+            }
+            duplicates::Copy::TooFarAhead | duplicates::Copy::UnknownSession => {
+                self.refuse(gateway, ordinal, RejectReason::SessionSeqGap, told);
+            }
+        }
+    }
+
+    /// Whether a place that came before is neither here nor with the sequencer.
+    fn was_lost(&self, ordinal: Ordinal, expected: SessionSeq) -> bool {
+        let Some(line) = self.lines.get(&ordinal.session) else { return false };
+        ordinal.session_seq >= expected && expected < line.next && line.held == 0
+    }
+
+    fn open(&mut self, now_ns: u64, session: SessionId, expected: SessionSeq) -> bool {
+        if self.lines.len() >= self.settings.sessions_max {
+            let idle = self.lines.iter().filter(|(_, line)| line.is_idle());
+            let Some(oldest) = idle.min_by_key(|(_, line)| line.used_ns).map(|(session, _)| *session) else { return false };
+            self.forget(oldest);
+        }
+        let done = SessionSeq(expected.0.saturating_sub(1));
+        if self.duplicates.open(session, done).is_err() {
+            return false;
+        }
+        self.lines.insert(session, Line::new(expected, now_ns));
+        true
+    }
+
+    /// Into the hold, if it is the session's turn.
+    fn line_up(&mut self, now_ns: u64, arrives: &Arrives<'_, O>, ordinal: Ordinal, told: &mut Vec<Told<O>>) {
+        let Arrives { gateway, command, .. } = *arrives;
+        let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
+        let early_max = self.settings.early_per_session_max;
+        let line = self.lines.get_mut(&ordinal.session).expect("it was opened by whoever calls");
+        line.used_ns = now_ns;
+        let lined = Lined { gateway, stamp, command, since_ns: now_ns };
+        if ordinal.session_seq != line.next {
+            if line.early.len() >= early_max {
+                self.duplicates.take_back(ordinal.session, ordinal.session_seq);
+                return self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+            }
+            self.counts[gateway.index()].early += 1;
+            line.early.insert(ordinal.session_seq, lined);
+            self.early.push_back((now_ns, ordinal));
+            return;
+        }
+        let mut next = Some((lined, steers));
+        while let Some((lined, steers)) = next {
+            if !self.hold(now_ns, ordinal.session, lined, steers, told) {
+                return;
+            }
+            let line = self.lines.get_mut(&ordinal.session).expect("it was there a moment ago");
+            next = line.take_next_early().map(|lined| (lined, false));
+        }
+    }
+
+    /// Whether the hold took it; else its gateway is told.
+    fn hold(&mut self, now_ns: u64, session: SessionId, lined: Lined, steers: bool, told: &mut Vec<Told<O>>) -> bool {
+        let line = self.lines.get_mut(&session).expect("whoever calls has looked at it");
+        let Lined { gateway, stamp, command, .. } = lined;
+        let (session_seq, generation) = (line.next, line.generation);
+        let ordinal = Ordinal { session, session_seq };
+        let order = Held { place: Place::Ordinal(ordinal), generation, command, origin: None, steers };
+        let arrival = Arrival { gateway, session, session_seq, stamp, order };
+        match self.hold.push_after(now_ns, arrival, line.stamped_last_ns) {
+            Ok(stamp_ns) => {
+                line.stamped_last_ns = Some(stamp_ns);
+                line.next = session_seq.next();
+                line.held += 1;
+                true
+            }
+            Err(Refused::Full(_) | Refused::UnknownGateway(_)) => {
+                self.duplicates.take_back(session, session_seq);
+                self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+                false
+            }
+        }
+    }
+
+    fn on_unnumbered(&mut self, now_ns: u64, arrives: Arrives<'_, O>, told: &mut Vec<Told<O>>) {
+        let Arrives { gateway, place, command, origin, .. } = arrives;
+        let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
+        let session = if let Place::After(session) = place { session } else { SessionId(0) };
+        let mut line = self.lines.get_mut(&session);
+        let generation = line.as_ref().map_or(0, |line| line.generation);
+        let after_ns = line.as_ref().and_then(|line| line.stamped_last_ns);
+        let order = Held { place, generation, command, origin, steers };
+        let arrival = Arrival { gateway, session, session_seq: SessionSeq(0), stamp, order };
+        match (self.hold.push_after(now_ns, arrival, after_ns), &mut line) {
+            (Ok(stamp_ns), Some(line)) => line.stamped_last_ns = Some(stamp_ns),
+            (Ok(_), None) => {}
+            (Err(Refused::Full(order) | Refused::UnknownGateway(order)), _) => {
+                self.counts[gateway.index()].refused += 1;
+                hand_back(order.origin, RejectReason::Overloaded, told);
+            }
+        }
+    }
+
+    /// A gateway apart from the others may not stamp; whether the stamp that counts may steer the delay.
+    fn stamp_that_counts(&mut self, now_ns: u64, gateway: GatewayId, stamp: Stamp) -> (Stamp, bool) {
+        let Stamp::Gateway(stamped_ns) = stamp else { return (Stamp::OnArrival, false) };
+        let transit_ns = signed_difference(now_ns, stamped_ns);
+        match self.strays.on_transit(gateway, transit_ns) {
+            Standing::Fits => {
+                self.delay.on_transit(transit_ns);
+                (stamp, true)
+            }
+            Standing::Stray => (Stamp::OnArrival, false),
+        }
+    }
+
+    fn refuse(&mut self, gateway: GatewayId, ordinal: Ordinal, reason: RejectReason, told: &mut Vec<Told<O>>) {
+        self.counts[gateway.index()].refused += 1;
+        told.push(Told::Refused { gateway, ordinal, reason });
+    }
+
+    /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit). Call it after
+    /// every arrival, and at [`Intake::next_due_ns`].
+    pub fn release(
+        &mut self,
+        now_ns: u64,
+        mut submit: impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
+        told: &mut Vec<Told<O>>,
+    ) {
+        while let Some(released) = self.hold.pop_due(now_ns) {
+            self.let_go(now_ns, released, &mut submit, told);
+        }
+        self.give_up_early(now_ns, told);
+    }
+
+    fn let_go(
+        &mut self,
+        now_ns: u64,
+        released: Released<Held<O>>,
+        submit: &mut impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
+        told: &mut Vec<Told<O>>,
+    ) {
+        let Released { gateway, late_ns, sequence, arrived_ns, order, .. } = released;
+        self.queueing.record(now_ns.saturating_sub(arrived_ns));
+        if order.steers {
+            self.delay.on_verdict(Fairness::from(sequence.is_unfair()));
+            self.hold.set_delay_ns(self.delay.delay_ns());
+        }
+        let Place::Ordinal(ordinal) = order.place else {
+            if let Err((why, Some(origin))) = submit(None, &order.command, order.origin) {
+                told.push(Told::NotTaken { origin, why });
+            }
+            return;
+        };
+        // A session that was closed meanwhile has no line; the sequencer knows what to say.
+        if let Some(line) = self.lines.get_mut(&ordinal.session) {
+            line.held -= 1;
+            if line.generation != order.generation {
+                return;
+            }
+        }
+        match submit(Some(ordinal), &order.command, None) {
+            Ok(()) if late_ns > 0 => told.push(Told::Late { gateway, ordinal, late_ns }),
+            // What was done or is on its way is answered by the log; where another replica leads, the gateways send to it.
+            Ok(()) | Err((NotTaken::Repeated(_) | NotTaken::OnItsWay | NotTaken::NotLeader { .. }, _)) => {}
+            Err((NotTaken::Refused(reason), _)) => {
+                self.give_up(ordinal.session, ordinal.session_seq);
+                self.refuse(gateway, ordinal, reason, told);
+            }
+        }
+    }
+
+    /// Those of a session from `from` on count as never come; those that are held are dropped when they leave.
+    fn give_up(&mut self, session: SessionId, from: SessionSeq) {
+        let Some(line) = self.lines.get_mut(&session) else { return };
+        for place in from.0..line.next.0 {
+            self.duplicates.take_back(session, SessionSeq(place));
+        }
+        for place in std::mem::take(&mut line.early).into_keys() {
+            self.duplicates.take_back(session, place);
+        }
+        line.next = line.next.min(from);
+        line.generation = line.generation.wrapping_add(1);
+    }
+
+    /// Those whose predecessor has not come for too long: the client sends it again, with all after it.
+    fn give_up_early(&mut self, now_ns: u64, told: &mut Vec<Told<O>>) {
+        while let Some(&(since_ns, ordinal)) = self.early.front()
+            && since_ns.saturating_add(self.settings.early_max_ns) <= now_ns
+        {
+            self.early.pop_front();
+            let Ordinal { session, session_seq } = ordinal;
+            let Some(line) = self.lines.get_mut(&session) else { continue };
+            let is_it = line.early.get(&session_seq).is_some_and(|early| early.since_ns == since_ns);
+            if is_it && let Some(early) = line.early.remove(&session_seq) {
+                self.duplicates.take_back(session, session_seq);
+                self.refuse(early.gateway, ordinal, RejectReason::VenueNotReady, told);
+            }
+        }
+    }
+
+    /// When [`Intake::release`] has something to do; `None` when nothing waits. It may lie in the past.
+    #[must_use]
+    pub fn next_due_ns(&self) -> Option<u64> {
+        let early_ns = self.early.front().map(|(since_ns, _)| since_ns.saturating_add(self.settings.early_max_ns));
+        [self.hold.next_due_ns(), early_ns].into_iter().flatten().min()
+    }
+
+    /// A session is closed.
+    pub fn forget(&mut self, session: SessionId) {
+        if self.lines.remove(&session).is_some() {
+            self.duplicates.close(session);
+        }
+    }
+
+    /// Another replica leads: what waits is dropped, since the gateways send it again; those who wait here are told.
+    pub fn clear(&mut self, mut hand_back: impl FnMut(O)) {
+        self.hold.drain().filter_map(|held| held.origin).for_each(&mut hand_back);
+        for session in std::mem::take(&mut self.lines).into_keys() {
+            self.duplicates.close(session);
+        }
+        self.early.clear();
+    }
+
+    /// A gateway sent what is no message, or what no session may.
+    pub fn on_malformed(&mut self, gateway: GatewayId) {
+        if let Some(counts) = self.counts.get_mut(gateway.index()) {
+            counts.malformed += 1;
+        }
+    }
+
+    /// d_s.
+    #[must_use]
+    pub fn delay_ns(&self) -> u64 {
+        self.delay.delay_ns()
+    }
+
+    /// In the hold.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.hold.len()
+    }
+
+    /// All figures.
+    #[must_use]
+    pub fn figures(&self) -> IntakeFigures {
+        let (judged, unfair) = self.delay.totals();
+        let [queueing_p50_ns, queueing_p99_ns, queueing_ns_max] = self.queueing.percentiles();
+        IntakeFigures {
+            delay_ns: self.delay.delay_ns(),
+            judged,
+            unfair,
+            unfair_recent: self.delay.recent(),
+            held: self.hold.len(),
+            early: self.lines.values().map(|line| line.early.len()).sum(),
+            queueing_p50_ns,
+            queueing_p99_ns,
+            queueing_ns_max,
+            gateways: (0..self.settings.gateways).filter_map(|gateway| self.gateway(GatewayId(gateway))).collect(),
+        }
+    }
+
+    fn gateway(&self, gateway: GatewayId) -> Option<GatewayFigures> {
+        let copies = *self.counts.get(gateway.index())?;
+        let (hold, standing) = (*self.hold.counts(gateway)?, self.strays.standing(gateway)?);
+        let strayed = self.strays.strayed_count(gateway);
+        let is_quiet = copies == IntakeCounts::default() && hold.orders == 0;
+        (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, strayed })
+    }
+}
+
+fn hand_back<O>(origin: Option<O>, reason: RejectReason, told: &mut Vec<Told<O>>) {
+    if let Some(origin) = origin {
+        told.push(Told::NotTaken { origin, why: NotTaken::Refused(reason) });
+    }
+}
+
+fn signed_difference(later_ns: u64, earlier_ns: u64) -> i64 {
+    let difference = i128::from(later_ns) - i128::from(earlier_ns);
+    i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
+}
