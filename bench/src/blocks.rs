@@ -16,8 +16,8 @@ use walras_batch_workload::{Model, PaidAssets, Workload, stands_in};
 use walras_market_data::MarketData;
 use walras_market_data::limits::OFFER_FILLS_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Intake, LogIndex, OfferName, Symbol, TimeNs,
-    TransactionSeq, TransferId,
+    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Intake, LogIndex, OfferName, QualityMax, Symbol,
+    TimeNs, TransactionSeq, TransferId,
 };
 use walras_wire::{AccountStatus, BatchMarketSpec, Event, OfferOpened, OfferTraded};
 
@@ -223,6 +223,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
             symbol: Symbol::new("MAIN").context("a symbol")?,
             commission: rules.commission,
             mu: rules.mu,
+            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
             lower_bounds: rules.lower_bounds,
             intake: Intake::Filter,
             interval_ns: 1_000_000_000,

@@ -8,7 +8,9 @@ use walras_bench::order_book::Config;
 use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
-use walras_bench::{blocks, clearing, document, engine, instructions, order_book, recovery, replay, replication, simulation};
+use walras_bench::{
+    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replication, simulation,
+};
 
 #[global_allocator]
 static ALLOCATOR: walras_huge_pages::HugePages = walras_huge_pages::HugePages;
@@ -21,7 +23,7 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 8] = [
+const BENCHES: [Bench; 9] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use walras_fair_access::SubscriberId;
-use walras_fair_access::release::{Delivery, HoldRelease, Piece, ReleaseSettings};
+use walras_fair_access::release::{Delivery, HoldRelease, HoldSettings, Piece, ReleaseSettings};
 use walras_types::InstrumentId;
 
 use crate::clock::{Clock, ticks};
@@ -33,8 +33,7 @@ pub(super) struct Round {
 /// Pieces wait in the hold, several at a time, and the thread does nothing but look at the clock and let go.
 pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
     let settings = ReleaseSettings {
-        held_max: 1 << 16,
-        wait_max_ns: 1_000_000_000,
+        hold: HoldSettings { held_max: 1 << 16, wait_max_ns: 1_000_000_000 },
         queue_max: 1 << 10,
         subscribers_max: 64,
         instruments_per_subscriber_max: 8,

@@ -168,7 +168,8 @@ impl<I: PriceIndex> Engine<I> {
             | Command::Withdraw(_)
             | Command::CollectFees(_)
             | Command::SetRiskLimits(_)
-            | Command::SetTradingPhase(_) => unreachable!("a command of batch markets"),
+            | Command::SetTradingPhase(_)
+            | Command::SetAccessDelays(_) => unreachable!("a command of batch markets"),
         }
     }
 

@@ -7,7 +7,7 @@ use walras_order_book::{Ladder, PriceIndex};
 use walras_types::{
     AccountId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::{AccountStatus, AssetSpec, Command, Event, Rejected};
+use walras_wire::{AccessDelays, AccountStatus, AssetSpec, Command, Event, Rejected};
 
 use crate::batches::Batches;
 use crate::market::{Market, MarketState};
@@ -37,6 +37,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     /// Whether it says which levels an entry changed; no part of the state.
     pub(crate) tells_levels: bool,
     pub(crate) batches: Batches,
+    pub(crate) access_delays: AccessDelays,
 }
 
 /// Later than any order expires.
@@ -82,6 +83,7 @@ impl<I: PriceIndex> Engine<I> {
             entered: 0..0,
             tells_levels: true,
             batches: Batches::new(),
+            access_delays: AccessDelays::default(),
         }
     }
 
@@ -141,6 +143,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::CollectFees(c) => self.collect_fees(c, events),
             Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
             Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
+            Command::SetAccessDelays(c) => self.set_access_delays(c, events),
             Command::CreateBatchMarket(_)
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)
@@ -162,6 +165,12 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn time(&self) -> TimeNs {
         self.time
+    }
+
+    /// How long fair access makes everybody wait.
+    #[must_use]
+    pub fn access_delays(&self) -> AccessDelays {
+        self.access_delays
     }
 
     /// Cancels the good-till-time orders whose time has come.
@@ -265,6 +274,7 @@ fn named(command: &Command) -> Named {
         | Command::Deposit(_)
         | Command::Withdraw(_)
         | Command::CollectFees(_)
+        | Command::SetAccessDelays(_)
         | Command::CreateBatchMarket(_)
         | Command::AddBatchAsset(_)
         | Command::SetBatchPhase(_)

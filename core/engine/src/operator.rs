@@ -2,11 +2,13 @@
 
 use walras_ledger::LedgerError;
 use walras_order_book::PriceIndex;
-use walras_types::limits::{ASSET_DECIMALS_MAX, BAND_PPM_MAX, FEE_PPM_MAX, INSTRUMENTS_MAX, SIZE_LOTS_MAX, UNITS_MAX};
+use walras_types::limits::{
+    ACCESS_DELAY_NS_MAX, ASSET_DECIMALS_MAX, BAND_PPM_MAX, FEE_PPM_MAX, INSTRUMENTS_MAX, SIZE_LOTS_MAX, UNITS_MAX,
+};
 use walras_types::{AccountId, Allocation, FeeSchedule, InstrumentSpec, RejectReason, SizeLots};
 use walras_wire::{
-    AccountStatus, AccountStatusChanged, AssetSpec, CancelReason, CollectFees, Event, FeesCollected, RiskLimitsChanged,
-    SetAccountStatus, SetRiskLimits, Transfer, Transferred,
+    AccessDelays, AccountStatus, AccountStatusChanged, AssetSpec, CancelReason, CollectFees, Event, FeesCollected,
+    RiskLimitsChanged, SetAccountStatus, SetRiskLimits, Transfer, Transferred,
 };
 
 use crate::batches::follow_status;
@@ -144,6 +146,23 @@ impl<I: PriceIndex> Engine<I> {
         events.push(Event::RiskLimitsChanged(RiskLimitsChanged { account, instrument, limits }));
         Ok(())
     }
+
+    /// Nothing in the state depends on them; they are here so that all replicas go by the same.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_access_delays(&mut self, delays: &AccessDelays, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        if !are_possible(delays) {
+            return Err(RejectReason::AccessDelayTooLong);
+        }
+        self.access_delays = *delays;
+        events.push(Event::AccessDelaysChanged(*delays));
+        Ok(())
+    }
+}
+
+/// Whether fair access may make everybody wait so long.
+pub(crate) fn are_possible(delays: &AccessDelays) -> bool {
+    delays.sequencing_ns.max(delays.release_ns) <= ACCESS_DELAY_NS_MAX
 }
 
 /// Whether every field of a definition is in its documented range and they go together.

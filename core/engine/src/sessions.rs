@@ -235,6 +235,7 @@ impl Session {
             | Command::CollectFees(_)
             | Command::SetRiskLimits(_)
             | Command::SetTradingPhase(_)
+            | Command::SetAccessDelays(_)
             | Command::CreateBatchMarket(_)
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)

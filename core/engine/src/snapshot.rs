@@ -1,7 +1,7 @@
 //! The state as bytes and back. One state has one encoding, whatever the price index, the hash seed and the way it was reached, so
 //! that replicas compare states by comparing hashes.
 //!
-//! Little endian, in this order: magic, snapshot version, wire version; log index and time; assets; accounts with status and last
+//! Little endian, in this order: magic, snapshot version, wire version; log index and time; the delays of fair access; assets; accounts with status and last
 //! transfer; instruments, each with definition, phase, reference price, last price, trade count, the accounts that have a position
 //! or limits of their own, and the open orders in the book's order; the open sessions by id, each with account, token, last use, next
 //! place and the answers it remembers, oldest first; batch markets
@@ -12,13 +12,13 @@ use walras_ledger::Ledger;
 use walras_order_book::{Becomes, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
 use walras_types::{AccountId, AssetId, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
-use walras_wire::{AccountStatus, AssetSpec, WIRE_VERSION};
+use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
 use crate::batches::Batches;
 use crate::engine::{Engine, NEVER};
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
-use crate::operator::is_consistent;
+use crate::operator::{are_possible, is_consistent};
 use crate::sessions::Sessions;
 
 const MAGIC: [u8; 8] = *b"walras-s";
@@ -154,6 +154,10 @@ impl<I: PriceIndex> Engine<I> {
         let mut engine = Self::with_hash_seed(hash_seed);
         engine.last_applied = LogIndex(r.u64()?);
         engine.time = TimeNs::get(r)?;
+        engine.access_delays = AccessDelays::get(r)?;
+        if !are_possible(&engine.access_delays) {
+            return Err(RestoreError::Contradiction("the delays of fair access"));
+        }
         engine.assets = list(r, AssetSpec::get)?;
         for (status, transfer) in list(r, |r| Ok((AccountStatus::get(r)?, Option::<TransferId>::get(r)?)))? {
             engine.statuses.push(status);
@@ -194,6 +198,7 @@ impl<I: PriceIndex> Engine<I> {
         w.u16(WIRE_VERSION);
         w.u64(self.last_applied.0);
         self.time.put(w);
+        self.access_delays.put(w);
         count(w, self.assets.len());
         for asset in &self.assets {
             asset.put(&mut Writer(&mut buffer));

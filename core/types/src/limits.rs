@@ -76,6 +76,9 @@ pub const BATCH_INTERVAL_NS_MIN: u64 = 1_000_000;
 /// Longest time between two batches, in nanoseconds: a day.
 pub const BATCH_INTERVAL_NS_MAX: u64 = 86_400_000_000_000;
 
+/// Longest that fair access may make orders or market data wait, in nanoseconds: ten seconds.
+pub const ACCESS_DELAY_NS_MAX: u64 = 10_000_000_000;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 

@@ -72,6 +72,7 @@ reject_reasons! {
     BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges; mu must exceed the commission.";
     BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
     BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
+    AccessDelayTooLong = 36, "The delay of fair access is too long: give at most ten seconds.";
 
     // 40-59: the market's state does not allow it.
     PhaseTakesNoOrders = 40, "The instrument is closed or halted: send only cancels, and wait with orders until its phase changes.";

@@ -46,6 +46,8 @@ pub enum Command {
     SetRiskLimits(SetRiskLimits),
     /// Operator: move an instrument to another phase.
     SetTradingPhase(SetTradingPhase),
+    /// Whoever leads: what fair access costs everybody, from this entry on.
+    SetAccessDelays(AccessDelays),
     /// Operator: define a batch market. It starts [`walras_types::BatchPhase::Closed`], without assets.
     CreateBatchMarket(BatchMarketSpec),
     /// Operator: add an asset to a batch market.
@@ -206,4 +208,14 @@ pub struct SetTradingPhase {
     pub instrument: InstrumentId,
     /// To what.
     pub phase: TradingPhase,
+}
+
+/// How long fair access makes everybody wait. The state keeps it, so that every replica gives the same market data out at the same instant,
+/// and so that who reads the log knows what was in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessDelays {
+    /// Orders are put in order so long after they reached the edge: d_s.
+    pub sequencing_ns: u64,
+    /// Market data is given out so long after it was made, which is the time of its entry: d_h.
+    pub release_ns: u64,
 }

@@ -7,8 +7,8 @@ use walras_types::{
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::command::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
-    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
+    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 /// Appends a command to `buffer`.
@@ -32,6 +32,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::SetRiskLimits(c) => tagged(w, 22, c),
         Command::SetTradingPhase(c) => tagged(w, 23, c),
         Command::CollectFees(c) => tagged(w, 24, c),
+        Command::SetAccessDelays(c) => tagged(w, 25, c),
         Command::CreateBatchMarket(c) => tagged(w, 32, c),
         Command::AddBatchAsset(c) => tagged(w, 33, c),
         Command::SetBatchPhase(c) => tagged(w, 34, c),
@@ -64,6 +65,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         22 => Command::SetRiskLimits(Wire::get(r)?),
         23 => Command::SetTradingPhase(Wire::get(r)?),
         24 => Command::CollectFees(Wire::get(r)?),
+        25 => Command::SetAccessDelays(Wire::get(r)?),
         32 => Command::CreateBatchMarket(Wire::get(r)?),
         33 => Command::AddBatchAsset(Wire::get(r)?),
         34 => Command::SetBatchPhase(Wire::get(r)?),
@@ -97,6 +99,7 @@ wire_struct!(Transfer { account, asset, amount, transfer_id });
 wire_struct!(SetRiskLimits { account, instrument, limits });
 wire_struct!(CollectFees { asset, account });
 wire_struct!(SetTradingPhase { instrument, phase });
+wire_struct!(AccessDelays { sequencing_ns, release_ns });
 wire_struct!(Amendment { client_order_id, price, trigger, size });
 wire_struct!(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade });
 wire_struct!(FeeSchedule { maker_ppm, taker_ppm });

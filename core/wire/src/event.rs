@@ -11,7 +11,7 @@ use crate::batch_event::{
     AccountKeySet, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchPhaseChanged, BlockCleared, BlockRejected, IssuerSet,
     OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected, TransactionDropped,
 };
-use crate::command::{AccountStatus, AssetSpec};
+use crate::command::{AccessDelays, AccountStatus, AssetSpec};
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub enum Event {
     FeesCollected(FeesCollected),
     /// An account's limits changed.
     RiskLimitsChanged(RiskLimitsChanged),
+    /// Fair access makes everybody wait otherwise.
+    AccessDelaysChanged(AccessDelays),
     /// A session is open: a new one, or the one that was open under that account and token.
     SessionOpened(SessionOpened),
     /// A session is closed: somebody asked, or a new one of its account took its room.

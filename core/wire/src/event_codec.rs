@@ -51,6 +51,7 @@ event_codec!(
     FeesCollected = 23,
     SessionOpened = 24,
     SessionClosed = 25,
+    AccessDelaysChanged = 26,
     TransactionCollected = 32,
     BatchMarketCreated = 33,
     BatchAssetAdded = 34,

@@ -15,7 +15,7 @@ use crate::access::{Access, AccessError, Start, generate, write_secret};
 use crate::config::{Config, ConfigError};
 use crate::http::{App, Server, ServerError, router};
 use crate::json::Refusal;
-use crate::runtime::{Clock, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
+use crate::runtime::{Clock, ClusterOptions, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -129,7 +129,10 @@ impl Node {
             None => {
                 Market::Single(Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?)
             }
-            Some(options) => Market::Replica(ReplicaVenue::start_on(disk, data, &clock, config, options)?),
+            Some(options) => {
+                let options = ClusterOptions { clock_source: clock_service.as_ref().map(ClockService::source), ..options };
+                Market::Replica(ReplicaVenue::start_on(disk, data, &clock, config, options)?)
+            }
         };
         let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
         let access = Arc::new(Access::open(data, &config.throttle, venue.handle().clock().clone(), start)?);

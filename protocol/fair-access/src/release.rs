@@ -1,5 +1,7 @@
 //! A gateway's hold: market data waits until its release time t_M + d_h, and is then given to all who subscribed.
 //!
+//! [`Hold`] keeps and counts; [`HoldRelease`] gives what leaves it to subscribers with queues of their own.
+//!
 //! A piece that comes after its release time is given out at once, and counted unfair. A piece never leaves early: what finds the hold
 //! full, or would have to wait longer than any delay allows, is refused, and readers see the gap in their feed's numbers. Every subscriber
 //! has a queue of its own; one that does not read loses what is in it, is told how much, and costs nobody else anything.
@@ -12,13 +14,20 @@ use walras_types::InstrumentId;
 
 use crate::SubscriberId;
 
-/// Bounds.
+/// Bounds of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReleaseSettings {
+pub struct HoldSettings {
     /// Pieces held.
     pub held_max: usize,
     /// How long a piece may have to wait: the greatest d_h and both clocks' bounds.
     pub wait_max_ns: u64,
+}
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseSettings {
+    /// Of what is held.
+    pub hold: HoldSettings,
     /// Pieces in a subscriber's queue.
     pub queue_max: usize,
     /// Subscribers.
@@ -111,9 +120,20 @@ pub struct Released {
     pub subscribers: u32,
 }
 
+/// What a hold gives out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due<T> {
+    /// When it should be given out.
+    pub release_ns: u64,
+    /// When it came.
+    pub arrived_ns: u64,
+    /// What was held.
+    pub data: T,
+}
+
 /// What came of all pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReleaseCounts {
+pub struct HoldCounts {
     /// Taken.
     pub pieces: u64,
     /// Of these, came after their release time.
@@ -124,8 +144,6 @@ pub struct ReleaseCounts {
     pub refused_full: u64,
     /// Refused: too far ahead.
     pub refused_far: u64,
-    /// Pieces lost to subscribers that did not read.
-    pub missed: u64,
 }
 
 #[derive(Debug)]
@@ -133,7 +151,7 @@ struct Held<T> {
     /// Release time, then arrival's number: total.
     key: (u64, u64),
     arrived_ns: u64,
-    piece: Piece<T>,
+    data: T,
 }
 
 impl<T> PartialEq for Held<T> {
@@ -163,29 +181,97 @@ struct Subscriber<T> {
     missed: u64,
 }
 
-/// The hold.
+/// Keeps each piece until its time. What has the same time leaves in the order in which it came.
+#[derive(Debug)]
+pub struct Hold<T> {
+    settings: HoldSettings,
+    heap: BinaryHeap<Reverse<Held<T>>>,
+    arrivals: u64,
+    counts: HoldCounts,
+}
+
+impl<T> Hold<T> {
+    /// Holds nothing.
+    #[must_use]
+    pub fn new(settings: HoldSettings) -> Self {
+        Self { settings, heap: BinaryHeap::new(), arrivals: 0, counts: HoldCounts::default() }
+    }
+
+    /// Takes a piece; [`Hold::release_due`] gives it out. O(log n).
+    ///
+    /// # Errors
+    /// When the hold is full, or the release time too far ahead.
+    pub fn push(&mut self, now_ns: u64, release_ns: u64, data: T) -> Result<Timeliness, Refused> {
+        if release_ns > now_ns.saturating_add(self.settings.wait_max_ns) {
+            self.counts.refused_far += 1;
+            return Err(Refused::TooFarAhead);
+        }
+        if self.heap.len() >= self.settings.held_max {
+            self.counts.refused_full += 1;
+            return Err(Refused::Full);
+        }
+        let late_ns = now_ns.saturating_sub(release_ns);
+        let margin_ns = release_ns.saturating_sub(now_ns);
+        self.counts.pieces += 1;
+        self.counts.late += u64::from(late_ns > 0);
+        self.counts.late_ns_max = self.counts.late_ns_max.max(late_ns);
+        self.heap.push(Reverse(Held { key: (release_ns, self.arrivals), arrived_ns: now_ns, data }));
+        self.arrivals += 1;
+        Ok(if late_ns > 0 { Timeliness::Late { late_ns } } else { Timeliness::Early { margin_ns } })
+    }
+
+    /// When the next piece is to be released; `None` when none is held. It lies in the past when one came late.
+    #[must_use]
+    pub fn next_release_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(held)| held.key.0)
+    }
+
+    /// One piece whose time has come. O(log n).
+    pub fn release_due(&mut self, now_ns: u64) -> Option<Due<T>> {
+        let top = self.heap.peek_mut()?;
+        if top.0.key.0 > now_ns {
+            return None;
+        }
+        let Reverse(Held { key: (release_ns, _), arrived_ns, data }) = PeekMut::pop(top);
+        Some(Due { release_ns, arrived_ns, data })
+    }
+
+    /// Pieces held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// What came of all pieces.
+    #[must_use]
+    pub fn counts(&self) -> &HoldCounts {
+        &self.counts
+    }
+}
+
+/// A hold and its readers.
 #[derive(Debug)]
 pub struct HoldRelease<T> {
     settings: ReleaseSettings,
-    heap: BinaryHeap<Reverse<Held<T>>>,
+    hold: Hold<Piece<T>>,
     subscribers: BTreeMap<SubscriberId, Subscriber<T>>,
     readers: BTreeMap<InstrumentId, BTreeSet<SubscriberId>>,
-    arrivals: u64,
-    counts: ReleaseCounts,
+    /// Pieces lost to subscribers that did not read.
+    missed: u64,
 }
 
 impl<T: Clone> HoldRelease<T> {
     /// Holds nothing, for nobody.
     #[must_use]
     pub fn new(settings: ReleaseSettings) -> Self {
-        Self {
-            settings,
-            heap: BinaryHeap::new(),
-            subscribers: BTreeMap::new(),
-            readers: BTreeMap::new(),
-            arrivals: 0,
-            counts: ReleaseCounts::default(),
-        }
+        let hold = Hold::new(settings.hold);
+        Self { settings, hold, subscribers: BTreeMap::new(), readers: BTreeMap::new(), missed: 0 }
     }
 
     /// Gives a subscriber what is released of an instrument from now on. Again is the same.
@@ -242,42 +328,16 @@ impl<T: Clone> HoldRelease<T> {
     /// # Errors
     /// When the hold is full, or the release time too far ahead.
     pub fn push(&mut self, now_ns: u64, piece: Piece<T>) -> Result<Timeliness, Refused> {
-        if piece.release_ns > now_ns.saturating_add(self.settings.wait_max_ns) {
-            self.counts.refused_far += 1;
-            return Err(Refused::TooFarAhead);
-        }
-        if self.heap.len() >= self.settings.held_max {
-            self.counts.refused_full += 1;
-            return Err(Refused::Full);
-        }
-        let late_ns = now_ns.saturating_sub(piece.release_ns);
-        let margin_ns = piece.release_ns.saturating_sub(now_ns);
-        self.counts.pieces += 1;
-        self.counts.late += u64::from(late_ns > 0);
-        self.counts.late_ns_max = self.counts.late_ns_max.max(late_ns);
-        self.heap.push(Reverse(Held { key: (piece.release_ns, self.arrivals), arrived_ns: now_ns, piece }));
-        self.arrivals += 1;
-        Ok(if late_ns > 0 { Timeliness::Late { late_ns } } else { Timeliness::Early { margin_ns } })
-    }
-
-    /// When the next piece is to be released; `None` when none is held. It lies in the past when one came late.
-    #[must_use]
-    pub fn next_release_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(held)| held.key.0)
+        self.hold.push(now_ns, piece.release_ns, piece)
     }
 
     /// Releases one piece whose time has come into the queues of its instrument's subscribers. O(log n + subscribers).
     pub fn release_due(&mut self, now_ns: u64) -> Option<Released> {
-        let top = self.heap.peek_mut()?;
-        if top.0.key.0 > now_ns {
-            return None;
-        }
-        let Reverse(Held { arrived_ns, piece, .. }) = PeekMut::pop(top);
-        let Piece { instrument, feed_seq, release_ns, data } = piece;
+        let Due { arrived_ns, data: Piece { instrument, feed_seq, release_ns, data }, .. } = self.hold.release_due(now_ns)?;
         let mut given: u32 = 0;
         for subscriber in self.readers.get(&instrument).into_iter().flatten() {
             let Some(entry) = self.subscribers.get_mut(subscriber) else { continue };
-            self.counts.missed += entry.give(self.settings.queue_max, Delivery::Piece { instrument, feed_seq, data: data.clone() });
+            self.missed += entry.give(self.settings.queue_max, Delivery::Piece { instrument, feed_seq, data: data.clone() });
             given += 1;
         }
         Some(Released { instrument, feed_seq, release_ns, arrived_ns, subscribers: given })
@@ -290,22 +350,16 @@ impl<T: Clone> HoldRelease<T> {
         if missed > 0 { Some(Delivery::Missed { count: missed }) } else { entry.queue.pop_front() }
     }
 
-    /// Pieces held.
+    /// What is held.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.heap.len()
+    pub fn hold(&self) -> &Hold<Piece<T>> {
+        &self.hold
     }
 
-    /// Whether none is.
+    /// Pieces lost to subscribers that did not read.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
-    /// What came of all pieces.
-    #[must_use]
-    pub fn counts(&self) -> &ReleaseCounts {
-        &self.counts
+    pub fn missed(&self) -> u64 {
+        self.missed
     }
 }
 

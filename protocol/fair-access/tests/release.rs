@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use walras_fair_access::SubscriberId;
-use walras_fair_access::release::{Delivery, HoldRelease, Piece, Refused, ReleaseSettings, SubscribeError, Timeliness};
+use walras_fair_access::release::{
+    Delivery, HoldRelease, HoldSettings, Piece, Refused, ReleaseSettings, SubscribeError, Timeliness,
+};
 use walras_types::InstrumentId;
 
-const SETTINGS: ReleaseSettings =
-    ReleaseSettings { held_max: 6, wait_max_ns: 50, queue_max: 3, subscribers_max: 3, instruments_per_subscriber_max: 2 };
+const SETTINGS: ReleaseSettings = ReleaseSettings {
+    hold: HoldSettings { held_max: 6, wait_max_ns: 50 },
+    queue_max: 3,
+    subscribers_max: 3,
+    instruments_per_subscriber_max: 2,
+};
 
 #[derive(Default)]
 struct Naive {
@@ -83,7 +89,7 @@ proptest! {
                     naive.seq += 1;
                     let expected = if ahead_ns > 50 {
                         Err(Refused::TooFarAhead)
-                    } else if naive.held.len() == SETTINGS.held_max {
+                    } else if naive.held.len() == SETTINGS.hold.held_max {
                         Err(Refused::Full)
                     } else {
                         naive.held.push((release_ns, naive.seq, instrument));
@@ -137,15 +143,15 @@ proptest! {
                     naive.queues.remove(&reader);
                 }
             }
-            prop_assert_eq!(hold.len(), naive.held.len());
-            prop_assert_eq!(hold.next_release_ns(), naive.held.iter().map(|held| held.0).min());
+            prop_assert_eq!(hold.hold().len(), naive.held.len());
+            prop_assert_eq!(hold.hold().next_release_ns(), naive.held.iter().map(|held| held.0).min());
         }
     }
 }
 
 #[test]
 fn who_does_not_read_loses_alone() {
-    let settings = ReleaseSettings { held_max: 100, ..SETTINGS };
+    let settings = ReleaseSettings { hold: HoldSettings { held_max: 100, ..SETTINGS.hold }, ..SETTINGS };
     let mut hold = HoldRelease::new(settings);
     let (reads, sleeps, instrument) = (SubscriberId(1), SubscriberId(2), InstrumentId(5));
     hold.subscribe(reads, instrument).unwrap();
@@ -159,7 +165,7 @@ fn who_does_not_read_loses_alone() {
     assert_eq!(hold.take(sleeps), Some(Delivery::Missed { count: 99 }));
     assert_eq!(hold.take(sleeps), Some(Delivery::Piece { instrument, feed_seq: 100, data: 100 }), "the newest");
     assert_eq!(hold.take(sleeps), None);
-    assert_eq!((hold.counts().missed, hold.counts().late), (99, 0));
+    assert_eq!((hold.missed(), hold.hold().counts().late), (99, 0));
 }
 
 #[test]
@@ -174,5 +180,5 @@ fn a_full_hold_refuses_and_never_releases_early() {
     assert_eq!(hold.release_due(1_039), None);
     assert_eq!(hold.release_due(1_040).unwrap().feed_seq, 0, "of equal times the first to come");
     assert_eq!(hold.push(1_045, piece(8, 1_041)), Ok(Timeliness::Late { late_ns: 4 }));
-    assert_eq!((hold.counts().refused_full, hold.counts().refused_far, hold.counts().late_ns_max), (1, 1, 4));
+    assert_eq!((hold.hold().counts().refused_full, hold.hold().counts().refused_far, hold.hold().counts().late_ns_max), (1, 1, 4));
 }

@@ -90,6 +90,7 @@ impl PublicBooks {
             | Event::Withdrawn(_)
             | Event::FeesCollected(_)
             | Event::RiskLimitsChanged(_)
+            | Event::AccessDelaysChanged(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::TransactionCollected(_)

@@ -211,6 +211,7 @@ impl MarketData {
             | Event::Withdrawn(_)
             | Event::FeesCollected(_)
             | Event::RiskLimitsChanged(_)
+            | Event::AccessDelaysChanged(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::AccountKeySet(_)

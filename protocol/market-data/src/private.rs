@@ -47,6 +47,7 @@ pub fn concerned(event: &Event) -> Concerned {
         | Event::Uncrossed(_)
         | Event::AssetCreated(_)
         | Event::InstrumentCreated(_)
+        | Event::AccessDelaysChanged(_)
         | Event::BatchMarketCreated(_)
         | Event::BatchAssetAdded(_)
         | Event::BatchPhaseChanged(_)
@@ -240,7 +241,7 @@ impl MarketData {
             // A session's own connection tells of it; the account's feed has nothing to show.
             Event::SessionOpened(_) | Event::SessionClosed(_) => {}
             Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
-            Event::TransactionCollected(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) => {}
+            Event::TransactionCollected(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) | Event::AccessDelaysChanged(_) => {}
             Event::BatchMarketCreated(_)
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)

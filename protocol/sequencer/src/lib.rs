@@ -42,5 +42,8 @@ pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
 pub use gateway::{FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, RemoteOpening};
 pub use intake::{Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Place, Told};
-pub use replicated::{AppliedEntry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved};
+pub use replicated::{
+    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, NotTaken, OtherDisk, ReleaseCounts, ReleaseRules,
+    ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved,
+};
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -8,7 +8,7 @@ use walras_batch_solver::{Settings, clear};
 use walras_batch_workload::Model;
 use walras_clearing::{LowerBounds, OfferKey, Pair, Rules, Verified};
 use walras_ledger::Ledger;
-use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu, PublicKey};
+use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu, PublicKey, QualityMax};
 
 /// A state that blocks are applied to.
 #[derive(Clone, Debug)]
@@ -94,7 +94,8 @@ impl Venue {
         for account in (0..model.account_count).map(AccountId) {
             accounts.set_key(account, key(account))?;
         }
-        let batch = Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules() })?;
+        let batch =
+            Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules(), quality: QUALITY })?;
         Ok(Self { ledger, accounts, batch, threads, intake: Intake::Filter })
     }
 

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use walras_consensus::Durability;
 use walras_sim::{Trace, Violation, cluster, single};
 
-const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
-                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no] [--fair yes | no]      (--cluster)
+const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
+                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]
+                  [--reports-kept N] [--fair yes | no]                (--cluster)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
@@ -75,9 +76,13 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                 settings.is_fair =
                     Some(if is_fair || value == "no" { is_fair } else { return Err(format!("{word} wants yes or no")) });
             }
+            ("--reports-kept", World::Cluster(settings)) => {
+                let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
+                settings.reports_kept = Some(kept.ok_or_else(|| format!("{word} wants a number from 1 on"))?);
+            }
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
-            ("--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--fair", World::Single(_)) => {
+            ("--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair", World::Single(_)) => {
                 return Err(format!("{word} goes with --cluster"));
             }
             ("--steps", World::Cluster(_)) => return Err(format!("{word} goes with --single")),
@@ -116,12 +121,13 @@ fn main() -> ExitCode {
                 Some(false) => " --lose-disks no",
                 Some(true) => " --lose-disks yes",
             };
+            again += &settings.reports_kept.map_or_else(String::new, |kept| format!(" --reports-kept {kept}"));
             again += match settings.is_fair {
                 None => "",
                 Some(false) => " --fair no",
                 Some(true) => " --fair yes",
             };
-            run(seeds, first, trace, simulate, cluster_progress, &again)
+            plan.run(simulate, &again)
         }
         World::Single(settings) => {
             let simulate = |seed, trace: &Trace| single::simulate(seed, &settings, trace);

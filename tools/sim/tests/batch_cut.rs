@@ -11,7 +11,7 @@ use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
 use walras_sequencer::{Content, Entry, decode_entry};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, Commission, CreateOffer,
-    Intake, LogIndex, LowerBounds, Mu, Payment, PublicKey, Rounding, Symbol, TimeNs, TransactionSeq, TransferId,
+    Intake, LogIndex, LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol, TimeNs, TransactionSeq, TransferId,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
@@ -65,6 +65,7 @@ fn setup() -> Vec<Command> {
         symbol: symbol("MAIN"),
         commission: Commission::new(15).unwrap(),
         mu: Mu::new(10).unwrap(),
+        quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
         lower_bounds: LowerBounds::BestEffort,
         intake: Intake::Filter,
         interval_ns: 1_000_000,
@@ -124,8 +125,8 @@ fn content(step: &Step, engine: &Engine) -> Content {
     match step {
         Step::Command(command) => (*command).into(),
         Step::Clear => {
-            let (place, offers, rules) = engine.batch_to_clear(MARKET).expect("a batch is closed");
-            let closed = ClosedBatch { market: MARKET, place, offers: &offers, rules };
+            let (place, offers, rules, quality) = engine.batch_to_clear(MARKET).expect("a batch is closed");
+            let closed = ClosedBatch { market: MARKET, place, offers: &offers, rules, quality };
             Content::Clearing(Box::new(closed.propose(None, Budget::queries(500)).expect("so few offers clear")))
         }
     }

@@ -51,6 +51,8 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("disks lost", sum.lost_disks),
         ("emptied disks told", sum.emptied_told),
         ("replicas replaced", sum.replaced),
+        ("joint changes", sum.joint_changes),
+        ("reports that were not kept", sum.missing_reports),
         ("venues with fair access", sum.fair),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
@@ -86,6 +88,7 @@ const PLAIN: Settings = Settings {
     safety_ns: 15_000_000_000,
     durability: Some(Durability::Disk),
     loses_disks: Some(false),
+    reports_kept: Some(4_096),
     is_fair: Some(false),
     mutation: None,
 };

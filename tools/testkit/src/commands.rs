@@ -8,8 +8,8 @@ use walras_types::{
     TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
-    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
+    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use crate::Choices;
@@ -316,7 +316,7 @@ pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
 
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
-    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1]) {
+    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1]) {
         0 => Command::NewOrder(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),
@@ -365,6 +365,10 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
         13 => Command::OpenSession(OpenSession { account: (c.below(8) > 0).then(|| account(c, range)), token: c.below(20) }),
         14 => Command::CloseSession(CloseSession { session: SessionId(c.below(400)) }),
         15 => Command::Checkpoint(Checkpoint { log_index: LogIndex(c.below(400)), state_hash: [c.byte(); 32] }),
+        16 => Command::SetAccessDelays(AccessDelays {
+            sequencing_ns: c.pick(&[0, 1, 10_000_000_000, 10_000_000_001]),
+            release_ns: c.below(11_000_000_000),
+        }),
         _ => Command::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),
             symbol: symbol(c.pick(&["BTC", "SEK", "X"])),

@@ -27,6 +27,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
         assert_eq!(i128::from(engine.supply(asset).get()), model.supply(asset));
         assert_eq!(i128::from(engine.fees(asset).get()), model.fees.get(&asset).copied().unwrap_or(0));
     }
+    assert_eq!(engine.access_delays(), model.access_delays);
     assert_eq!(engine.instruments().len(), model.markets.len());
     for (view, market) in engine.instruments().zip(&model.markets) {
         let prices = (view.reference_price.get(), view.last_price.map(PriceTicks::get));
@@ -77,12 +78,12 @@ proptest! {
 }
 
 const REACHED: &str = "
-    AccountCreated AccountStatusChanged AssetCreated Deposited FeesCollected InstrumentCreated OrderAccepted OrderReduced
+    AccessDelaysChanged AccountCreated AccountStatusChanged AssetCreated Deposited FeesCollected InstrumentCreated OrderAccepted OrderReduced
     OrderReplenished PhaseChanged RiskLimitsChanged SessionOpened StopTriggered Traded Uncrossed Uncrossed/AtAPrice Withdrawn
     Amended/Kept Amended/Lost
     Cancelled/AccountSuspended Cancelled/DayEnded Cancelled/Expired Cancelled/MassCancelled Cancelled/PriceBand
     Cancelled/Requested Cancelled/SelfTrade Cancelled/TriggerRefused Cancelled/Unfilled
-    AccountSuspended AlreadyExpired AmendInvalid AmountOutOfRange DisplayInvalid DuplicateClientOrderId DuplicateTransfer
+    AccessDelayTooLong AccountSuspended AlreadyExpired AmendInvalid AmountOutOfRange DisplayInvalid DuplicateClientOrderId DuplicateTransfer
     FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
     PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
     SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders UnknownAccount UnknownAsset UnknownInstrument UnknownOrder

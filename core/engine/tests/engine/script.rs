@@ -124,6 +124,7 @@ impl Teller {
             | Event::Deposited(_)
             | Event::Withdrawn(_)
             | Event::RiskLimitsChanged(_)
+            | Event::AccessDelaysChanged(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::TransactionCollected(_)

@@ -184,7 +184,9 @@ impl Config {
             security,
             order_entry: order_entry(self)?,
             fair_access: self.fair_access_options()?,
+            clock_source: None,
             checkpoint_every: cluster.checkpoint_every_entries,
+            release: self.release_rules()?,
             clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),
             weather_allowed: cluster.test_weather,
         }))

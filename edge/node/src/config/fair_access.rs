@@ -93,14 +93,24 @@ impl Config {
 
     fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
         let fair = &self.fair_access;
-        if fair.clock != "system" {
-            return Err(wrong("fair_access.clock", format!("{:?}: give \"system\", the computer's clock", fair.clock)));
+        match fair.clock.as_str() {
+            "system" => {}
+            "configured" if self.clock.source.is_empty() => {
+                let detail = "the section [clock] configures none: set clock.source there, or this to \"system\"";
+                return Err(wrong("fair_access.clock", detail));
+            }
+            "configured" => return Ok(FairClockOptions::Configured),
+            other => {
+                let detail =
+                    format!("{other:?}: give \"system\", the computer's clock, or \"configured\", that of the section [clock]");
+                return Err(wrong("fair_access.clock", detail));
+            }
         }
         let (wide_ns, bound_ns) = (fair.bound_max_us * US, fair.bound_us * US);
         // What the operator declares does not move: it is good from the beginning, or never.
         let limits = StampLimits::new(wide_ns, wide_ns.saturating_sub(1), 0);
         let limits = limits.map_err(|_| wrong("fair_access.bound_max_us", "0 us would let no clock stamp: give at least 1"))?;
-        Ok(FairClockOptions { limits, bound_ns: (bound_ns > 0).then_some(bound_ns) })
+        Ok(FairClockOptions::System { limits, bound_ns: (bound_ns > 0).then_some(bound_ns) })
     }
 }
 
@@ -123,10 +133,14 @@ mod tests {
         let options =
             config("sequencing = \"fixed\"\nfixed_us = 250\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
         assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
-        assert_eq!((options.intake.gateways, options.clock.bound_ns), (3, Some(20_000)));
+        assert_eq!(options.intake.gateways, 3);
+        assert!(matches!(options.clock, FairClockOptions::System { bound_ns: Some(20_000), .. }));
         let options = config("sequencing = \"tracking\"\ntarget_ppm = 500\n").unwrap().fair_access_options().unwrap().unwrap();
         assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
-        assert_eq!(options.clock.bound_ns, None, "nobody has said how far the clock is off");
+        let unknown = matches!(options.clock, FairClockOptions::System { bound_ns: None, .. });
+        assert!(unknown, "nobody has said how far the clock is off");
+        let text = "sequencing = \"fixed\"\nclock = \"configured\"\n[clock]\nsource = \"chrony\"\n";
+        assert_eq!(config(text).unwrap().fair_access_options().unwrap().unwrap().clock, FairClockOptions::Configured);
     }
 
     #[test]
@@ -134,6 +148,7 @@ mod tests {
         for (text, why) in [
             ("sequencing = \"random\"\n", "give \"off\", \"fixed\""),
             ("sequencing = \"fixed\"\nclock = \"sundial\"\n", "\"system\""),
+            ("sequencing = \"fixed\"\nclock = \"configured\"\n", "set clock.source"),
             ("sequencing = \"fixed\"\nbound_max_us = 0\n", "at least 1"),
             ("sequencing = \"fixed\"\nfixed_us = 10000001\n", "ten seconds"),
             ("sequencing = \"stepped\"\ndelay_min_us = 6000\n", "swap them"),

@@ -214,7 +214,7 @@ sections! {
         /// Address and port to listen on; empty for none.
         listen: String = "";
     }
-    fair_access: Once /// Orders in the order in which they reached the venue's edge (`docs/fair-access.md`), of a cluster alone. The same on all replicas, but for `clock` and `bound_us`.
+    fair_access: Once /// Fair access (`docs/fair-access.md`), of a cluster alone: orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
     FairAccess {
         /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), `fixed` (`fixed_us`), `stepped` (up or down by `step_us`, CloudEx's rule) or `tracking` (the median transit and an offset that learns).
         sequencing: String = "off";
@@ -230,7 +230,7 @@ sections! {
         window: usize = 1000_u16;
         /// By how much d_s moves, in microseconds.
         step_us: u64 = 5_u32;
-        /// What stamps orders here: `system`, the computer's clock.
+        /// What stamps orders here: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it tells.
         clock: String = "system";
         /// How far that clock is off at most, in microseconds, as the operator knows it; 0 where nobody does: then nothing is stamped here, and orders count from when the leader has them.
         bound_us: u64 = 0_u32;
@@ -242,6 +242,39 @@ sections! {
         stray_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;
+        /// How long market data waits at every replica before anybody sees it: `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
+        release: String = "off";
+        /// Longest that market data may wait, in microseconds.
+        release_max_us: u64 = 20000_u32;
+    }
+    clock: Once /// The venue's time at this node, with how far off it may be: see `docs/clocks.md`.
+    Clock {
+        /// Where it comes from: `system`, `chrony`, `phc` or `mesh`; empty for nowhere (`GET /v1/clock` then answers 404).
+        source: String = "";
+        /// A clock that may be farther off, in microseconds, stamps no orders; within three quarters of it for a second, it stamps again.
+        bound_max_us: u64 = 1000_u32;
+        /// With `system`: how far that may be off, in microseconds. With `chrony` and `phc`: how far their reference itself may be off, which is added to what they tell.
+        declared_bound_us: u64 = 0_u32;
+        /// Address and port of chronyd's monitoring.
+        chrony: String = "127.0.0.1:323";
+        /// The PTP hardware clock.
+        phc: String = "/dev/ptp0";
+        /// A file in which the driver writes how far its clock may be off, in nanoseconds; empty for none.
+        phc_bound_file: String = "";
+        /// Where each node of the mesh listens by UDP, `"HOST:PORT"`, in the same order on all of them.
+        mesh_nodes: Vec<String> = [];
+        /// Which of `mesh_nodes` this node is, counted from 0.
+        mesh_node: u32 = 0_u16;
+        /// Address and port on which this node listens for the mesh; empty for its own line of `mesh_nodes`.
+        mesh_listen: String = "";
+        /// File with the mesh's key, the same on all nodes: at least 16 bytes that nobody else has.
+        mesh_key: String = "";
+        /// Which node joins what all of them measured.
+        mesh_coordinator: u32 = 0_u16;
+        /// Milliseconds of a window, after which clocks are corrected.
+        mesh_window_ms: u64 = 1000_u32;
+        /// Milliseconds from one exchange of probes between two nodes to the next.
+        mesh_interval_ms: u64 = 10_u32;
     }
     demo: Once /// `walras demo`.
     Demo {

@@ -5,10 +5,13 @@ mod clock;
 mod cluster;
 mod fair_access;
 mod keys;
+mod release;
 
 use std::path::{Path, PathBuf};
 
-pub use keys::{Batch, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket};
+pub use keys::{
+    Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket,
+};
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
@@ -124,8 +127,10 @@ impl Config {
         range("demo.batch_bots", u64::from(self.demo.batch_bots), 0, 1_000, "give 0 to 1000")?;
         range("engine.threads", self.engine.threads as u64, 0, 1_024, "give 0 (as many as processors) to 1024")?;
         batch::check(&self.batch)?;
+        clock::check(&self.clock)?;
         cluster::check(self)?;
-        fair_access::check(self)
+        fair_access::check(self)?;
+        release::check(self)
     }
 }
 

@@ -120,34 +120,26 @@ fn units(whole: f64, decimals: u8) -> Amount {
     Amount::new(units as u64).unwrap_or(Amount::MAX)
 }
 
-fn market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
-    let section = config::Batch { name: NAME.to_owned(), ..config::Batch::default() };
-    let (symbol, rules) = section.symbol().zip(section.rules()).expect("the usual rules of a market have a form");
-    let quality = section.quality().expect("the usual rules of a market have a form");
-    let found = venue.read_blocking(move |v| {
-        let of_name = v.engine.batch_markets().find(|view| view.spec.symbol == symbol);
-        (of_name.map(|view| (*view.spec, view.assets.len(), view.phase)), v.engine.batch_markets().len())
-    });
-    let (found, count) = found.map_err(refused("list batch markets"))?;
-    let (spec, known, phase) = match found {
-        Some(found) => found,
-        None => {
-            let mut domain = [0; 32];
-            getrandom::fill(&mut domain).expect("the operating system gives random bytes");
-            let spec = BatchMarketSpec {
-                market: BatchMarketId(u16::try_from(count).unwrap_or(u16::MAX)),
-                symbol,
-                commission: rules.commission,
-                mu: rules.mu,
-                lower_bounds: rules.lower_bounds,
-                quality,
-                intake: section.intake(),
-                interval_ns: u64::try_from(INTERVAL.as_nanos()).unwrap_or(u64::MAX),
-                transactions_max: section.transactions_max,
-                domain,
-            };
-            apply(venue, "create the batch market", Command::CreateBatchMarket(spec))?;
-            (spec, 0, BatchPhase::Closed)
+/// The market, as a section of the configuration: the venue makes it once its assets exist.
+pub(super) fn section() -> config::Batch {
+    let assets = ASSETS.iter().map(|(symbol, ..)| (*symbol).to_owned()).collect();
+    config::Batch { name: NAME.to_owned(), assets, interval_ms: INTERVAL_MS, ..config::Batch::default() }
+}
+
+/// Waits until the venue has made the market; opens it again where the operator of an earlier run closed it.
+fn open_market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
+    let symbol = section().symbol().expect("the name above is a symbol");
+    let begun = Instant::now();
+    let (spec, found, phase) = loop {
+        let made = venue.read_blocking(move |v| {
+            let view = v.engine.batch_markets().find(|view| view.spec.symbol == symbol)?;
+            // Until it is opened for the first time its assets are still being added.
+            view.market.is_some().then(|| (*view.spec, view.assets.to_vec(), view.phase))
+        });
+        match made.map_err(refused("list batch markets"))? {
+            Some(made) => break made,
+            None if begun.elapsed() > OPEN_WITHIN => return Err(DemoError::NoBatchMarket { name: NAME, waited: OPEN_WITHIN }),
+            None => std::thread::sleep(LOOK_AGAIN), // pause: the venue makes it step by step
         }
     };
     if found != assets {

@@ -168,10 +168,32 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         ("walras_snapshots_total", "counter", "snapshots written since the start", status.snapshots_total()),
         ("walras_dropped_readers_total", "counter", "slow readers dropped since the start", status.dropped_readers_total()),
     ];
+    let mut figures = Vec::from(figures);
+    if let Some(held) = app.venue.held() {
+        let [p50, p99, p999] = held.overshoot_ns;
+        figures.extend([
+            ("walras_release_delay_ns", "gauge", "how long market data waits before anybody sees it", status.release_delay_ns()),
+            ("walras_release_pieces_total", "counter", "publications of market data held here until their time", held.pieces),
+            ("walras_release_late_total", "counter", "of them, came after their release time: unfair", held.late),
+            ("walras_release_late_max_ns", "gauge", "the latest of them", held.late_ns_max),
+            (
+                "walras_release_refused_total",
+                "counter",
+                "publications not held, after which all readers had to connect anew",
+                held.refused,
+            ),
+            ("walras_release_overshoot_p50_ns", "gauge", "how long after their time held publications left: the median", p50),
+            ("walras_release_overshoot_p99_ns", "gauge", "the same, percentile 99", p99),
+            ("walras_release_overshoot_p999_ns", "gauge", "the same, percentile 99.9", p999),
+        ]);
+    }
     let mut text = String::new();
     for (name, kind, help, value) in figures {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
     }
     super::fair_access::metrics(&app, &mut text);
+    if let Some(clock) = &app.clock {
+        text += &super::clock::metrics(&clock.view());
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

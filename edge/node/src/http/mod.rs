@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
@@ -143,6 +143,7 @@ pub fn router(app: App) -> Router {
             let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");
             ApiError::with_status(refusal, StatusCode::METHOD_NOT_ALLOWED)
         })
+        .layer(axum::middleware::from_fn_with_state(app.clone(), hold_public))
         .layer(axum::middleware::from_fn_with_state(app.clone(), consistency::of_reads))
         .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
@@ -163,6 +164,19 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
             ApiError::from(Refusal::new(RejectReason::Overloaded, detail)).into_response()
         }
     }
+}
+
+/// Where market data is held, an answer that shows it waits as long: what it shows was made by now.
+async fn hold_public(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_public = ["/v1/instruments", "/v1/batches"].iter().any(|open| path.starts_with(open)) && request.method() == Method::GET;
+    let response = next.run(request).await;
+    let delay_ns = app.venue.status().release_delay_ns();
+    if is_public && delay_ns > 0 {
+        // pause: nobody may know it sooner
+        tokio::time::sleep(Duration::from_nanos(delay_ns)).await;
+    }
+    response
 }
 
 const SECURITY_HEADERS: [(HeaderName, &str); 7] = [

@@ -12,8 +12,8 @@ use walras_types::{
     TimeInForce,
 };
 use walras_wire::{
-    AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command, MassCancel,
-    NewOrder, OpenSession, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits,
+    AccessDelays, AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command,
+    MassCancel, NewOrder, OpenSession, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits,
     SetTradingPhase, Transfer,
 };
 
@@ -141,6 +141,11 @@ fn command(command: &Command) -> Value {
             let SetTradingPhase { instrument, phase } = c;
             let phase = names::phase(*phase);
             ("set_trading_phase", object([("instrument_id", Some(instrument.0.into())), ("phase", Some(phase.into()))]))
+        }
+        Command::SetAccessDelays(c) => {
+            let AccessDelays { sequencing_ns, release_ns } = c;
+            let fields = [("sequencing_ns", Some(number(*sequencing_ns))), ("release_ns", Some(number(*release_ns)))];
+            ("set_access_delays", object(fields))
         }
         Command::CreateBatchMarket(c) => ("create_batch_market", batches::market(c)),
         Command::AddBatchAsset(c) => {

@@ -53,9 +53,14 @@ fn put(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
     let mut parts = [[].as_slice(); N];
     for part in &mut parts {
-        let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
-        (*part, bytes) = rest.split_at_checked(length).ok_or("it is cut short")?;
+        (*part, bytes) = split_part(bytes)?;
     }
-    Ok(parts)
+    if bytes.is_empty() { Ok(parts) } else { Err(format!("{} bytes too many stand at its end", bytes.len())) }
+}
+
+/// The first part, and what stands behind it.
+pub(super) fn split_part(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
+    Ok(rest.split_at_checked(length).ok_or("it is cut short")?)
 }

@@ -38,10 +38,10 @@ pub use batches::BatchPush;
 pub(crate) use batches::{batch_look, demand_curve};
 pub use clock::Clock;
 pub use fair_clock::{FairClockOptions, FairTime};
-pub use feed::{BookPush, ConnectionId, Push, Subscription, TickerPush};
+pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub(crate) use recovery::engine_of_snapshot;
-pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options};
+pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};
 pub use replica::{
     AcceptedLoss, Addresses, ClusterOptions, ClusterStatus, ClusterView, FairAccessOptions, FairAccessView, Peer, PeerView,
     ReplicaVenue, accept_loss,
@@ -174,6 +174,8 @@ pub struct VenueHandle {
     doorbell: Doorbell,
     /// Of a replica.
     cluster: Option<ClusterStatus>,
+    /// Where market data is held.
+    held: Option<HoldStatus>,
     signatures: Signatures,
 }
 
@@ -376,6 +378,12 @@ impl VenueHandle {
     #[must_use]
     pub fn cluster(&self) -> Option<&ClusterStatus> {
         self.cluster.as_ref()
+    }
+
+    /// What came of the market data that was held here until its time; `None` where none is held.
+    #[must_use]
+    pub fn held(&self) -> Option<HoldView> {
+        self.held.as_ref().map(HoldStatus::view)
     }
 
     /// Asks something of the cluster.

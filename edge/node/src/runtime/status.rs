@@ -52,6 +52,8 @@ struct Inner {
     snapshots_total: AtomicU64,
     connections: AtomicU64,
     dropped_readers_total: AtomicU64,
+    release_delay_ns: AtomicU64,
+    sequencing_delay_ns: AtomicU64,
     demo: Mutex<Option<DemoStatus>>,
 }
 
@@ -81,6 +83,10 @@ figures! {
     accounts, set_accounts: u64, |v| v, |v| v;
     /// Trades since the log began.
     trades_total, set_trades_total: u64, |v| v, |v| v;
+    /// How long market data waits before anybody may see it; 0 where it does not.
+    release_delay_ns, set_release_delay_ns: u64, |v| v, |v| v;
+    /// How long orders wait to be put in order; 0 where they do not.
+    sequencing_delay_ns, set_sequencing_delay_ns: u64, |v| v, |v| v;
 }
 
 macro_rules! counters {
@@ -121,6 +127,8 @@ impl Status {
             snapshots_total: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             dropped_readers_total: AtomicU64::new(0),
+            release_delay_ns: AtomicU64::new(0),
+            sequencing_delay_ns: AtomicU64::new(0),
             demo: Mutex::new(None),
         }))
     }

@@ -39,6 +39,9 @@ pub(crate) struct Diary {
     pub(crate) late: u64,
     /// How often it was without a connection, once it had an answer. (A replica that has just started does not let everybody in at once.)
     pub(crate) disconnected: u64,
+    last_answer: Option<Instant>,
+    /// Longest time between two answers.
+    pub(crate) longest_pause: Duration,
 }
 
 /// A running participant.
@@ -74,6 +77,7 @@ impl Participant {
             client: SessionClient::new(settings, key, now().0).unwrap(),
             stream: None,
             flow: Flow::new(account, seed),
+            routes,
             diary: Diary::default(),
         };
         let thread = std::thread::spawn({

@@ -17,7 +17,7 @@ use walras_types::AccountId;
 use walras_wire::order_entry::ReportsWanted;
 
 use super::client::{Diary, Flow, Participant};
-use super::{Cluster, PATIENCE, check_told, stop_in_order, until};
+use super::{Cluster, PATIENCE, Shape, check_told, stop_in_order, until};
 
 const ALL: [u64; 5] = [1, 2, 3, 4, 5];
 
@@ -36,7 +36,7 @@ fn cluster_with_gateways() -> Cluster {
         ("fair_access", "fixed_us", number(500)),
         ("fair_access", "bound_us", number(10)),
     ];
-    let mut cluster = Cluster::with(2, 8 << 20, settings);
+    let mut cluster = Cluster::of(Shape { later: 2, more: settings, ..Shape::default() });
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     for id in [4, 5] {
         cluster.local.start(id).unwrap();

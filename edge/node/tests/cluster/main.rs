@@ -3,7 +3,15 @@
 
 mod batches;
 mod client;
+mod damage;
 mod gateways;
+mod identity;
+mod learner;
+mod namespaces;
+mod operate;
+mod paths;
+mod proxy;
+mod release;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,7 +12,7 @@ use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
 use walras_sequencer::{Content, decode_entry, encode_entry};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, Commission, Intake, LogIndex,
-    LowerBounds, Mu, Payment, Symbol, TimeNs, TransactionSeq,
+    LowerBounds, Mu, Payment, QualityMax, Symbol, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::SigningDomain;
 use walras_wire::{AddBatchAsset, AssetSpec, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer};
@@ -211,6 +211,7 @@ impl Written {
             symbol: symbol("MAIN"),
             commission: Commission::new(15).unwrap(),
             mu: Mu::new(10).unwrap(),
+            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
             lower_bounds: LowerBounds::BestEffort,
             intake: Intake::Filter,
             interval_ns: 1_000_000,

@@ -81,6 +81,47 @@ fn bots_stay_within_their_limits_and_funds_are_conserved() {
     node.stop();
 }
 
+#[test]
+fn the_batch_market_is_one_of_the_configuration_and_opens_again_when_the_demo_does() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), demo_config("1"));
+    let declared: Vec<_> = config.batch.iter().map(|market| (market.name.as_str(), market.assets.len())).collect();
+    assert_eq!(declared, [("main", 10)]);
+    let mut of_users = config.clone();
+    of_users.batch.push(config::Batch {
+        name: "main".into(),
+        assets: vec!["USD".into(), "EUR".into()],
+        ..config::Batch::default()
+    });
+    assert!(of_users.check().unwrap_err().to_string().contains("rename one"));
+
+    let node = Node::start(dir.path(), &config).unwrap();
+    let phase = |node: &Node| {
+        let of_first = |view: &View<'_>| view.engine.batch_markets().next().map(|market| (market.phase, market.assets.len()));
+        node.venue().read_blocking(of_first).unwrap()
+    };
+    assert_eq!(phase(&node), None, "its assets are not there yet");
+    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    assert_eq!(phase(&node), Some((BatchPhase::Open, 10)), "the bots are not let in before");
+    demo.stop();
+    let close = Command::SetBatchPhase(SetBatchPhase { market: BatchMarketId(0), phase: BatchPhase::Closed });
+    assert_eq!(node.venue().command_blocking(close).unwrap().rejected(), None);
+    assert_eq!(phase(&node), Some((BatchPhase::Closed, 10)));
+    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    assert_eq!(phase(&node), Some((BatchPhase::Open, 10)));
+    demo.stop();
+    node.stop();
+}
+
+#[test]
+fn a_market_of_that_name_with_other_assets_is_not_traded_in() {
+    let (dir, mut config) = (tempfile::tempdir().unwrap(), demo_config("1"));
+    config.batch[0].assets.truncate(3);
+    let node = Node::start(dir.path(), &config).unwrap();
+    let refused = Demo::start(&node, dir.path(), &config.demo).map(Demo::stop).unwrap_err().to_string();
+    assert!(refused.contains("main") && refused.contains("--data"), "{refused}");
+    node.stop();
+}
+
 /// What each asset of the demo's batch market is worth in dollars, about: where its fair value begins.
 const WORTH: [(&str, f64); 10] = [
     ("USD", 1.0),
@@ -100,8 +141,10 @@ const BAND: f64 = 0.03;
 #[test]
 fn its_batch_market_trades_ten_assets_near_what_they_are_worth() {
     let dir = tempfile::tempdir().unwrap();
-    let node = Node::start(dir.path(), &config()).unwrap();
-    let demo = Demo::start(&node, dir.path(), &DemoConfig { batch_bots: 10, ..demo_config("1") }).unwrap();
+    let mut config = demo_config("1");
+    config.demo.batch_bots = 10;
+    let node = Node::start(dir.path(), &config).unwrap();
+    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
     let client = operator(&format!("http://{}", node.address()), dir.path());
     let begun = Instant::now();
     let blocks = loop {

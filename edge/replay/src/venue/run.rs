@@ -191,6 +191,7 @@ impl Round {
                 | Event::Withdrawn(_)
                 | Event::FeesCollected(_)
                 | Event::RiskLimitsChanged(_)
+                | Event::AccessDelaysChanged(_)
                 | Event::SessionOpened(_)
                 | Event::SessionClosed(_)
                 | Event::TransactionCollected(_)

@@ -153,6 +153,7 @@ impl Reports {
             | Event::Uncrossed(_)
             | Event::AssetCreated(_)
             | Event::InstrumentCreated(_)
+            | Event::AccessDelaysChanged(_)
             | Event::BatchMarketCreated(_)
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)

@@ -569,8 +569,8 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         | Command::SetBatchInterval(_)
         | Command::SetAccountKey(_)
         | Command::SetIssuer(_) => role == Role::Operator,
-        // Nobody checks a transaction's signature here; a batch is closed by whoever leads.
-        Command::SubmitTransaction(_) | Command::CloseBatch(_) => false,
+        // Nobody checks a transaction's signature here; a batch is closed, and delays are set, by whoever leads.
+        Command::SubmitTransaction(_) | Command::CloseBatch(_) | Command::SetAccessDelays(_) => false,
         Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,
     }
 }

@@ -434,6 +434,12 @@ impl<O> FairAccess<O> {
         [resend_ns, held_ns].into_iter().flatten().min()
     }
 
+    /// How long the leader holds orders: d_s, where this replica leads; else where it led last.
+    #[must_use]
+    pub fn delay_ns(&self) -> u64 {
+        self.intake.delay_ns()
+    }
+
     /// Where orders are passed on to, as far as it is known.
     #[must_use]
     pub fn leader(&self) -> Option<ReplicaId> {

@@ -14,6 +14,7 @@ mod host;
 mod introductions;
 mod peer;
 mod proposals;
+mod release;
 
 use std::collections::BTreeSet;
 
@@ -36,6 +37,8 @@ use introductions::Greeting;
 pub use introductions::{BadStart, DiskId, Introductions, OtherDisk};
 use peer::PeerMessage;
 use proposals::{Collecting, OnTheirWay};
+use release::ReleaseSteering;
+pub use release::{ReleaseCounts, ReleaseRules};
 
 /// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.
 const NAMES_AHEAD: usize = 8;
@@ -55,6 +58,8 @@ pub struct ReplicatedSettings {
     pub propose_every_ns: u64,
     /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for never.
     pub checkpoint_every: u64,
+    /// How long market data is held; `None`: it is not. The same on all replicas.
+    pub release: Option<ReleaseRules>,
     /// Whose disk this is, and whose are known; `None` to take part without being asked, where disks are never lost.
     pub introductions: Option<Introductions>,
     /// The other replicas, members or not, to whom it introduces itself.
@@ -75,6 +80,7 @@ impl ReplicatedSettings {
             packs_max: 16,
             propose_every_ns: 150_000,
             checkpoint_every: 1_000_000,
+            release: None,
             introductions: None,
             peers: BTreeSet::new(),
         }
@@ -108,6 +114,8 @@ pub struct ReplicatedSequencer<O> {
     driven_ns: u64,
     /// Clearings that wait for room in a pack.
     clearings: Vec<BlockProposal>,
+    /// While it leads.
+    release: Option<ReleaseSteering>,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -150,6 +158,7 @@ impl<O> ReplicatedSequencer<O> {
             steps: Vec::new(),
             driven_ns: now_ns,
             clearings: Vec::new(),
+            release: None,
         };
         sequencer.settle(host)?;
         Ok(sequencer)
@@ -219,6 +228,39 @@ impl<O> ReplicatedSequencer<O> {
         self.collect_clearings(now);
     }
 
+    /// This replica has published what an entry changed, so long after the entry was made: `None` where its clock is not good enough to say.
+    /// Call it for the same entries on every replica.
+    pub fn published(&mut self, at: LogIndex, transit_ns: Option<i64>, host: &mut impl Host<O>) {
+        let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
+        if let Some(release) = &mut self.release {
+            release.on_made(at, self.engine.access_delays().release_ns);
+            if let Some(transit_ns) = transit_ns {
+                release.on_arrival(me, at, transit_ns);
+            }
+        } else if let (Some(leader), Some(transit_ns), Some(_)) = (self.leader(), transit_ns, self.settings.release)
+            && leader != me
+        {
+            host.send(leader, peer::arrival(cluster_id, me, at, transit_ns));
+        }
+    }
+
+    /// Where it leads: has a change of how long market data is held logged, when one is due. Call it after every input, before
+    /// [`propose`](Self::propose). `sequencing_ns` is how long orders wait now: the entry tells that too.
+    pub fn steer_release(&mut self, now_ns: u64, now: TimeNs, sequencing_ns: u64) {
+        if let Some(release) = &mut self.release
+            && let Some(delays) = release.wanted(now_ns, self.engine.access_delays(), sequencing_ns)
+        {
+            // Where it is not taken, it is wanted again.
+            let _ = self.submit(now, None, &Command::SetAccessDelays(delays), None);
+        }
+    }
+
+    /// What came of the pieces of market data that this leader saw; `None` where it does not lead or nothing is held.
+    #[must_use]
+    pub fn release_counts(&self) -> Option<ReleaseCounts> {
+        self.release.as_ref().map(ReleaseSteering::counts)
+    }
+
     /// What came of a [`crate::SolveJob`]: what was found collects, if it is still wanted and this replica still leads.
     pub fn on_solved(&mut self, now_ns: u64, now: TimeNs, solved: Solved) {
         if self.collecting.is_some()
@@ -280,7 +322,13 @@ impl<O> ReplicatedSequencer<O> {
             Some(PeerMessage::Hash { cluster_id, from, at, hash }) if cluster_id == self.settings.consensus.cluster_id => {
                 self.compare(from, at, hash)
             }
-            Some(PeerMessage::Hash { .. }) | None => Ok(()),
+            Some(PeerMessage::Arrival { cluster_id, from, at, transit_ns }) if cluster_id == self.settings.consensus.cluster_id => {
+                if let Some(release) = &mut self.release {
+                    release.on_arrival(from, at, transit_ns);
+                }
+                Ok(())
+            }
+            Some(PeerMessage::Hash { .. } | PeerMessage::Arrival { .. }) | None => Ok(()),
         }
     }
 
@@ -289,7 +337,7 @@ impl<O> ReplicatedSequencer<O> {
     pub fn announced_snapshot(&self, bytes: &Bytes) -> Option<SnapshotMeta> {
         match PeerMessage::decode(bytes.clone())? {
             PeerMessage::Consensus(bytes) => self.replica.announced_snapshot(bytes).ok().flatten(),
-            PeerMessage::Hash { .. } | PeerMessage::Greeting(_) => None,
+            PeerMessage::Hash { .. } | PeerMessage::Arrival { .. } | PeerMessage::Greeting(_) => None,
         }
     }
 
@@ -525,6 +573,8 @@ impl<O> ReplicatedSequencer<O> {
                 self.collecting = Some(Collecting::new(term, self.engine.time()));
                 self.driver.start_over();
                 self.clearings.clear();
+                let in_force_ns = self.engine.access_delays().release_ns;
+                self.release = self.settings.release.map(|rules| ReleaseSteering::new(rules, in_force_ns));
                 host.leading(term);
             }
             Effect::ReadReady { token } => host.read_ready(token),
@@ -543,6 +593,7 @@ impl<O> ReplicatedSequencer<O> {
             // These were never proposed. Those on their way are told when their slots are decided.
             let leader = self.leader();
             collecting.into_origins().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
+            self.release = None;
         }
         host.role(change);
     }

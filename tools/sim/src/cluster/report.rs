@@ -15,6 +15,8 @@ pub struct Settings {
     pub durability: Option<Durability>,
     /// Whether disks are lost for good, each with all that was on it; `None` for what the seed decides, as one of three does.
     pub loses_disks: Option<bool>,
+    /// Reports of an account that replicas keep; `None` for what the seed decides: the product's number, or a few.
+    pub reports_kept: Option<u32>,
     /// Whether orders are sequenced by the time at which they reached a replica, any of them; `None` for what the seed decides, as one of
     /// three does.
     pub is_fair: Option<bool>,
@@ -24,7 +26,15 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { replicas: None, safety_ns: 15_000_000_000, durability: None, loses_disks: None, is_fair: None, mutation: None }
+        Self {
+            replicas: None,
+            safety_ns: 15_000_000_000,
+            durability: None,
+            loses_disks: None,
+            reports_kept: None,
+            is_fair: None,
+            mutation: None,
+        }
     }
 }
 
@@ -89,6 +99,10 @@ report! {
     replaced,
     /// Venues in which what is in a majority's memory counts.
     in_memory,
+    /// Venues that began with one replica.
+    alone,
+    /// Venues whose log engines with two and eight threads applied too.
+    threaded,
     /// Venues in which orders are sequenced by the time at which they reached a replica.
     fair,
     /// Starts that did not succeed.

@@ -53,6 +53,7 @@ impl World {
             seed: self.faults.any(),
             election_spread_ns: self.election_spread_ns,
             durability: self.durability,
+            reports_kept: self.reports_kept,
             is_fair: self.is_fair,
             keys: &self.keys,
             checks: self.checks.clone(),

@@ -135,6 +135,8 @@ pub(super) struct World {
     /// Whether every replica takes orders, stamps them and passes them on.
     pub(super) is_fair: bool,
     pub(super) losses: Choices<'static>,
+    /// Reports of an account that replicas keep.
+    pub(super) reports_kept: u32,
     pub(super) links: Choices<'static>,
     /// Whether others hear when a process ends.
     pub(super) links_close: bool,
@@ -162,8 +164,10 @@ impl World {
         let durability = settings.durability.unwrap_or(drawn);
         let drawn = losses.one_in(3);
         let loses_disks = settings.loses_disks.unwrap_or(drawn);
+        let mut links = Choices::of_random(random.fork(6));
+        let links_close = !links.one_in(3);
         // Planted faults are looked for without it: some are in what it replaces.
-        let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(5)).one_in(3);
+        let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(8)).one_in(3);
         let is_fair = settings.is_fair.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
@@ -221,6 +225,7 @@ impl World {
             loses_disks,
             is_fair,
             losses,
+            reports_kept,
             links,
             links_close,
             replacements: Vec::new(),

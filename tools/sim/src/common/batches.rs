@@ -4,7 +4,7 @@ use walras_batch_solver::{Budget, ClosedBatch};
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake, LowerBounds, Mu,
-    Payment, PublicKey, Rounding, Symbol,
+    Payment, PublicKey, QualityMax, Rounding, Symbol,
 };
 use walras_wire::BatchMarketSpec;
 
@@ -21,6 +21,7 @@ pub(crate) fn spec(interval_ns: u64) -> BatchMarketSpec {
         commission: Commission::new(15).expect("a commission"),
         mu: Mu::new(10).expect("a share"),
         lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
         intake: Intake::Filter,
         interval_ns,
         transactions_max: 100,
@@ -51,8 +52,8 @@ pub(crate) fn operation(account_count: u64, mut below: impl FnMut(u64) -> u64) -
 
 /// A solver: small searches, and nothing after some that failed.
 pub(crate) fn solve(job: &SolveJob) -> Solved {
-    let SolveJob { market, place, ref offers, rules, attempt } = *job;
-    let batch = ClosedBatch { market, place, offers, rules };
-    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { batch.propose_nothing() };
+    let SolveJob { market, place, ref offers, rules, quality, attempt } = *job;
+    let batch = ClosedBatch { market, place, offers, rules, quality };
+    let proposal = if attempt < 3 { batch.propose(None, Budget::queries(500)).ok() } else { Some(batch.propose_nothing()) };
     Solved { market, block: place.number, proposal: proposal.map(Box::new) }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use walras_batch::light::{AccountState, LightBlock, LightError};
-use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Roots};
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, Proposal};
+use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Quality, Roots};
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, TrieProof, offer_key,

@@ -59,6 +59,7 @@ pub struct Model {
     pub owned: BTreeMap<(AccountId, AssetId), i128>,
     pub fees: BTreeMap<AssetId, i128>,
     pub sessions: Vec<Session>,
+    pub access_delays: AccessDelays,
     pub now: TimeNs,
 }
 
@@ -174,6 +175,13 @@ impl Model {
                 Ok(())
             }
             Command::SetTradingPhase(SetTradingPhase { instrument, phase }) => self.set_phase(instrument, phase, events),
+            Command::SetAccessDelays(delays) => {
+                let AccessDelays { sequencing_ns, release_ns } = delays;
+                ensure(sequencing_ns <= 10_000_000_000 && release_ns <= 10_000_000_000, RejectReason::AccessDelayTooLong)?;
+                self.access_delays = delays;
+                events.push(Event::AccessDelaysChanged(delays));
+                Ok(())
+            }
             Command::CreateBatchMarket(_)
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)

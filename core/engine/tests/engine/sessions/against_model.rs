@@ -304,7 +304,8 @@ fn the_streams_reach_everything() {
 /// The planted fault of the decision record: a snapshot without the windows. The comparison has to see it.
 #[test]
 fn a_window_left_out_of_the_snapshot_is_found() {
-    assert!(some_runs(forgetful).1 > 50);
+    let differ = some_runs(forgetful).1;
+    assert!(differ > 40, "{differ} of 60 runs show it");
     // The least that shows it: an order that is sent again over a restart.
     let mut pair = Pair::new(forgetful);
     let session = pair.ever[2].0;

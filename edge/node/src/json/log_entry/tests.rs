@@ -9,8 +9,8 @@ use walras_types::{
     TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel, NewOrder,
-    OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
+    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use super::*;
@@ -245,6 +245,9 @@ fn read_command(mut f: Fields) -> Command {
             instrument: f.instrument(),
             phase: names::parse_phase(&f.text("phase")).unwrap(),
         }),
+        "set_access_delays" => {
+            Command::SetAccessDelays(AccessDelays { sequencing_ns: f.number("sequencing_ns"), release_ns: f.number("release_ns") })
+        }
         other => batches::read_command(other, &mut f).unwrap_or_else(|| panic!("{other}")),
     };
     f.end();
@@ -257,7 +260,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 25;
+const KINDS: usize = 26;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -286,6 +289,7 @@ fn kind(command: &Command) -> usize {
         Command::SetIssuer(_) => 22,
         Command::SubmitTransaction(_) => 23,
         Command::CloseBatch(_) => 24,
+        Command::SetAccessDelays(_) => 25,
     }
 }
 
@@ -374,6 +378,7 @@ fn commands() -> Vec<Command> {
         Command::Withdraw(transfer),
         Command::CollectFees(CollectFees { asset: AssetId(1), account }),
         Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }),
+        Command::SetAccessDelays(AccessDelays { sequencing_ns: EXACT_BELOW, release_ns: 0 }),
     ];
     all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
     all.extend(batches::commands());

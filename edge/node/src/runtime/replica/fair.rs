@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tracing::warn;
+use walras_clock_sync::Source;
 use walras_consensus::{ReplicaId, Term};
 use walras_engine::Engine;
 use walras_fair_access::GatewayId;
@@ -59,10 +60,10 @@ pub(super) struct Fair {
 }
 
 impl Fair {
-    pub(super) fn new(me: ReplicaId, options: FairAccessOptions, host: Clock, alarm: Alarm) -> Self {
+    pub(super) fn new(me: ReplicaId, options: FairAccessOptions, configured: Option<Source>, host: Clock, alarm: Alarm) -> Self {
         let intake = IntakeSettings { digest_key: crate::access::random_u64(), ..options.intake };
         let access = FairAccess::new(me, ForwardSettings::default(), intake);
-        Self { access, clock: FairClock::new(options.clock, host.clone()), host, alarm }
+        Self { access, clock: FairClock::new(options.clock, configured, host.clone()), host, alarm }
     }
 
     fn at(&mut self, now_ns: u64) -> GatewayTime {

@@ -11,8 +11,11 @@
 //! apply what is decided; write to every peer and participant once. It never waits for a disk and never for a peer.
 
 mod alarm;
+mod barriers;
+mod clocks;
 mod doorbell;
 mod fair;
+mod keys;
 mod order_entry;
 mod start;
 mod status;
@@ -27,7 +30,7 @@ use mio::{Events, Poll, Token};
 use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkEvent, SnapshotId};
+use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_sequencer::{GatewayMessage, Halt, NotTaken, RemoteOpening, ReplicatedSequencer};
 use walras_types::RejectReason;
 use walras_wire::Command;
@@ -146,6 +149,7 @@ impl<D: Disk> ReplicaThread<D> {
             self.read_on();
             self.sequence();
             self.drive_batches();
+            self.steer_release();
             self.sequencer.propose(self.around.now_ns, &mut self.around)?;
             let now_ns = self.around.now_ns;
             if now_ns >= self.sequencer.next_deadline_ns() {
@@ -153,7 +157,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             let instant = Instant::now();
             if instant >= next_flush {
-                self.around.feed.flush(self.sequencer.engine(), &mut self.around.core.market);
+                self.flush();
                 next_flush = instant + self.pace.flush_every;
             }
             if instant >= next_tick {
@@ -208,6 +212,27 @@ impl<D: Disk> ReplicaThread<D> {
             let _ = sequencer.submit(clock.now(), None, &command, None);
         }
         sequencer.drive_batches(around.now_ns, clock.now(), around);
+    }
+
+    /// Sends readers what changed. Where that is held it goes by the log's time, and a leader sees to it that this goes on after the last change.
+    fn flush(&mut self) {
+        let Self { sequencer, around, clock, .. } = self;
+        if !around.feed.is_holding() {
+            around.feed.flush(sequencer.engine(), &mut around.core.market);
+        } else if sequencer.is_leading() && sequencer.waiting() == 0 && around.feed.is_behind(sequencer.engine()) {
+            // Where it is not taken, another replica leads by now.
+            let _ = sequencer.submit(clock.now(), None, &Command::Tick, None);
+        }
+    }
+
+    /// Tells the leader how long what was published was on its way, and as the leader goes by what others tell.
+    fn steer_release(&mut self) {
+        let Self { sequencer, around, clock, .. } = self;
+        for (at, transit_ns) in std::mem::take(&mut around.published) {
+            sequencer.published(at, Some(transit_ns), around);
+        }
+        let sequencing_ns = around.fair.as_ref().map_or(0, |fair| fair.access.delay_ns());
+        sequencer.steer_release(around.now_ns, clock.now(), sequencing_ns);
     }
 
     fn now_ns(&self) -> u64 {
@@ -299,6 +324,16 @@ impl<D: Disk> ReplicaThread<D> {
     fn on_link_event(&mut self, event: LinkEvent) -> Result<(), Halt> {
         let now_ns = self.around.now_ns;
         match event {
+            LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
+                return Err(Halt::TwoProcesses(why));
+            }
+            LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
+            LinkEvent::Message { from, bytes } if clocks::Clocks::is_about_clocks(&bytes) => {
+                // Its own time: what waited for this thread is not the network's.
+                if let Some(answer) = self.clocks.take(from, &bytes, self.now_ns(), self.clock.now()) {
+                    let _ = self.around.links.send(from, answer);
+                }
+            }
             LinkEvent::Message { from, bytes } => {
                 if GatewayMessage::is_one(&bytes) {
                     let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, .. }, .. } = self;
@@ -334,7 +369,11 @@ impl<D: Disk> ReplicaThread<D> {
                 if let Some(fair) = &mut self.around.fair {
                     fair.access.on_link_lost(id);
                 }
-                self.sequencer.on_unreachable(id, &mut self.around)?;
+                match why {
+                    // Its process ended, or something between the two did: others than silence and our own doing.
+                    LinkError::Closed | LinkError::Broken(_) => self.sequencer.on_link_lost(now_ns, id, &mut self.around)?,
+                    _ => self.sequencer.on_unreachable(id, &mut self.around)?,
+                }
             }
             LinkEvent::Refused { id, remote, why } => {
                 warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));
@@ -416,7 +455,7 @@ impl<D: Disk> ReplicaThread<D> {
                 Request::Subscribe { connection, subscription } => {
                     around.feed.subscribe(connection, subscription, engine, &around.core.market, &around.core.fills);
                 }
-                Request::Unsubscribe { connection, subscription } => around.feed.unsubscribe(connection, subscription),
+                Request::Unsubscribe { connection, subscription } => around.feed.unsubscribe(connection, subscription, engine),
                 Request::Disconnect { connection } => around.feed.disconnect(connection),
                 // They are taken at the same entry on every replica, so that states can be compared.
                 Request::Snapshot(reply) => {
@@ -476,6 +515,9 @@ impl<D: Disk> ReplicaThread<D> {
         around.status.set_log_index(engine.last_applied());
         around.status.set_time_ns(engine.time());
         around.status.set_accounts(around.core.accounts());
+        let delays = engine.access_delays();
+        around.status.set_release_delay_ns(if around.feed.is_holding() { delays.release_ns } else { 0 });
+        around.status.set_sequencing_delay_ns(delays.sequencing_ns);
         around.status.set_trades_total(around.core.market.trade_count());
         around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
         if let Some(fair) = &mut around.fair {

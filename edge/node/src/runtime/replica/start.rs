@@ -16,11 +16,14 @@ use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotReader, Stop};
-use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
+use walras_sequencer::{DiskId, Halt, Introductions, ReleaseRules, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
 use super::alarm::Alarm;
+use super::barriers::Barriers;
+use super::clocks::Clocks;
 use super::fair::{Fair, FairAccessOptions};
+use super::keys::{self, KeyShare};
 use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
@@ -32,7 +35,7 @@ use crate::progress::while_waiting;
 use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
 use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
-use crate::runtime::feed::Feed;
+use crate::runtime::feed::{Feed, HoldStatus};
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
 use crate::runtime::status::Status;
 use crate::runtime::{Queues, Request, VenueHandle};
@@ -63,8 +66,12 @@ pub struct ClusterOptions {
     pub order_entry: Option<SocketAddr>,
     /// How orders are put in the order of stamps; `None` where they are not.
     pub fair_access: Option<FairAccessOptions>,
+    /// The clock of the section `[clock]`.
+    pub clock_source: Option<walras_clock_sync::Source>,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
+    /// How long market data is held; `None`: it is not.
+    pub release: Option<ReleaseRules>,
     /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
     pub clock_error_ns_max: u64,
     /// Whether faults of the network may be asked for: tests.
@@ -159,7 +166,10 @@ impl ReplicaVenue {
             security,
             order_entry,
             fair_access,
+            clock_source,
             checkpoint_every,
+            release,
+            clock_error_ns_max,
             weather_allowed,
         } = cluster;
         let begun = Instant::now();
@@ -174,8 +184,8 @@ impl ReplicaVenue {
         let dir: PathBuf = data.join("replica");
         let options = Options { log: log_options(config), ..Options::default() };
         let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
-        let Opened { log, snapshots: store, recovered, report } =
-            ReplicaLog::open(disk, &dir, identity, options).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
+        let Opened { log, snapshots: store, recovered, report } = opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
         // One that never took part has promised nothing.
         if introductions.is_settled() && !report.has_all_promises(durability) {
@@ -225,7 +235,7 @@ impl ReplicaVenue {
         let fair = fair_access
             .map(|options| {
                 let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
-                Ok::<_, RecoveryError>(Fair::new(me, options, clock.clone(), alarm))
+                Ok::<_, RecoveryError>(Fair::new(me, options, clock_source.clone(), clock.clone(), alarm))
             })
             .transpose()?;
         let entry_address = order_entry.as_ref().map(OrderEntry::address);
@@ -236,7 +246,12 @@ impl ReplicaVenue {
         let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), views.collect());
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(state.core.catalog.clone());
-        let mut feed = Feed::new(status.clone());
+        let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
+        let held = HoldStatus::default();
+        let mut feed = match release {
+            None => Feed::new(status.clone()),
+            Some(_) => Feed::holding(status.clone(), flush_every, clock.clone(), held.clone()).map_err(RecoveryError::Thread)?,
+        };
         feed.prime(&state.core.market);
         let (log_jobs_in, log_jobs) = unbounded();
         let (log_done_in, log_done) = unbounded();
@@ -248,6 +263,8 @@ impl ReplicaVenue {
         let mut around = Surroundings {
             core: state.core,
             feed,
+            published: Vec::new(),
+            clock: clock.clone(),
             reports: state.reports,
             links,
             order_entry,
@@ -285,12 +302,15 @@ impl ReplicaVenue {
         let settings = ReplicatedSettings {
             waiting_max: config.log.queue_entries,
             checkpoint_every,
+            release,
             introductions: Some(introductions),
             peers: others,
             ..ReplicatedSettings::new(consensus)
         };
-        let sequencer = ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around)
-            .map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let start = || ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around);
+        let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        // Nobody reads what was published of old.
+        around.published.clear();
         let engine = sequencer.engine();
         let recovered = Recovered {
             snapshot_index,
@@ -311,7 +331,7 @@ impl ReplicaVenue {
             clock: clock.clone(),
             begun: Instant::now(),
             pace: Pace {
-                flush_every: Duration::from_micros(1_000_000 / config.websocket.updates_per_second),
+                flush_every,
                 tick_every: Duration::from_millis(config.log.tick_interval_ms),
                 snapshot_every: 0,
                 snapshot_every_time: Duration::ZERO,
@@ -339,6 +359,7 @@ impl ReplicaVenue {
             status,
             doorbell,
             cluster: Some(cluster.clone()),
+            held: release.map(|_| held),
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others: threads_beside, ended })

@@ -44,6 +44,8 @@ pub struct ClusterView {
     pub halted: Option<String>,
     /// Fair access here, if it is switched on.
     pub fair_access: Option<FairAccessView>,
+    /// What is wrong with this machine's clock, if most of the others find that.
+    pub clock_trouble: Option<String>,
 }
 
 /// Another replica, from here.
@@ -77,6 +79,7 @@ impl ClusterStatus {
             peers,
             halted: None,
             fair_access: None,
+            clock_trouble: None,
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
     }

@@ -19,12 +19,14 @@ use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
 use super::Origin;
+use super::barriers::Barriers;
 use super::fair::Fair;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
 use crate::json::SharedCatalog;
 use crate::runtime::batches::{KeyRing, Solver};
+use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Core;
 use crate::runtime::feed::Feed;
 use crate::runtime::fills::Fills;
@@ -38,6 +40,9 @@ const SNAPSHOTS_MAX: usize = 2;
 pub(super) struct Surroundings<D: Disk> {
     pub(super) core: Core,
     pub(super) feed: Feed,
+    /// Entries at which it published, where that is held, and how long after their making.
+    pub(super) published: Vec<(LogIndex, i64)>,
+    pub(super) clock: Clock,
     pub(super) reports: Reports,
     pub(super) links: Links,
     pub(super) order_entry: Option<OrderEntry>,
@@ -67,6 +72,7 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) solver: Solver,
     /// What participants here send, and where this replica leads what all gateways send, if that is put in the order of stamps.
     pub(super) fair: Option<Fair>,
+    pub(super) barriers: Barriers,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
 }
@@ -205,6 +211,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.tell_gateway(&applied);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
+        if self.feed.on_entry(engine, &mut self.core.market) {
+            self.published.push((log_index, self.clock.now().0.wrapping_sub(time.0).cast_signed()));
+        }
     }
 
     fn solve(&mut self, job: SolveJob) {

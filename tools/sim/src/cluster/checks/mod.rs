@@ -209,9 +209,7 @@ impl Checks {
             ClientEvent::Report { report_seq, log_index, time, event } => {
                 reports.on_report(client, account, *report_seq, *log_index, *time, event)
             }
-            ClientEvent::ReportsMissing { from, next } => {
-                Err(Violation::new("reports", format!("client {client} misses {from} to before {next}, and none was dropped")))
-            }
+            ClientEvent::ReportsMissing { from, next } => reports.on_missing(client, account, *from, *next),
             ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => Ok(()),
             ClientEvent::Ended(error) => Err(ended(client, error)),
         };

@@ -40,6 +40,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) election_spread_ns: u64,
     /// When it counts as holding a command.
     pub(crate) durability: Durability,
+    /// Reports of an account that it keeps.
+    pub(crate) reports_kept: u32,
     /// Whether orders are stamped at every replica, and sequenced by that.
     pub(crate) is_fair: bool,
     pub(crate) keys: &'a [KeyRecord],

@@ -401,6 +401,7 @@ fn account_of(command: &Command) -> Option<AccountId> {
         | Command::Withdraw(_)
         | Command::CollectFees(_)
         | Command::SetRiskLimits(_)
+        | Command::SetAccessDelays(_)
         | Command::SetTradingPhase(_)
         | Command::CreateBatchMarket(_)
         | Command::AddBatchAsset(_)

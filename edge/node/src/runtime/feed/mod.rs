@@ -1,8 +1,14 @@
 //! Fan-out: which connection listens to what, and what each is sent. Runs on the engine's thread at a bounded rate; whoever can not
 //! keep up is dropped, so that no reader ever slows the market.
+//!
+//! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time ([`hold`]).
+
+mod hold;
+mod outbox;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine};
@@ -13,8 +19,13 @@ use walras_types::{
     AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
 };
 
+use hold::{Gate, Lost};
+pub use hold::{HoldStatus, HoldView};
+use outbox::{Item, Outbox};
+
 use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
 use super::batches::{BatchPush, batch_push, demand_curve};
+use super::clock::Clock;
 use super::fills::Fills;
 use super::status::Status;
 use crate::json::batches::DemandCurve;
@@ -120,12 +131,6 @@ pub enum Push {
     Demand(BatchMarketId, Arc<DemandCurve>),
 }
 
-#[derive(Debug)]
-struct Connection {
-    queue: mpsc::Sender<Push>,
-    subscriptions: Vec<Subscription>,
-}
-
 /// What an instrument's readers have been sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -134,10 +139,32 @@ struct Sent {
     day: u64,
 }
 
+/// How pushes reach connections.
+#[derive(Debug)]
+enum Out {
+    /// As they are made.
+    Now(Outbox),
+    /// At their release time.
+    Held(Hold),
+}
+
+#[derive(Debug)]
+struct Hold {
+    gate: Gate,
+    /// Time of the log between two publications.
+    every_ns: u64,
+    /// The first entry from here on publishes.
+    next_ns: u64,
+    /// The last that did.
+    published: LogIndex,
+}
+
 /// All connections and what they have been sent.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    connections: HashMap<ConnectionId, Connection>,
+    /// What each listens to.
+    connections: HashMap<ConnectionId, Vec<Subscription>>,
+    out: Out,
     sent: Vec<Sent>,
     /// By batch market: its revision and last block that were sent.
     sent_batches: Vec<(LogIndex, u64)>,
@@ -148,8 +175,72 @@ pub(crate) struct Feed {
 
 impl Feed {
     pub(crate) fn new(status: Status) -> Self {
+        Self::over(Out::Now(Outbox::default()), status)
+    }
+
+    /// One that publishes about so often, and holds what is public until its release time.
+    pub(crate) fn holding(status: Status, every: Duration, clock: Clock, held: HoldStatus) -> std::io::Result<Self> {
+        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let hold = Hold { gate: Gate::start(clock, held)?, every_ns, next_ns: 0, published: LogIndex(0) };
+        Ok(Self::over(Out::Held(hold), status))
+    }
+
+    fn over(out: Out, status: Status) -> Self {
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
-        Self { connections, sent, sent_batches, accounts, changes: Vec::new(), status }
+        Self { connections, out, sent, sent_batches, accounts, changes: Vec::new(), status }
+    }
+
+    /// Whether what is public waits for its release time.
+    pub(crate) fn is_holding(&self) -> bool {
+        matches!(self.out, Out::Held(_))
+    }
+
+    /// Whether something was applied since the last publication, of one that holds: the next entry is to publish it.
+    pub(crate) fn is_behind(&self, engine: &Engine) -> bool {
+        matches!(&self.out, Out::Held(hold) if hold.published < engine.last_applied())
+    }
+
+    /// An entry was applied. Where its time calls for a publication, which it does on all replicas alike, there it is.
+    pub(crate) fn on_entry(&mut self, engine: &Engine, market: &mut MarketData) -> bool {
+        let Out::Held(hold) = &mut self.out else { return false };
+        let time_ns = engine.time().0;
+        if time_ns < hold.next_ns {
+            return false;
+        }
+        hold.next_ns = (time_ns / hold.every_ns).saturating_add(1).saturating_mul(hold.every_ns);
+        hold.published = engine.last_applied();
+        self.flush(engine, market);
+        true
+    }
+
+    /// Gives an item to who it is for; public ones, which show the state of `engine`, when they may be known.
+    fn give(&mut self, engine: &Engine, is_public: bool, item: Item) {
+        let mut dropped = Vec::new();
+        let given = match &mut self.out {
+            Out::Now(outbox) => {
+                outbox.take(item, |id| dropped.push(id));
+                Ok(())
+            }
+            Out::Held(hold) if is_public => {
+                hold.gate.publish(engine.time().0.saturating_add(engine.access_delays().release_ns), item)
+            }
+            Out::Held(hold) => hold.gate.pass(item),
+        };
+        for id in dropped {
+            self.drop_reader(id);
+        }
+        if let Err(Lost) = given {
+            self.disconnect_all();
+        }
+    }
+
+    /// As [`Self::give`], of what is nobody's secret.
+    fn pass(&mut self, item: Item) {
+        match &mut self.out {
+            // Nobody is sent anything.
+            Out::Now(outbox) => outbox.take(item, |_| ()),
+            Out::Held(hold) => drop(hold.gate.pass(item)),
+        }
     }
 
     /// Counts what is there as sent: nobody listens yet.
@@ -166,9 +257,7 @@ impl Feed {
 
     /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
     pub(crate) fn start_over(&mut self, market: &MarketData) {
-        for id in self.connections.keys().copied().collect::<Vec<_>>() {
-            self.disconnect(id);
-        }
+        self.disconnect_all();
         self.sent.clear();
         self.sent_batches.clear();
         self.prime(market);
@@ -179,14 +268,24 @@ impl Feed {
     }
 
     pub(crate) fn connect(&mut self, id: ConnectionId, queue: mpsc::Sender<Push>) {
-        self.connections.insert(id, Connection { queue, subscriptions: Vec::new() });
+        self.connections.insert(id, Vec::new());
+        self.pass(Item::Connect { id, queue });
     }
 
     pub(crate) fn disconnect(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.connections.remove(&id) {
-            for subscription in connection.subscriptions {
-                self.forget(subscription);
-            }
+        self.forget_connection(id);
+        self.pass(Item::Disconnect(id));
+    }
+
+    fn disconnect_all(&mut self) {
+        for id in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.disconnect(id);
+        }
+    }
+
+    fn forget_connection(&mut self, id: ConnectionId) {
+        for subscription in self.connections.remove(&id).into_iter().flatten() {
+            self.forget(subscription);
         }
     }
 
@@ -196,11 +295,13 @@ impl Feed {
         }
     }
 
-    pub(crate) fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        if let Some(at) = connection.subscriptions.iter().position(|s| *s == subscription) {
-            connection.subscriptions.swap_remove(at);
+    pub(crate) fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine) {
+        let Some(subscriptions) = self.connections.get_mut(&id) else { return };
+        if let Some(at) = subscriptions.iter().position(|s| *s == subscription) {
+            subscriptions.swap_remove(at);
             self.forget(subscription);
+            // Not before its snapshot, which may be held yet.
+            self.give(engine, is_public(subscription), Item::Stop { id, subscription });
         }
     }
 
@@ -213,26 +314,29 @@ impl Feed {
         market: &MarketData,
         fills: &Fills,
     ) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Some(push) = snapshot(subscription, engine, market, fills) else { return };
-        if !connection.subscriptions.contains(&subscription) {
-            connection.subscriptions.push(subscription);
-            if let (Subscription::Account(account), Push::Account(now)) = (subscription, &push) {
+        let Some(subscriptions) = self.connections.get_mut(&id) else { return };
+        let Some(snapshot) = snapshot(subscription, engine, market, fills) else { return };
+        if !subscriptions.contains(&subscription) {
+            subscriptions.push(subscription);
+            if let (Subscription::Account(account), Push::Account(now)) = (subscription, &snapshot) {
                 self.accounts.add_reader(account, &now.orders);
             }
         }
-        if connection.queue.try_send(push).is_err() {
-            self.drop_reader(id);
-        }
+        self.give(engine, is_public(subscription), Item::Start { id, subscription, snapshot });
     }
 
     fn drop_reader(&mut self, id: ConnectionId) {
         self.status.add_dropped_readers(1);
-        self.disconnect(id);
+        self.forget_connection(id);
     }
 
     /// Sends everybody what changed since the last flush.
     pub(crate) fn flush(&mut self, engine: &Engine, market: &mut MarketData) {
+        if let Out::Held(hold) = &self.out {
+            for id in hold.gate.dropped().collect::<Vec<_>>() {
+                self.drop_reader(id);
+            }
+        }
         let time = market.time();
         let mut updates: BTreeMap<Subscription, Push> = BTreeMap::new();
         for index in 0..market.instruments().len() {
@@ -241,23 +345,17 @@ impl Feed {
         for index in 0..market.batches().len() {
             self.flush_batch(index, engine, market, &mut updates);
         }
+        if !updates.is_empty() {
+            self.give(engine, true, Item::Updates(updates));
+        }
         if !self.accounts.is_empty() {
+            let mut own = BTreeMap::new();
             self.accounts.flush(engine, |account, push| {
-                updates.insert(Subscription::Account(account), Push::Account(push));
+                own.insert(Subscription::Account(account), Push::Account(push));
             });
-        }
-        if updates.is_empty() {
-            return;
-        }
-        let mut slow = Vec::new();
-        for (&id, connection) in &self.connections {
-            let mut wanted = connection.subscriptions.iter().filter_map(|subscription| updates.get(subscription));
-            if wanted.any(|push| connection.queue.try_send(push.clone()).is_err()) {
-                slow.push(id);
+            if !own.is_empty() {
+                self.give(engine, false, Item::Updates(own));
             }
-        }
-        for id in slow {
-            self.drop_reader(id);
         }
     }
 
@@ -273,7 +371,7 @@ impl Feed {
         let last = feed.blocks().next_back().map_or(0, |block| block.block);
         self.sent_batches[index] = (feed.revision(), last);
         let batch = feed.market();
-        let wanted = |subscription: &Subscription| self.connections.values().any(|c| c.subscriptions.contains(subscription));
+        let wanted = |subscription: &Subscription| self.connections.values().any(|wanted| wanted.contains(subscription));
         if wanted(&Subscription::Batch(batch)) {
             let push = batch_push(engine, feed, Some(block)).map(|push| (Subscription::Batch(batch), Push::Batch(Arc::new(push))));
             updates.extend(push);
@@ -281,7 +379,7 @@ impl Feed {
         if last == block {
             return;
         }
-        for subscription in self.connections.values().flat_map(|connection| &connection.subscriptions) {
+        for subscription in self.connections.values().flatten() {
             if let Subscription::Demand(of, sell, buy) = *subscription
                 && of == batch
                 && !updates.contains_key(subscription)
@@ -337,6 +435,11 @@ impl Feed {
         };
         updates.insert(Subscription::Book(instrument), Push::Book(Arc::new(push)));
     }
+}
+
+/// Whether it shows what everybody may see, though not before its time.
+fn is_public(subscription: Subscription) -> bool {
+    !matches!(subscription, Subscription::Account(_))
 }
 
 fn book_level(level: DepthLevel) -> BookLevel {

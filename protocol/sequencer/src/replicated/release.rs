@@ -1,0 +1,188 @@
+//! How long market data is held: what gateways tell of its way becomes d_h, which goes into the log.
+//!
+//! Every replica publishes at the same entries, and tells the leader how long after its making a piece was there. The slowest counts:
+//! a piece is unfair when it came to any gateway after its release time. So the leader steers d_h to the share that the operator named, and
+//! has each change logged, since all have to release by the same.
+
+use std::collections::VecDeque;
+
+use walras_consensus::ReplicaId;
+use walras_fair_access::delay::{DelayBounds, DelayControl, DelaySettings};
+use walras_fair_access::margins::{Judged, Margins};
+use walras_fair_access::{GATEWAYS_MAX, GatewayId};
+use walras_types::LogIndex;
+use walras_wire::AccessDelays;
+
+/// Pieces that wait for the word of all gateways; a power of two.
+const UNDER_WAY_MAX: usize = 64;
+
+/// How d_h is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseRules {
+    /// The rule and its bounds.
+    pub delay: DelaySettings,
+    /// A change smaller than this is not worth an entry.
+    pub change_min_ns: u64,
+    /// Two changes are at least so far apart.
+    pub change_every_ns: u64,
+}
+
+/// What has come of the pieces that this leader saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseCounts {
+    /// Judged.
+    pub pieces: u64,
+    /// Of these, came to a gateway after their release time.
+    pub unfair: u64,
+    /// Of the last window, the share in millionths.
+    pub recent_ppm: u32,
+}
+
+/// A leader's.
+#[derive(Debug)]
+pub(super) struct ReleaseSteering {
+    rules: ReleaseRules,
+    control: DelayControl,
+    margins: Margins,
+    /// Of the pieces under way the entry, the number and the delay in force, oldest first.
+    made: VecDeque<(LogIndex, u64, u64)>,
+    next_change_ns: u64,
+}
+
+impl ReleaseSteering {
+    /// Goes on from the delay that is in force.
+    pub(super) fn new(rules: ReleaseRules, in_force_ns: u64) -> Self {
+        let from = |mut bounds: DelayBounds| {
+            if in_force_ns > 0 {
+                bounds.start_ns = in_force_ns.clamp(bounds.min_ns, bounds.max_ns);
+            }
+            bounds
+        };
+        let settings = match rules.delay {
+            DelaySettings::Static { delay_ns } => DelaySettings::Static { delay_ns },
+            DelaySettings::Stepped(mut stepped) => {
+                stepped.bounds = from(stepped.bounds);
+                DelaySettings::Stepped(stepped)
+            }
+            DelaySettings::Tracking(mut tracking) => {
+                tracking.bounds = from(tracking.bounds);
+                DelaySettings::Tracking(tracking)
+            }
+        };
+        Self {
+            rules,
+            control: DelayControl::new(settings),
+            margins: Margins::new(GATEWAYS_MAX, UNDER_WAY_MAX),
+            made: VecDeque::with_capacity(UNDER_WAY_MAX),
+            next_change_ns: 0,
+        }
+    }
+
+    /// A piece was made at an entry, under this delay.
+    pub(super) fn on_made(&mut self, at: LogIndex, delay_ns: u64) {
+        let (number, forced) = self.margins.on_made();
+        if let Some(judged) = forced {
+            self.judge(judged);
+        }
+        if self.made.len() == UNDER_WAY_MAX {
+            self.made.pop_front();
+        }
+        self.made.push_back((at, number, delay_ns));
+    }
+
+    /// A gateway had the piece of an entry so long after it was made.
+    pub(super) fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
+        let Some(gateway) = u16::try_from(gateway.get()).ok().filter(|id| *id < GATEWAYS_MAX) else { return };
+        let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
+        if let Some(judged) = self.margins.on_report(GatewayId(gateway), self.made[place].1, transit_ns) {
+            self.judge(judged);
+        }
+    }
+
+    fn judge(&mut self, judged: Judged) {
+        let Some(&(_, _, delay_ns)) = self.made.iter().find(|made| made.1 == judged.piece) else { return };
+        self.control.on_transit(judged.transit_ns_max);
+        self.control.on_verdict((judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX)).into());
+    }
+
+    /// What is to be in force from now on, if that is worth an entry, which then tells how long orders wait as well.
+    pub(super) fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
+        let release_ns = self.control.delay_ns();
+        if now_ns < self.next_change_ns || release_ns.abs_diff(in_force.release_ns) < self.rules.change_min_ns.max(1) {
+            return None;
+        }
+        self.next_change_ns = now_ns.saturating_add(self.rules.change_every_ns);
+        Some(AccessDelays { sequencing_ns, release_ns })
+    }
+
+    pub(super) fn counts(&self) -> ReleaseCounts {
+        let (pieces, unfair) = self.control.totals();
+        ReleaseCounts { pieces, unfair, recent_ppm: self.control.recent().0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_fair_access::delay::{Ppm, Stepped};
+
+    use super::*;
+
+    fn id(id: u64) -> ReplicaId {
+        ReplicaId::new(id).unwrap()
+    }
+
+    fn stepped(target: u32) -> ReleaseRules {
+        let bounds = DelayBounds { min_ns: 0, max_ns: 1_000_000, start_ns: 100_000 };
+        let stepped = Stepped { bounds, target: Ppm(target), window: 20, step_ns: 5_000, samples_per_step: 1 };
+        ReleaseRules { delay: DelaySettings::Stepped(stepped), change_min_ns: 5_000, change_every_ns: 100 }
+    }
+
+    /// Pieces each of which the slowest of three gateways has after 300 us: d_h finds its way there, however it began.
+    #[test]
+    fn the_delay_comes_to_what_the_slowest_gateway_needs() {
+        for start_ns in [0, 600_000] {
+            let mut steering = ReleaseSteering::new(stepped(50_000), start_ns);
+            let mut in_force = AccessDelays { sequencing_ns: 7, release_ns: start_ns };
+            let mut changes = 0;
+            for piece in 1..1_000_u64 {
+                steering.on_made(LogIndex(10 * piece), in_force.release_ns);
+                for (gateway, transit_ns) in [(1, 80_000), (2, 300_000), (3, 120_000)] {
+                    steering.on_arrival(id(gateway), LogIndex(10 * piece), transit_ns);
+                    steering.on_arrival(id(gateway), LogIndex(10 * piece + 1), 900_000);
+                }
+                steering.on_arrival(id(99), LogIndex(10 * piece), 900_000);
+                if let Some(wanted) = steering.wanted(1_000 * piece, in_force, 7) {
+                    assert_eq!(wanted.sequencing_ns, 7, "the other delay is told with it");
+                    in_force = wanted;
+                    changes += 1;
+                }
+            }
+            let counts = steering.counts();
+            assert!((250_000..=420_000).contains(&in_force.release_ns), "{in_force:?} after a start at {start_ns}");
+            assert!(counts.pieces > 900 && counts.unfair > 0 && changes > 10, "{counts:?}, {changes} changes");
+        }
+    }
+
+    #[test]
+    fn changes_are_few() {
+        let rules = ReleaseRules { delay: DelaySettings::Static { delay_ns: 300_000 }, change_min_ns: 0, change_every_ns: 100 };
+        let mut steering = ReleaseSteering::new(rules, 0);
+        let nothing = AccessDelays::default();
+        let wanted = steering.wanted(50, nothing, 0).unwrap();
+        assert_eq!(wanted.release_ns, 300_000);
+        assert_eq!(steering.wanted(149, nothing, 0), None, "the first may still be on its way");
+        assert_eq!(steering.wanted(150, nothing, 0), Some(wanted), "it was lost");
+        assert_eq!(steering.wanted(1_000, wanted, 0), None);
+    }
+
+    /// Gateways that are configured and not there are not waited for after a while.
+    #[test]
+    fn the_silent_are_not_waited_for() {
+        let mut steering = ReleaseSteering::new(stepped(50_000), 0);
+        for piece in 1..=200 {
+            steering.on_made(LogIndex(piece), 100_000);
+            steering.on_arrival(id(1), LogIndex(piece), 80_000);
+        }
+        assert!(steering.counts().pieces > 190, "{:?}", steering.counts());
+    }
+}
