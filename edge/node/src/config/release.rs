@@ -62,7 +62,7 @@ fn delay(text: &str, max_ns: u64) -> Result<Option<DelaySettings>, String> {
     }
     let target = u32::try_from(value).ok().filter(|ppm| (1..=500_000).contains(ppm)).map(Ppm);
     let target = target.ok_or_else(|| format!("{text} is no share to steer to: give 0.0001% to 50%"))?;
-    let bounds = DelayBounds { min_ns: 0, max_ns, start_ns: (max_ns / 10).max(1).min(1_000_000) };
+    let bounds = DelayBounds { min_ns: 0, max_ns, start_ns: (max_ns / 10).clamp(1, 1_000_000) };
     Ok(Some(DelaySettings::Tracking(Tracking { bounds, target, step_ns: STEP_NS, level_window: LEVEL_WINDOW })))
 }
 
