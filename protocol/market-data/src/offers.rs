@@ -88,7 +88,7 @@ pub enum OfferChange {
 
 /// All accounts' offers: 40 bytes for each that stands and each fill, and 48 for each account up to the last that had one.
 ///
-/// In parts of [`PART`] accounts, each of which is shared with copies until either changes: so a snapshot's copy takes no time.
+/// In parts of some accounts, each of which is shared with copies until either changes: so a snapshot's copy takes no time.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
     parts: Vec<Option<Arc<Part>>>,
