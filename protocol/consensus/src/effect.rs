@@ -132,6 +132,15 @@ pub enum Refused {
         "the change of members names nobody, names a replica twice, leaves no voter, or makes more than {MEMBERS_MAX}; correct it"
     )]
     BadChange,
+    /// After the change too few of the voters would be in reach.
+    #[error(
+        "after this change too few of its voters would keep up with the leader for anything to be decided: replica {id} was not heard just now, or \
+         needs a snapshot; start it, add it as a learner first, and try again when `walras cluster status` shows that it has caught up"
+    )]
+    OutOfReach {
+        /// One of those that do not keep up.
+        id: ReplicaId,
+    },
     /// The replica can not lead.
     #[error("replica {to} does not vote in this cluster; choose a voter")]
     NoVoter {

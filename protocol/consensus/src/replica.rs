@@ -12,7 +12,7 @@ use crate::timeouts::Timeouts;
 use crate::window::Window;
 use crate::wire;
 use raft::eraftpb::{Message, MessageType};
-use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use walras_types::LogIndex;
 
@@ -53,6 +53,8 @@ pub struct Replica {
     asked_reads: BTreeSet<ReadToken>,
     /// Reads that wait until a slot has been handed out.
     pub(crate) waiting_reads: BTreeSet<(Slot, ReadToken)>,
+    /// When a member was last heard.
+    heard_ns: BTreeMap<ReplicaId, u64>,
 }
 
 impl std::fmt::Debug for Replica {
@@ -132,6 +134,7 @@ impl Replica {
             leading: None,
             asked_reads: BTreeSet::new(),
             waiting_reads: BTreeSet::new(),
+            heard_ns: BTreeMap::new(),
         };
         replica.settle(effects);
         Ok(replica)
@@ -172,6 +175,9 @@ impl Replica {
             return Ok(());
         }
         self.refuse_what_cannot_be(&message)?;
+        if let Some(from) = ReplicaId::new(message.from).filter(|from| self.members().contains(*from)) {
+            self.heard_ns.insert(from, now_ns);
+        }
         // An answer of somebody who is no member is nothing to act on, and there is no other way for this to fail.
         let _ = self.node.step(message);
         self.settle(effects);
@@ -215,6 +221,9 @@ impl Replica {
 
     /// Changes the members: one at a time directly, several by way of a joint configuration, which is left by itself. Complete when an
     /// [`Effect::MembersChanged`] says so.
+    ///
+    /// It is refused while too few of those who would vote are heard and have what the leader has: nothing could be committed after it, not even
+    /// its reversal.
     pub fn change_members(&mut self, changes: &[MemberChange], effects: &mut Vec<Effect>) -> Result<(), Refused> {
         self.refuse_unless_leader()?;
         if self.node.raft.has_pending_conf() || self.members().is_joint() {
@@ -240,9 +249,21 @@ impl Replica {
         if changes.is_empty() || voters.is_empty() || all.len() > MEMBERS_MAX {
             return Err(Refused::BadChange);
         }
+        let behind: Vec<ReplicaId> = voters.iter().copied().filter(|id| !self.keeps_up(*id)).collect();
+        if let Some(&id) = behind.first().filter(|_| behind.len() * 2 >= voters.len()) {
+            return Err(Refused::OutOfReach { id });
+        }
         self.node.propose_conf_change(Vec::new(), changes_to_raft(changes)).map_err(|_| Refused::Busy)?;
         self.settle(effects);
         Ok(())
+    }
+
+    /// Whether a replica answers this leader, and is not so far behind that it needs a snapshot.
+    fn keeps_up(&self, id: ReplicaId) -> bool {
+        let oldest_ns = self.ticked_ns.saturating_sub(self.settings.election_timeout_max_ns);
+        let is_heard = self.heard_ns.get(&id).is_some_and(|heard_ns| *heard_ns >= oldest_ns);
+        let progress = self.node.raft.prs().get(id.get());
+        id == self.settings.id || is_heard && progress.is_some_and(|it| it.matched > 0 && it.state != ProgressState::Snapshot)
     }
 
     /// Hands leadership to another voter as soon as it has the whole log. Meanwhile, and at most for `election_timeout_min_ns`, nothing

@@ -143,7 +143,8 @@ fn a_cluster_grows_from_one_to_five_and_moves_to_other_machines() {
     };
     change(&mut world, &[MemberChange::AddLearner(id(2))]);
     change(&mut world, &[MemberChange::AddVoter(id(2))]);
-    change(&mut world, &[MemberChange::AddVoter(id(3)), MemberChange::AddVoter(id(4)), MemberChange::AddVoter(id(5))]);
+    change(&mut world, &[3, 4, 5].map(|n| MemberChange::AddLearner(id(n))));
+    change(&mut world, &[3, 4, 5].map(|n| MemberChange::AddVoter(id(n))));
     let leader = world.leader().unwrap();
     assert_eq!(world.members(leader).voters, (1..=5).map(id).collect());
     // Also when the leader is among those who leave.
@@ -151,6 +152,41 @@ fn a_cluster_grows_from_one_to_five_and_moves_to_other_machines() {
     let leader = world.leader().unwrap();
     assert_eq!(world.members(leader).voters, (3..=5).map(id).collect());
     world.healing_phase(1_000 * MS);
+    assert_eq!(world.checks.violation, None);
+}
+
+/// A majority of those who vote after it could not decide anything, nor take it back.
+#[test]
+fn a_change_after_which_nothing_could_be_decided_is_refused() {
+    let mut world = World::new(Options { spares: 2, ..calm(1) });
+    world.run_until(400 * MS);
+    let first = id(1);
+    assert!(!world.change_members(first, &[MemberChange::AddVoter(id(2))]), "nobody knows whether it is there");
+    assert!(world.change_members(first, &[MemberChange::AddLearner(id(2))]));
+    world.run_until(world.now_ns + 400 * MS);
+    (1..=3).map(id).for_each(|other| world.cut(id(2), other));
+    world.run_until(world.now_ns + 1_000 * MS);
+    assert!(!world.change_members(first, &[MemberChange::AddVoter(id(2))]), "it is not heard any more");
+    assert!(world.change_members(first, &[MemberChange::Remove(id(2))]), "it did not vote");
+    world.run_until(world.now_ns + 400 * MS);
+    assert!(world.change_members(first, &[MemberChange::AddLearner(id(3))]));
+    world.run_until(world.now_ns + 400 * MS);
+    assert!(world.change_members(first, &[MemberChange::AddVoter(id(3))]));
+    world.run_until(world.now_ns + 400 * MS);
+    assert_eq!(world.members(first).voters, [1, 3].map(id).into());
+
+    let mut world = World::new(calm(3));
+    world.run_until(500 * MS);
+    let leader = world.leader().unwrap();
+    let [dead, alive] = [1, 2, 3].map(id).into_iter().filter(|at| *at != leader).collect::<Vec<_>>()[..] else {
+        panic!("of three")
+    };
+    (1..=3).map(id).for_each(|other| world.cut(dead, other));
+    world.run_until(world.now_ns + 1_000 * MS);
+    assert!(!world.change_members(leader, &[MemberChange::Remove(alive)]), "two would be left, of which one is gone");
+    assert!(world.change_members(leader, &[MemberChange::Remove(dead)]));
+    world.run_until(world.now_ns + 400 * MS);
+    assert_eq!(world.members(leader).voters, [leader, alive].into());
     assert_eq!(world.checks.violation, None);
 }
 
