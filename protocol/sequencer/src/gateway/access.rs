@@ -173,11 +173,9 @@ impl<O> FairAccess<O> {
         self.forwards.give_up_opening(open);
     }
 
-    /// A participant is lost, who wanted his orders cancelled then. It is not sent again: that might cancel what came later.
+    /// A participant is lost, who wanted his orders cancelled then.
     pub fn cancel_behind(&mut self, at: GatewayTime, session: SessionId, cancel: MassCancel) {
-        let mut content = Vec::new();
-        encode_command(&Command::MassCancel(cancel), &mut content);
-        self.for_leader.push(GatewayMessage::Behind { stamp: at.stamp(), session, content: content.into() });
+        self.for_leader.extend(self.forwards.cancel_behind(at.stamp(), session, cancel));
     }
 
     /// Where this replica leads: a command that came otherwise than through a session is held like the others.
@@ -384,6 +382,11 @@ impl<O> FairAccess<O> {
         if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
             self.forwards.on_applied(ordinal);
         }
+        match applied.entry.content.command() {
+            Some(Command::MassCancel(cancel)) if applied.entry.ordinal.is_none() => self.forwards.on_cancelled(cancel),
+            Some(Command::OpenSession(OpenSession { account: Some(account), .. })) => self.forwards.on_back(*account),
+            _ => {}
+        }
         for event in applied.events {
             if let Event::SessionClosed(closed) = event {
                 self.forwards.forget(closed.session);
@@ -411,6 +414,7 @@ impl<O> FairAccess<O> {
     /// The state is another one: what it says to be done is not passed on any more. What participants were told does not follow from it, so
     /// their connections are to be ended.
     pub fn on_installed(&mut self, engine: &Engine) {
+        self.forwards.forget_cancels();
         let unanswered: Vec<Ordinal> = self.forwards.ordinals().collect();
         for ordinal in unanswered {
             match engine.session(ordinal.session) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::resequence::Stamp;
 use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq};
-use walras_wire::OpenSession;
+use walras_wire::{Command, MassCancel, OpenSession, encode_command};
 
 use super::GatewayMessage;
 
@@ -59,6 +59,12 @@ struct Opening {
     sent_ns: u64,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    stamp: Stamp,
+    cancel: MassCancel,
+}
+
 /// Who takes orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Leader {
@@ -78,6 +84,8 @@ pub struct Forwards {
     sessions: BTreeMap<SessionId, BTreeMap<SessionSeq, Forward>>,
     unanswered: usize,
     openings: BTreeMap<OpeningKey, Opening>,
+    /// Of participants who are lost, what is to be cancelled.
+    cancels: BTreeMap<SessionId, Behind>,
     leader: Option<Leader>,
     next_look_ns: u64,
     counts: ForwardCounts,
@@ -92,6 +100,7 @@ impl Forwards {
             sessions: BTreeMap::new(),
             unanswered: 0,
             openings: BTreeMap::new(),
+            cancels: BTreeMap::new(),
             leader: None,
             next_look_ns: 0,
             counts: ForwardCounts::default(),
@@ -154,6 +163,29 @@ impl Forwards {
         self.openings.remove(&(open.account, open.token));
     }
 
+    /// A participant is lost, who wanted his orders cancelled then: what to send now, if anything. It goes to every new leader until the log
+    /// holds it or he is back, and not oftener: it has no number, and a second one might cancel what he has ordered since.
+    pub fn cancel_behind(&mut self, stamp: Stamp, session: SessionId, cancel: MassCancel) -> Option<GatewayMessage> {
+        let behind = Behind { stamp, cancel };
+        self.cancels.insert(session, behind);
+        self.leader().map(|_| behind.message(session))
+    }
+
+    /// The log holds a cancel of what an account had.
+    pub fn on_cancelled(&mut self, cancel: &MassCancel) {
+        self.cancels.retain(|_, behind| behind.cancel != *cancel);
+    }
+
+    /// An account has opened a session: it is back.
+    pub fn on_back(&mut self, account: AccountId) {
+        self.cancels.retain(|_, behind| behind.cancel.account != account);
+    }
+
+    /// The state is another one: nobody can say what it has cancelled already.
+    pub fn forget_cancels(&mut self) {
+        self.cancels.clear();
+    }
+
     /// The log holds the command: it, and those before it, are answered.
     pub fn on_applied(&mut self, ordinal: Ordinal) {
         if let btree_map::Entry::Occupied(mut places) = self.sessions.entry(ordinal.session) {
@@ -168,6 +200,7 @@ impl Forwards {
     /// A session is closed.
     pub fn forget(&mut self, session: SessionId) {
         self.unanswered -= self.sessions.remove(&session).map_or(0, |places| places.len());
+        self.cancels.remove(&session);
     }
 
     /// The leader does not take a command, nor those after it; whether that is to be told: it is from who leads, and the command is not
@@ -199,7 +232,9 @@ impl Forwards {
             return Vec::new();
         }
         self.leader = Some(Leader { id, term, is_away: false });
-        self.send_again(now_ns, u64::MAX)
+        let mut messages = self.send_again(now_ns, u64::MAX);
+        messages.extend(self.cancels.iter().map(|(session, behind)| behind.message(*session)));
+        messages
     }
 
     /// There is a later term: whoever led before takes no orders.
@@ -278,6 +313,14 @@ impl Forwards {
 impl Forward {
     fn message(&self, ordinal: Ordinal) -> GatewayMessage {
         GatewayMessage::Order { stamp: self.stamp, ordinal, content: self.content.clone() }
+    }
+}
+
+impl Behind {
+    fn message(&self, session: SessionId) -> GatewayMessage {
+        let mut content = Vec::new();
+        encode_command(&Command::MassCancel(self.cancel), &mut content);
+        GatewayMessage::Behind { stamp: self.stamp, session, content: content.into() }
     }
 }
 
@@ -363,6 +406,24 @@ mod tests {
         assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(2)]);
         forwards.forget(SessionId(4));
         assert_eq!(forwards.unanswered(), 0);
+    }
+
+    #[test]
+    fn a_lost_participants_orders_are_cancelled_whoever_leads() {
+        let mut forwards = Forwards::new(ForwardSettings::default());
+        let of = |account| MassCancel { account: AccountId(account), instrument: None, side: None };
+        assert_eq!(forwards.cancel_behind(Stamp::Gateway(5), SessionId(4), of(7)), None, "nobody leads");
+        let sent = forwards.on_leading(10, id(1), Term(1));
+        assert!(matches!(&sent[..], [GatewayMessage::Behind { stamp: Stamp::Gateway(5), session: SessionId(4), .. }]), "{sent:?}");
+        assert_eq!((forwards.on_leading(20, id(1), Term(1)), forwards.on_timer(u64::MAX)), (vec![], vec![]), "it has it");
+        assert_eq!(forwards.cancel_behind(Stamp::OnArrival, SessionId(5), of(8)).into_iter().count(), 1);
+        assert_eq!(forwards.cancel_behind(Stamp::OnArrival, SessionId(6), of(9)).into_iter().count(), 1);
+        assert_eq!(forwards.on_leading(30, id(2), Term(2)).len(), 3, "the one before may have taken none to the log");
+        forwards.on_cancelled(&of(8));
+        forwards.on_back(AccountId(9));
+        assert_eq!(forwards.on_leading(40, id(1), Term(3)), sent);
+        forwards.forget(SessionId(4));
+        assert_eq!(forwards.on_leading(50, id(2), Term(4)), []);
     }
 
     #[test]

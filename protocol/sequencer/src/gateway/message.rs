@@ -34,7 +34,7 @@ pub enum GatewayMessage {
         /// The command's bytes.
         content: Bytes,
     },
-    /// To the leader: a command without a number, not before what was sent of this session. It is not sent again.
+    /// To the leader: a command without a number, not before what was sent of this session.
     Behind {
         /// When it was made.
         stamp: Stamp,
