@@ -46,10 +46,10 @@ pub struct SimFaults {
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// What reads see.
-    memory: Vec<u8>,
+    /// What reads see. A disk that is a copy of another shares the bytes until one of them writes.
+    memory: Arc<Vec<u8>>,
     /// What the device holds.
-    device: Vec<u8>,
+    device: Arc<Vec<u8>>,
     /// Pages written since the last sync.
     dirty: BTreeSet<usize>,
     /// Pages that a failed sync gave up: memory shows them, the device may not have them, and no later sync writes them.
@@ -165,7 +165,7 @@ impl SimDisk {
     #[must_use]
     pub fn bytes_of(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
-        state.names.get(path).map(|inode| state.inodes[inode].memory.clone())
+        state.names.get(path).map(|inode| state.inodes[inode].memory.to_vec())
     }
 
     /// Damages a byte at rest.
@@ -178,7 +178,7 @@ impl SimDisk {
         let mut state = self.state();
         let inode = *state.names.get(path).expect("the file to be changed exists");
         let file = state.inodes.get_mut(&inode).expect("a name means a file");
-        change(&mut file.memory);
+        change(Arc::make_mut(&mut file.memory));
         file.device.clone_from(&file.memory);
         file.dirty.clear();
     }
@@ -288,10 +288,11 @@ impl State {
         let start = usize::try_from(offset).expect("simulated files fit in memory");
         let file = self.inodes.get_mut(&inode).expect("a handle means a file");
         let end = start + buf.len();
-        if file.memory.len() < end {
-            file.memory.resize(end, 0);
+        let memory = Arc::make_mut(&mut file.memory);
+        if memory.len() < end {
+            memory.resize(end, 0);
         }
-        file.memory[start..end].copy_from_slice(buf);
+        memory[start..end].copy_from_slice(buf);
         for page in start / page_bytes..end.div_ceil(page_bytes) {
             file.dirty.insert(page);
             file.given_up.remove(&page);
@@ -303,7 +304,7 @@ impl State {
         let SimDiskConfig { page_bytes, garbage_pages, .. } = self.config;
         let mut file = self.inodes.remove(&inode).expect("a handle means a file");
         if file.device.len() != file.memory.len() && self.below(2) == 0 {
-            file.device.resize(file.memory.len(), 0);
+            Arc::make_mut(&mut file.device).resize(file.memory.len(), 0);
         }
         for page in std::mem::take(&mut file.dirty) {
             file.given_up.insert(page);
@@ -320,12 +321,13 @@ impl State {
                 2 => start..cut,
                 _ => cut..end,
             };
-            if file.device.len() < kept.end {
-                file.device.resize(kept.end, 0);
+            let device = Arc::make_mut(&mut file.device);
+            if device.len() < kept.end {
+                device.resize(kept.end, 0);
             }
-            file.device[kept.clone()].copy_from_slice(&file.memory[kept.clone()]);
+            device[kept.clone()].copy_from_slice(&file.memory[kept.clone()]);
             if choice == 4 {
-                file.device[kept].fill_with(|| self.next_random().to_le_bytes()[0]);
+                device[kept].fill_with(|| self.next_random().to_le_bytes()[0]);
             }
         }
         self.inodes.insert(inode, file);
@@ -513,7 +515,7 @@ impl DiskFile for SimFile {
         let len = usize::try_from(len).expect("simulated files fit in memory");
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
         if file.memory.len() < len {
-            file.memory.resize(len, 0);
+            Arc::make_mut(&mut file.memory).resize(len, 0);
         }
         if crashed { Err(off()) } else { Ok(()) }
     }
@@ -522,7 +524,8 @@ impl DiskFile for SimFile {
         let mut state = self.enter_to_write()?;
         let crashed = state.begin_change()?;
         let len = usize::try_from(len).expect("simulated files fit in memory");
-        state.inodes.get_mut(&self.inode).expect("a handle means a file").memory.resize(len, 0);
+        let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
+        Arc::make_mut(&mut file.memory).resize(len, 0);
         if crashed { Err(off()) } else { Ok(()) }
     }
 
@@ -538,11 +541,12 @@ impl DiskFile for SimFile {
         }
         let page_bytes = state.config.page_bytes;
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        file.device.resize(file.memory.len(), 0);
+        let device = Arc::make_mut(&mut file.device);
+        device.resize(file.memory.len(), 0);
         for page in std::mem::take(&mut file.dirty) {
             let end = (page * page_bytes + page_bytes).min(file.memory.len());
             let start = (page * page_bytes).min(end);
-            file.device[start..end].copy_from_slice(&file.memory[start..end]);
+            device[start..end].copy_from_slice(&file.memory[start..end]);
         }
         Ok(())
     }
@@ -555,8 +559,9 @@ impl DiskFile for SimFile {
             let end = (page * page_bytes + page_bytes).min(file.memory.len());
             let start = (page * page_bytes).min(end);
             let device_end = end.min(file.device.len()).max(start);
-            file.memory[start..device_end].copy_from_slice(&file.device[start..device_end]);
-            file.memory[device_end..end].fill(0);
+            let memory = Arc::make_mut(&mut file.memory);
+            memory[start..device_end].copy_from_slice(&file.device[start..device_end]);
+            memory[device_end..end].fill(0);
         }
         Ok(())
     }
