@@ -2,9 +2,9 @@
 
 use walras_fair_access::GATEWAYS_MAX;
 use walras_fair_access::clock::StampLimits;
-use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped, Tracking};
 use walras_sequencer::IntakeSettings;
 
+use super::access_delay::{Keys, settings, wrong};
 use super::{Config, ConfigError};
 use crate::runtime::{FairAccessOptions, FairClockOptions};
 
@@ -12,10 +12,6 @@ const US: u64 = 1_000;
 
 /// Longest time that can be set: ten seconds.
 const TIME_US_MAX: u64 = 10_000_000;
-
-fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
-    ConfigError::Cluster { key, detail: detail.into() }
-}
 
 /// Whether the section is one that a replica can start with.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
@@ -26,9 +22,12 @@ impl Config {
     /// How orders are sequenced by the time at which they reached the venue's edge; `None` where they are not.
     pub fn fair_access_options(&self) -> Result<Option<FairAccessOptions>, ConfigError> {
         let fair = &self.fair_access;
-        if fair.sequencing == "off" {
-            return Ok(None);
-        }
+        let keys = Keys {
+            delay: ("fair_access.sequencing", &fair.sequencing),
+            max_us: ("fair_access.sequencing_max_us", fair.sequencing_max_us),
+            window: ("fair_access.sequencing_window", fair.sequencing_window),
+        };
+        let Some(delay) = settings(fair, &keys)? else { return Ok(None) };
         let Some(replicas) = self.replicas()? else {
             return Err(wrong(
                 "fair_access.sequencing",
@@ -43,13 +42,10 @@ impl Config {
             wrong("cluster.peers", advice)
         })?;
         for (key, value_us) in [
-            ("fair_access.fixed_us", fair.fixed_us),
-            ("fair_access.delay_max_us", fair.delay_max_us),
             ("fair_access.stamp_age_max_us", fair.stamp_age_max_us),
             ("fair_access.stray_us", fair.stray_us),
             ("fair_access.bound_us", fair.bound_us),
             ("fair_access.bound_max_us", fair.bound_max_us),
-            ("fair_access.step_us", fair.step_us),
         ] {
             if value_us > TIME_US_MAX {
                 return Err(wrong(key, format!("{value_us} us is beyond {TIME_US_MAX} us, ten seconds")));
@@ -61,34 +57,9 @@ impl Config {
             held_per_gateway_max: fair.held_per_gateway_max,
             stray_apart_max_ns: fair.stray_us * US,
             // The digests' key is the machine's: whoever starts the replica sets it.
-            ..IntakeSettings::new(gateways, self.delay()?, 0)
+            ..IntakeSettings::new(gateways, delay, 0)
         };
         Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
-    }
-
-    fn delay(&self) -> Result<DelaySettings, ConfigError> {
-        let fair = &self.fair_access;
-        let (min_ns, max_ns, start_ns) = (fair.delay_min_us * US, fair.delay_max_us * US, fair.fixed_us * US);
-        if min_ns > max_ns {
-            let advice = format!("{} us is above delay_max_us ({}): swap them", fair.delay_min_us, fair.delay_max_us);
-            return Err(wrong("fair_access.delay_min_us", advice));
-        }
-        if fair.window == 0 || fair.window > 1 << 20 || fair.step_us == 0 {
-            return Err(wrong("fair_access.window", "a window is 1 to 1048576 orders, and step_us at least 1"));
-        }
-        if fair.target_ppm >= Ppm::ONE.0 {
-            return Err(wrong("fair_access.target_ppm", "1000000 are all orders: give less, such as 10000 for 1 %"));
-        }
-        let bounds = DelayBounds { min_ns, max_ns, start_ns };
-        let (target, step_ns, window) = (Ppm(fair.target_ppm), fair.step_us * US, fair.window);
-        match fair.sequencing.as_str() {
-            "fixed" => Ok(DelaySettings::Static { delay_ns: start_ns }),
-            "stepped" => Ok(DelaySettings::Stepped(Stepped { bounds, target, window, step_ns, samples_per_step: 1 })),
-            "tracking" => Ok(DelaySettings::Tracking(Tracking { bounds, target, step_ns, level_window: window })),
-            other => {
-                Err(wrong("fair_access.sequencing", format!("{other:?}: give \"off\", \"fixed\", \"stepped\" or \"tracking\"")))
-            }
-        }
     }
 
     fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
@@ -118,6 +89,8 @@ impl Config {
 mod tests {
     use std::path::Path;
 
+    use walras_fair_access::delay::{DelaySettings, Ppm, Tracking};
+
     use super::*;
 
     fn config(fair: &str) -> Result<Config, String> {
@@ -130,37 +103,35 @@ mod tests {
     #[test]
     fn off_is_nothing_and_the_others_are_what_they_say() {
         assert_eq!(Config::default().fair_access_options().unwrap(), None);
-        let options =
-            config("sequencing = \"fixed\"\nfixed_us = 250\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
+        let options = config("sequencing = \"250us\"\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
         assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
         assert_eq!(options.intake.gateways, 3);
         assert!(matches!(options.clock, FairClockOptions::System { bound_ns: Some(20_000), .. }));
-        let options = config("sequencing = \"tracking\"\ntarget_ppm = 500\n").unwrap().fair_access_options().unwrap().unwrap();
+        let options = config("sequencing = \"0.05%\"\n").unwrap().fair_access_options().unwrap().unwrap();
         assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
         let unknown = matches!(options.clock, FairClockOptions::System { bound_ns: None, .. });
         assert!(unknown, "nobody has said how far the clock is off");
-        let text = "sequencing = \"fixed\"\nclock = \"configured\"\n[clock]\nsource = \"chrony\"\n";
+        let text = "sequencing = \"300us\"\nclock = \"configured\"\n[clock]\nsource = \"chrony\"\n";
         assert_eq!(config(text).unwrap().fair_access_options().unwrap().unwrap().clock, FairClockOptions::Configured);
     }
 
     #[test]
     fn impossible_ones_say_what_would_do() {
         for (text, why) in [
-            ("sequencing = \"random\"\n", "give \"off\", \"fixed\""),
-            ("sequencing = \"fixed\"\nclock = \"sundial\"\n", "\"system\""),
-            ("sequencing = \"fixed\"\nclock = \"configured\"\n", "set clock.source"),
-            ("sequencing = \"fixed\"\nbound_max_us = 0\n", "at least 1"),
-            ("sequencing = \"fixed\"\nfixed_us = 10000001\n", "ten seconds"),
-            ("sequencing = \"stepped\"\ndelay_min_us = 6000\n", "swap them"),
-            ("sequencing = \"stepped\"\nwindow = 0\n", "a window is 1"),
-            ("sequencing = \"tracking\"\ntarget_ppm = 1000000\n", "for 1 %"),
+            ("sequencing = \"random\"\n", "is no delay"),
+            ("sequencing = \"6ms\"\n", "sequencing_max_us"),
+            ("sequencing = \"1%\"\nsequencing_window = 0\n", "a window is"),
+            ("sequencing = \"300us\"\nclock = \"sundial\"\n", "\"system\""),
+            ("sequencing = \"300us\"\nclock = \"configured\"\n", "set clock.source"),
+            ("sequencing = \"300us\"\nbound_max_us = 0\n", "at least 1"),
+            ("sequencing = \"300us\"\nstray_us = 10000001\n", "ten seconds"),
         ] {
             let said = config(text).unwrap_err();
             assert!(said.contains("fair_access.") && said.contains(why), "{text}: {said}");
         }
-        let single = Config::parse("[fair_access]\nsequencing = \"fixed\"\n", Path::new("w")).unwrap_err().to_string();
+        let single = Config::parse("[fair_access]\nsequencing = \"300us\"\n", Path::new("w")).unwrap_err().to_string();
         assert!(single.contains("set cluster.replica"), "{single}");
-        let text = "[cluster]\nreplica = 64\ninsecure_loopback = true\npeers = [\"64=127.0.0.1:1\"]\n[fair_access]\nsequencing = \"fixed\"\n";
+        let text = "[cluster]\nreplica = 64\ninsecure_loopback = true\npeers = [\"64=127.0.0.1:1\"]\n[fair_access]\nsequencing = \"300us\"\n";
         let many = Config::parse(text, Path::new("w")).unwrap_err().to_string();
         assert!(many.contains("below 64"), "{many}");
     }

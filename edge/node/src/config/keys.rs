@@ -216,19 +216,21 @@ sections! {
     }
     fair_access: Once /// Fair access (`docs/fair-access.md`), of a cluster alone: orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
     FairAccess {
-        /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), `fixed` (`fixed_us`), `stepped` (up or down by `step_us`, CloudEx's rule) or `tracking` (the median transit and an offset that learns).
+        /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), a fixed time such as `300us`, or the share of them that may leave after one with a later stamp, such as `1%`, to which the leader steers the delay.
         sequencing: String = "off";
-        /// d_s with `fixed`, in microseconds; with the others, where it begins.
-        fixed_us: u64 = 300_u32;
-        /// Orders that may leave after one with a later stamp, of a million: what `stepped` and `tracking` steer to. 10000 is 1 %.
-        target_ppm: u32 = 10000_u32;
-        /// d_s is at least this, in microseconds, where it is steered.
-        delay_min_us: u64 = 0_u32;
-        /// And at most this.
-        delay_max_us: u64 = 5000_u32;
-        /// Orders by which d_s is steered: those of the share of `stepped`, those of the median of `tracking`.
-        window: usize = 1000_u16;
-        /// By how much d_s moves, in microseconds.
+        /// Longest that orders may be held, in microseconds.
+        sequencing_max_us: u64 = 5000_u32;
+        /// How long market data waits at every replica before anybody sees it (d_h): `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
+        release: String = "off";
+        /// Longest that market data may wait, in microseconds.
+        release_max_us: u64 = 20000_u32;
+        /// How a steered delay moves: `tracking` (the median transit of the last window and an offset that learns from each sample) or `stepped` (up or down by `step_us` as the share over the last window is above or below the target: CloudEx's rule).
+        rule: String = "tracking";
+        /// Orders in the window of d_s.
+        sequencing_window: usize = 1000_u16;
+        /// Publications in the window of d_h.
+        release_window: usize = 64_u16;
+        /// By how much a steered delay moves, in microseconds.
         step_us: u64 = 5_u32;
         /// What stamps orders here: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it tells.
         clock: String = "system";
@@ -238,14 +240,10 @@ sections! {
         bound_max_us: u64 = 500_u32;
         /// Stamps older than this, in microseconds, are taken for that.
         stamp_age_max_us: u64 = 100000_u32;
-        /// A gateway whose median transit differs by more than this, in microseconds, from the others' does not stamp until it is back.
+        /// A gateway whose median transit differs by more than this, in microseconds, from the others' steers no delay, and its stamps do not count, until it is back.
         stray_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;
-        /// How long market data waits at every replica before anybody sees it: `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
-        release: String = "off";
-        /// Longest that market data may wait, in microseconds.
-        release_max_us: u64 = 20000_u32;
     }
     clock: Once /// The venue's time at this node, with how far off it may be: see `docs/clocks.md`.
     Clock {

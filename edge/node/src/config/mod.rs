@@ -1,5 +1,6 @@
 //! Configuration: a TOML file whose every key is known, documented and has a default.
 
+mod access_delay;
 mod batch;
 mod clock;
 mod cluster;

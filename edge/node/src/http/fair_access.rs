@@ -5,25 +5,39 @@ use serde_json::{Value, json};
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::strays::Standing;
-use walras_sequencer::GatewayFigures;
+use walras_sequencer::{GatewayFigures, IntakeFigures, ReleaseCounts};
 use walras_types::RejectReason;
 
 use super::{Answer, ApiError, App, ok};
 use crate::json::Refusal;
-use crate::runtime::FairAccessView;
+use crate::runtime::{FairAccessView, HoldView};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
-    let (view, is_sequencing) = of(&app).ok_or_else(|| {
-        let advice = "orders are taken in the order in which they come: set fair_access.sequencing for that of their stamps";
+    of(&app).map(|looks| ok(&json(&looks))).ok_or_else(|| {
+        let advice = "orders are taken as they come, and market data is told as it is made: set fair_access.sequencing or fair_access.release";
         ApiError::from(Refusal::new(RejectReason::NotFound, advice))
-    })?;
-    Ok(ok(&json(&view, is_sequencing)))
+    })
 }
 
-/// The view, and whether this replica sequences orders now.
-fn of(app: &App) -> Option<(FairAccessView, bool)> {
+/// Both halves, each where it is switched on.
+struct Looks {
+    orders: Option<FairAccessView>,
+    data: Option<Released>,
+    leads: bool,
+}
+
+/// Market data: how long it is held, what was held here, and what the leader makes of what all replicas tell.
+struct Released {
+    delay_ns: u64,
+    here: HoldView,
+    judged: Option<ReleaseCounts>,
+}
+
+fn of(app: &App) -> Option<Looks> {
     let view = app.venue.cluster()?.view();
-    view.fair_access.map(|fair| (fair, view.is_taking))
+    let released = |here| Released { delay_ns: app.venue.status().release_delay_ns(), here, judged: view.release };
+    let looks = Looks { orders: view.fair_access, data: app.venue.held().map(released), leads: view.is_taking };
+    (looks.orders.is_some() || looks.data.is_some()).then_some(looks)
 }
 
 pub(super) fn status_name(status: ClockStatus) -> &'static str {
@@ -34,34 +48,66 @@ pub(super) fn status_name(status: ClockStatus) -> &'static str {
     }
 }
 
-fn json(view: &FairAccessView, is_sequencing: bool) -> Value {
-    let FairAccessView { clock, leader, unanswered, forwards, intake } = view;
+fn json(looks: &Looks) -> Value {
+    let Looks { orders, data, leads } = looks;
+    let mut value = json!({"is_sequencing": *leads && orders.is_some(), "clock": null, "gateway": null, "sequencer": null});
+    if let Some(orders) = orders {
+        let FairAccessView { clock, .. } = orders;
+        value["clock"] = json!({"status": status_name(clock.status), "bound_ns": clock.bound_ns});
+        value["gateway"] = as_gateway(orders);
+        value["sequencer"] = as_sequencer(&orders.intake);
+    }
+    value["release"] = data.as_ref().map(released).into();
+    value
+}
+
+fn released(Released { delay_ns, here, judged }: &Released) -> Value {
+    let HoldView { pieces, late, late_ns_max, refused, overshoot_ns: [p50, p99, p999] } = here;
     json!({
-        "is_sequencing": is_sequencing,
-        "clock": {"status": status_name(clock.status), "bound_ns": clock.bound_ns},
-        "gateway": {
-            "leader": leader.map(ReplicaId::get),
-            "unanswered": unanswered,
-            "orders": forwards.orders,
-            "unstamped": forwards.unstamped,
-            "resent": forwards.resent,
-            "differing": forwards.differing,
-            "overloaded": forwards.overloaded,
-            "refused": forwards.refused,
-            "late": forwards.late,
-        },
-        "sequencer": {
-            "delay_ns": intake.delay_ns,
-            "judged": intake.judged,
-            "unfair": intake.unfair,
-            "unfair_recent_ppm": intake.unfair_recent.0,
-            "held": intake.held,
-            "early": intake.early,
-            "queueing_p50_ns": intake.queueing_p50_ns,
-            "queueing_p99_ns": intake.queueing_p99_ns,
-            "queueing_ns_max": intake.queueing_ns_max,
-            "gateways": intake.gateways.iter().map(gateway).collect::<Vec<_>>(),
-        },
+        "delay_ns": delay_ns,
+        "pieces": pieces,
+        "late": late,
+        "late_ns_max": late_ns_max,
+        "refused": refused,
+        "overshoot_p50_ns": p50,
+        "overshoot_p99_ns": p99,
+        "overshoot_p999_ns": p999,
+        "judged": judged.as_ref().map(|counts| json!({
+            "pieces": counts.pieces,
+            "unfair": counts.unfair,
+            "unfair_recent_ppm": counts.recent_ppm,
+            "strayed": counts.strayed,
+            "strays": counts.strays.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
+        })),
+    })
+}
+
+fn as_gateway(FairAccessView { leader, unanswered, forwards, .. }: &FairAccessView) -> Value {
+    json!({
+        "leader": leader.map(ReplicaId::get),
+        "unanswered": unanswered,
+        "orders": forwards.orders,
+        "unstamped": forwards.unstamped,
+        "resent": forwards.resent,
+        "differing": forwards.differing,
+        "overloaded": forwards.overloaded,
+        "refused": forwards.refused,
+        "late": forwards.late,
+    })
+}
+
+fn as_sequencer(intake: &IntakeFigures) -> Value {
+    json!({
+        "delay_ns": intake.delay_ns,
+        "judged": intake.judged,
+        "unfair": intake.unfair,
+        "unfair_recent_ppm": intake.unfair_recent.0,
+        "held": intake.held,
+        "early": intake.early,
+        "queueing_p50_ns": intake.queueing_p50_ns,
+        "queueing_p99_ns": intake.queueing_p99_ns,
+        "queueing_ns_max": intake.queueing_ns_max,
+        "gateways": intake.gateways.iter().map(gateway).collect::<Vec<_>>(),
     })
 }
 
@@ -98,8 +144,63 @@ fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 16] {
 
 /// What Prometheus is told, appended.
 pub(super) fn metrics(app: &App, text: &mut String) {
-    let Some((view, _)) = of(app) else { return };
-    let FairAccessView { clock, unanswered, forwards, intake, .. } = &view;
+    let Some(Looks { orders, data, .. }) = of(app) else { return };
+    if let Some(data) = data {
+        release_metrics(&data, text);
+    }
+    if let Some(orders) = orders {
+        order_metrics(&orders, text);
+    }
+}
+
+type Figure = (&'static str, &'static str, &'static str, u64);
+
+fn write(figures: impl IntoIterator<Item = Figure>, text: &mut String) {
+    for (name, kind, help, value) in figures {
+        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
+}
+
+fn release_metrics(Released { delay_ns, here, judged }: &Released, text: &mut String) {
+    let [p50, p99, p999] = here.overshoot_ns;
+    let held = [
+        ("walras_release_delay_ns", "gauge", "how long market data waits before anybody sees it, d_h", *delay_ns),
+        ("walras_release_pieces_total", "counter", "publications of market data held here until their time", here.pieces),
+        ("walras_release_late_total", "counter", "of them, came after their release time: unfair", here.late),
+        ("walras_release_late_max_ns", "gauge", "the latest of them", here.late_ns_max),
+        (
+            "walras_release_refused_total",
+            "counter",
+            "publications not held, after which all readers had to connect anew",
+            here.refused,
+        ),
+        ("walras_release_overshoot_p50_ns", "gauge", "how long after their time held publications left: the median", p50),
+        ("walras_release_overshoot_p99_ns", "gauge", "the same, percentile 99", p99),
+        ("walras_release_overshoot_p999_ns", "gauge", "the same, percentile 99.9", p999),
+    ];
+    write(held, text);
+    let Some(judged) = judged else { return };
+    let judged = [
+        (
+            "walras_release_judged_total",
+            "counter",
+            "publications of which this leader knows when all replicas had them",
+            judged.pieces,
+        ),
+        ("walras_release_unfair_total", "counter", "of them, came to some replica too late", judged.unfair),
+        ("walras_release_unfair_recent_ppm", "gauge", "of the last window, the share in millionths", judged.recent_ppm.into()),
+        (
+            "walras_release_strayed_total",
+            "counter",
+            "reports that did not count, since their replica's do not fit the others'",
+            judged.strayed,
+        ),
+    ];
+    write(judged, text);
+}
+
+fn order_metrics(view: &FairAccessView, text: &mut String) {
+    let FairAccessView { clock, unanswered, forwards, intake, .. } = view;
     let figures = [
         ("walras_clock_good", "gauge", "1 when the clock stamps orders", u64::from(clock.status == ClockStatus::Good)),
         ("walras_clock_bound_ns", "gauge", "how far it is off at most; 0 when nobody knows", clock.bound_ns.unwrap_or(0)),
@@ -114,9 +215,7 @@ pub(super) fn metrics(app: &App, text: &mut String) {
         ("walras_sequencing_judged_total", "counter", "orders whose sequence was judged", intake.judged),
         ("walras_sequencing_unfair_total", "counter", "of them, orders out of sequence", intake.unfair),
     ];
-    for (name, kind, help, value) in figures {
-        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    }
+    write(figures, text);
     let gateways: Vec<_> = intake.gateways.iter().map(|gateway| (gateway.gateway, counts(gateway))).collect();
     let Some((_, names)) = gateways.first() else { return };
     for (place, (name, help, _)) in names.iter().enumerate() {

@@ -155,38 +155,20 @@ pub(super) async fn candles(
 
 pub(super) async fn metrics(State(app): State<App>) -> Response {
     let status = app.venue.status();
+    let progress = status.progress();
     let figures: [(&str, &str, &str, u64); 11] = [
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
         ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() == Storage::Full)),
-        ("walras_log_index", "gauge", "last log entry applied", status.log_index().0),
-        ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", status.time_ns().0),
+        ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
+        ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", progress.time.0),
         ("walras_accounts", "gauge", "accounts", status.accounts()),
         ("walras_connections", "gauge", "open connections", status.connections()),
         ("walras_commands_total", "counter", "commands applied since the start", status.commands_total()),
         ("walras_rejects_total", "counter", "commands rejected since the start", status.rejects_total()),
-        ("walras_trades_total", "counter", "trades since the log began", status.trades_total()),
+        ("walras_trades_total", "counter", "trades since the log began", progress.trades_total),
         ("walras_snapshots_total", "counter", "snapshots written since the start", status.snapshots_total()),
         ("walras_dropped_readers_total", "counter", "slow readers dropped since the start", status.dropped_readers_total()),
     ];
-    let mut figures = Vec::from(figures);
-    if let Some(held) = app.venue.held() {
-        let [p50, p99, p999] = held.overshoot_ns;
-        figures.extend([
-            ("walras_release_delay_ns", "gauge", "how long market data waits before anybody sees it", status.release_delay_ns()),
-            ("walras_release_pieces_total", "counter", "publications of market data held here until their time", held.pieces),
-            ("walras_release_late_total", "counter", "of them, came after their release time: unfair", held.late),
-            ("walras_release_late_max_ns", "gauge", "the latest of them", held.late_ns_max),
-            (
-                "walras_release_refused_total",
-                "counter",
-                "publications not held, after which all readers had to connect anew",
-                held.refused,
-            ),
-            ("walras_release_overshoot_p50_ns", "gauge", "how long after their time held publications left: the median", p50),
-            ("walras_release_overshoot_p99_ns", "gauge", "the same, percentile 99", p99),
-            ("walras_release_overshoot_p999_ns", "gauge", "the same, percentile 99.9", p999),
-        ]);
-    }
     let mut text = String::new();
     for (name, kind, help, value) in figures {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");

@@ -30,12 +30,7 @@ fn held_by(cluster: &Cluster, gateway: u64) -> u64 {
 }
 
 fn cluster_with_gateways() -> Cluster {
-    let number = |n: i64| toml::Value::Integer(n);
-    let settings = vec![
-        ("fair_access", "sequencing", "fixed".into()),
-        ("fair_access", "fixed_us", number(500)),
-        ("fair_access", "bound_us", number(10)),
-    ];
+    let settings = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", toml::Value::Integer(10))];
     let mut cluster = Cluster::of(Shape { later: 2, more: settings, ..Shape::default() });
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     for id in [4, 5] {

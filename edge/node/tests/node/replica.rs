@@ -68,7 +68,8 @@ fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
 fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_say_so() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = one();
-    config.fair_access.sequencing = "fixed".to_owned();
+    config.fair_access.sequencing = "300us".to_owned();
+    config.fair_access.release = "100us".to_owned();
     config.fair_access.bound_us = 20;
     config.check().unwrap();
     let node = Node::start(dir.path(), &config).unwrap();
@@ -96,6 +97,7 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     assert_eq!((sequencer["delay_ns"].as_u64(), sequencer["held"].as_u64()), (Some(300_000), Some(0)));
     assert!(sequencer["queueing_p50_ns"].as_u64().unwrap() >= 290_000, "within the histogram's precision: {view}");
     assert_eq!((view["is_sequencing"].as_bool(), view["clock"]["status"].as_str()), (Some(true), Some("good")));
+    assert_eq!(view["release"]["judged"]["strays"], json!([]));
     let cluster = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &cluster);
     assert_eq!(cluster["sequencing_delay_ns"], 300_000);

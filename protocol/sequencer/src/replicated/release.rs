@@ -9,12 +9,20 @@ use std::collections::VecDeque;
 use walras_consensus::ReplicaId;
 use walras_fair_access::delay::{DelayBounds, DelayControl, DelaySettings};
 use walras_fair_access::margins::{Judged, Margins};
+use walras_fair_access::strays::{Standing, StraySettings, Strays};
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
 use walras_types::LogIndex;
 use walras_wire::AccessDelays;
 
 /// Pieces that wait for the word of all gateways; a power of two.
 const UNDER_WAY_MAX: usize = 64;
+
+/// Reports that a gateway's median is of, and reports between two looks at it: pieces are few, and one that lies should be named soon.
+const STRAY_WINDOW: usize = 31;
+const REPORTS_PER_LOOK: u32 = 4;
+
+/// The transit of a report that does not count: no other is below it.
+const NOTHING_NS: i64 = i64::MIN;
 
 /// How d_h is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +33,12 @@ pub struct ReleaseRules {
     pub change_min_ns: u64,
     /// Two changes are at least so far apart.
     pub change_every_ns: u64,
+    /// A gateway that has its pieces so much sooner or later than the others, in the median, does not count: its clock is wrong, or its link.
+    pub stray_apart_max_ns: u64,
 }
 
 /// What has come of the pieces that this leader saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseCounts {
     /// Judged.
     pub pieces: u64,
@@ -36,6 +46,10 @@ pub struct ReleaseCounts {
     pub unfair: u64,
     /// Of the last window, the share in millionths.
     pub recent_ppm: u32,
+    /// Reports that did not count, since their gateway's do not fit the others'.
+    pub strayed: u64,
+    /// The gateways of which none counts now.
+    pub strays: Vec<GatewayId>,
 }
 
 /// A leader's.
@@ -44,6 +58,7 @@ pub(super) struct ReleaseSteering {
     rules: ReleaseRules,
     control: DelayControl,
     margins: Margins,
+    strays: Strays,
     /// Of the pieces under way the entry, the number and the delay in force, oldest first.
     made: VecDeque<(LogIndex, u64, u64)>,
     next_change_ns: u64,
@@ -73,6 +88,12 @@ impl ReleaseSteering {
             rules,
             control: DelayControl::new(settings),
             margins: Margins::new(GATEWAYS_MAX, UNDER_WAY_MAX),
+            strays: Strays::new(StraySettings {
+                gateways: GATEWAYS_MAX,
+                apart_max_ns: rules.stray_apart_max_ns,
+                window: STRAY_WINDOW,
+                samples_per_look: REPORTS_PER_LOOK,
+            }),
             made: VecDeque::with_capacity(UNDER_WAY_MAX),
             next_change_ns: 0,
         }
@@ -94,12 +115,21 @@ impl ReleaseSteering {
     pub(super) fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
         let Some(gateway) = u16::try_from(gateway.get()).ok().filter(|id| *id < GATEWAYS_MAX) else { return };
         let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
-        if let Some(judged) = self.margins.on_report(GatewayId(gateway), self.made[place].1, transit_ns) {
+        let gateway = GatewayId(gateway);
+        // That it told is noted all the same, so that nothing waits for it.
+        let counted_ns = match self.strays.on_transit(gateway, transit_ns) {
+            Standing::Fits => transit_ns,
+            Standing::Stray => NOTHING_NS,
+        };
+        if let Some(judged) = self.margins.on_report(gateway, self.made[place].1, counted_ns) {
             self.judge(judged);
         }
     }
 
     fn judge(&mut self, judged: Judged) {
+        if judged.transit_ns_max == NOTHING_NS {
+            return;
+        }
         let Some(&(_, _, delay_ns)) = self.made.iter().find(|made| made.1 == judged.piece) else { return };
         self.control.on_transit(judged.transit_ns_max);
         self.control.on_verdict((judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX)).into());
@@ -117,7 +147,15 @@ impl ReleaseSteering {
 
     pub(super) fn counts(&self) -> ReleaseCounts {
         let (pieces, unfair) = self.control.totals();
-        ReleaseCounts { pieces, unfair, recent_ppm: self.control.recent().0 }
+        let gateways = (0..GATEWAYS_MAX).map(GatewayId);
+        let is_stray = |gateway: &GatewayId| self.strays.standing(*gateway) == Some(Standing::Stray);
+        ReleaseCounts {
+            pieces,
+            unfair,
+            recent_ppm: self.control.recent().0,
+            strayed: gateways.clone().map(|gateway| self.strays.strayed_count(gateway)).sum(),
+            strays: gateways.filter(is_stray).collect(),
+        }
     }
 }
 
@@ -134,7 +172,11 @@ mod tests {
     fn stepped(target: u32) -> ReleaseRules {
         let bounds = DelayBounds { min_ns: 0, max_ns: 1_000_000, start_ns: 100_000 };
         let stepped = Stepped { bounds, target: Ppm(target), window: 20, step_ns: 5_000, samples_per_step: 1 };
-        ReleaseRules { delay: DelaySettings::Stepped(stepped), change_min_ns: 5_000, change_every_ns: 100 }
+        rules(DelaySettings::Stepped(stepped), 5_000)
+    }
+
+    fn rules(delay: DelaySettings, change_min_ns: u64) -> ReleaseRules {
+        ReleaseRules { delay, change_min_ns, change_every_ns: 100, stray_apart_max_ns: 500_000 }
     }
 
     /// Pieces each of which the slowest of three gateways has after 300 us: d_h finds its way there, however it began.
@@ -165,14 +207,47 @@ mod tests {
 
     #[test]
     fn changes_are_few() {
-        let rules = ReleaseRules { delay: DelaySettings::Static { delay_ns: 300_000 }, change_min_ns: 0, change_every_ns: 100 };
-        let mut steering = ReleaseSteering::new(rules, 0);
+        let mut steering = ReleaseSteering::new(rules(DelaySettings::Static { delay_ns: 300_000 }, 0), 0);
         let nothing = AccessDelays::default();
         let wanted = steering.wanted(50, nothing, 0).unwrap();
         assert_eq!(wanted.release_ns, 300_000);
         assert_eq!(steering.wanted(149, nothing, 0), None, "the first may still be on its way");
         assert_eq!(steering.wanted(150, nothing, 0), Some(wanted), "it was lost");
         assert_eq!(steering.wanted(1_000, wanted, 0), None);
+    }
+
+    /// A replica's clock jumps ahead, so that all it tells of looks late: others' market data does not wait for it.
+    #[test]
+    fn a_clock_that_is_wrong_delays_nobody() {
+        let settled_ns = |wrong_ns: i64| {
+            let mut steering = ReleaseSteering::new(stepped(50_000), 300_000);
+            let mut in_force = AccessDelays { sequencing_ns: 0, release_ns: 300_000 };
+            let mut highest_ns = 0;
+            for piece in 1..1_000_u64 {
+                steering.on_made(LogIndex(piece), in_force.release_ns);
+                for (gateway, transit_ns) in [(1, 80_000), (2, 250_000), (3, 120_000), (4, 200_000 + wrong_ns)] {
+                    steering.on_arrival(id(gateway), LogIndex(piece), transit_ns);
+                }
+                in_force = steering.wanted(1_000 * piece, in_force, 0).unwrap_or(in_force);
+                highest_ns = highest_ns.max(in_force.release_ns);
+            }
+            (in_force.release_ns, highest_ns, steering.counts())
+        };
+        let (right_ns, ..) = settled_ns(0);
+        for wrong_ns in [700_000, 60_000_000_000, -60_000_000_000] {
+            let (with_ns, highest_ns, counts) = settled_ns(wrong_ns);
+            assert!(with_ns.abs_diff(right_ns) <= 50_000, "{wrong_ns}: {with_ns} instead of {right_ns}");
+            assert!(highest_ns <= 500_000, "{wrong_ns}: {highest_ns} before it was named");
+            assert!(counts.strays == [GatewayId(4)] && counts.strayed > 900 && counts.pieces > 900, "{wrong_ns}: {counts:?}");
+        }
+        // Of all being slow nobody strays.
+        let mut steering = ReleaseSteering::new(stepped(50_000), 300_000);
+        for piece in 1..100 {
+            steering.on_made(LogIndex(piece), 300_000);
+            (1..=3).for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(piece), 9_000_000));
+        }
+        let counts = steering.counts();
+        assert!(counts.strays.is_empty() && counts.unfair == counts.pieces && counts.pieces > 50, "{counts:?}");
     }
 
     /// Gateways that are configured and not there are not waited for after a while.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
+use walras_sequencer::ReleaseCounts;
 use walras_types::LogIndex;
 
 use super::{Addresses, FairAccessView};
@@ -44,6 +45,8 @@ pub struct ClusterView {
     pub halted: Option<String>,
     /// Fair access here, if it is switched on.
     pub fair_access: Option<FairAccessView>,
+    /// What became of the market data that it had released; `None` where it does not lead or nothing is held.
+    pub release: Option<ReleaseCounts>,
     /// What is wrong with this machine's clock, if most of the others find that.
     pub clock_trouble: Option<String>,
 }
@@ -79,6 +82,7 @@ impl ClusterStatus {
             peers,
             halted: None,
             fair_access: None,
+            release: None,
             clock_trouble: None,
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
@@ -122,6 +126,10 @@ impl ClusterStatus {
 
     pub(super) fn set_fair_access(&self, fair_access: FairAccessView) {
         self.lock().fair_access = Some(fair_access);
+    }
+
+    pub(super) fn set_release(&self, release: Option<ReleaseCounts>) {
+        self.lock().release = release;
     }
 
     pub(super) fn set_taking(&self, is_taking: bool) {
