@@ -26,6 +26,7 @@ pub fn error(reason: RejectReason, detail: Option<&str>) -> Value {
 /// `GET /v1/status`; `takes_signed_from` is the gate's, the rest the venue's.
 #[must_use]
 pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> Value {
+    let progress = status.progress();
     let demo = status.demo().map(|d| json!({"speed": d.speed, "source": d.source, "progress_permille": d.progress_permille}));
     json!({
         "venue": status.name(),
@@ -33,14 +34,14 @@ pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> 
         "commit": env!("WALRAS_COMMIT"),
         "started_at_ns": status.started().0.to_string(),
         "takes_signed_from_ns": takes_signed_from.0.to_string(),
-        "log_index": status.log_index().0.to_string(),
-        "time_ns": status.time_ns().0.to_string(),
+        "log_index": progress.log_index.0.to_string(),
+        "time_ns": progress.time.0.to_string(),
         "ready": status.ready(),
         "storage": status.storage().name(),
         "instruments": catalog.instruments().len(),
         "accounts": status.accounts(),
         "commands_total": status.commands_total(),
-        "trades_total": status.trades_total(),
+        "trades_total": progress.trades_total,
         "demo": demo,
     })
 }

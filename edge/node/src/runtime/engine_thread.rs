@@ -18,7 +18,7 @@ use super::fills::Fills;
 use super::frozen::FrozenState;
 use super::log_thread::{LogDone, LogJob};
 use super::recovery::SnapshotJob;
-use super::status::{Status, Storage};
+use super::status::{Progress, Status, Storage};
 use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
 use crate::json::{Catalog, SharedCatalog};
 
@@ -330,10 +330,8 @@ impl EngineThread {
 
     pub(super) fn publish_status(&self) {
         let engine = self.sequencer.engine();
-        self.status.set_log_index(engine.last_applied());
-        self.status.set_time_ns(engine.time());
+        self.status.show(Progress::of(engine, &self.core.market));
         self.status.set_accounts(self.core.accounts);
-        self.status.set_trades_total(self.core.market.trade_count());
     }
 
     fn serve(&mut self, request: Request) {

@@ -47,7 +47,7 @@ pub use replica::{
     ReplicaVenue, accept_loss,
 };
 pub(crate) use replica::{ClusterRequest, Doorbell};
-pub use status::{DemoStatus, Status, Storage};
+pub use status::{DemoStatus, Progress, Status, Storage};
 
 use crate::json::SharedCatalog;
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use walras_engine::Engine;
+use walras_market_data::MarketData;
 use walras_types::{LogIndex, TimeNs};
 
 /// Whether the log can be written.
@@ -26,6 +28,23 @@ impl Storage {
     }
 }
 
+/// How far a market is, as anybody may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Last entry applied.
+    pub log_index: LogIndex,
+    /// Its time.
+    pub time: TimeNs,
+    /// Trades since the log began.
+    pub trades_total: u64,
+}
+
+impl Progress {
+    pub(super) fn of(engine: &Engine, market: &MarketData) -> Self {
+        Self { log_index: engine.last_applied(), time: engine.time(), trades_total: market.trade_count() }
+    }
+}
+
 /// What the demo is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemoStatus {
@@ -43,17 +62,14 @@ struct Inner {
     started: TimeNs,
     ready: AtomicBool,
     storage: AtomicU8,
-    log_index: AtomicU64,
-    time_ns: AtomicU64,
+    progress: Mutex<Progress>,
     accounts: AtomicU64,
     commands_total: AtomicU64,
-    trades_total: AtomicU64,
     rejects_total: AtomicU64,
     snapshots_total: AtomicU64,
     connections: AtomicU64,
     dropped_readers_total: AtomicU64,
     release_delay_ns: AtomicU64,
-    sequencing_delay_ns: AtomicU64,
     demo: Mutex<Option<DemoStatus>>,
 }
 
@@ -75,18 +91,10 @@ macro_rules! figures {
 figures! {
     /// Whether commands are taken: recovery is over and no stop was asked for.
     ready, set_ready: bool, |v| v, |v| v;
-    /// Last entry applied.
-    log_index, set_log_index: LogIndex, |v: LogIndex| v.0, LogIndex;
-    /// Its time.
-    time_ns, set_time_ns: TimeNs, |v: TimeNs| v.0, TimeNs;
     /// Accounts.
     accounts, set_accounts: u64, |v| v, |v| v;
-    /// Trades since the log began.
-    trades_total, set_trades_total: u64, |v| v, |v| v;
     /// How long market data waits before anybody may see it; 0 where it does not.
     release_delay_ns, set_release_delay_ns: u64, |v| v, |v| v;
-    /// How long orders wait to be put in order; 0 where they do not.
-    sequencing_delay_ns, set_sequencing_delay_ns: u64, |v| v, |v| v;
 }
 
 macro_rules! counters {
@@ -118,17 +126,14 @@ impl Status {
             started,
             ready: AtomicBool::new(false),
             storage: AtomicU8::new(0),
-            log_index: AtomicU64::new(0),
-            time_ns: AtomicU64::new(0),
+            progress: Mutex::new(Progress { log_index: LogIndex(0), time: TimeNs(0), trades_total: 0 }),
             accounts: AtomicU64::new(0),
             commands_total: AtomicU64::new(0),
-            trades_total: AtomicU64::new(0),
             rejects_total: AtomicU64::new(0),
             snapshots_total: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             dropped_readers_total: AtomicU64::new(0),
             release_delay_ns: AtomicU64::new(0),
-            sequencing_delay_ns: AtomicU64::new(0),
             demo: Mutex::new(None),
         }))
     }
@@ -153,6 +158,17 @@ impl Status {
 
     pub(super) fn set_storage(&self, storage: Storage) {
         self.0.storage.store(storage as u8, Relaxed);
+    }
+
+    /// How far the market is; where market data is held, how far of what is released.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        *self.0.progress.lock().expect("nobody panics while holding this lock")
+    }
+
+    /// From now on this is known.
+    pub(super) fn show(&self, progress: Progress) {
+        *self.0.progress.lock().expect("nobody panics while holding this lock") = progress;
     }
 
     /// Open HTTP and WebSocket connections.

@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, Raw, Socket, Venue, code, config, key, limit};
 fn malformed_orders_say_which_field_and_leave_no_trace() {
     let venue = Venue::start();
     let market = venue.market();
-    let log_index = venue.node().venue().status().log_index();
+    let log_index = venue.node().venue().status().progress().log_index;
     let good = limit(1, "buy", "1", "30000");
     let with = |field: &str, value: Value| {
         let mut body = good.clone();
@@ -56,7 +56,7 @@ fn malformed_orders_say_which_field_and_leave_no_trace() {
         let refused = market.alice.signed("POST", "/v1/orders", Some(&body));
         assert_eq!(code(refused), u64::from(reason.number()), "{body}");
     }
-    assert_eq!(venue.node().venue().status().log_index(), log_index, "nothing of this reached the log");
+    assert_eq!(venue.node().venue().status().progress().log_index, log_index, "nothing of this reached the log");
     assert_eq!(market.order(&market.alice, &good)["status"], "resting");
 }
 

@@ -25,8 +25,8 @@ fn demo_config(speed: &str) -> Config {
 fn run_for(node: &Node, commands: u64) {
     let venue = node.venue();
     let status = venue.status();
-    let (target, begun) = (status.log_index().0 + commands, Instant::now());
-    while status.log_index().0 < target {
+    let (target, begun) = (status.progress().log_index.0 + commands, Instant::now());
+    while status.progress().log_index.0 < target {
         assert!(begun.elapsed() < PATIENCE, "the demo does nothing");
         // A question waits for the engine's thread: this does not spin.
         venue.read_blocking(|_| ()).unwrap();
@@ -40,10 +40,10 @@ fn it_trades_stops_cleanly_and_goes_on() {
     let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
     let key = demo.key().clone();
     run_for(&node, 20_000);
-    assert!(node.venue().status().trades_total() > 100);
+    assert!(node.venue().status().progress().trades_total > 100);
     assert!(node.venue().status().demo().is_some());
     demo.stop();
-    let before = node.venue().status().log_index();
+    let before = node.venue().status().progress().log_index;
     node.stop();
 
     let node = restart(RealDisk, dir.path(), &config);

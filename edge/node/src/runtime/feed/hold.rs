@@ -107,11 +107,10 @@ impl std::fmt::Debug for Timed {
 pub(super) struct Lost;
 
 impl Gate {
-    pub(super) fn start(clock: Clock, status: HoldStatus) -> std::io::Result<Self> {
+    pub(super) fn start(clock: Clock, status: HoldStatus, outbox: Outbox) -> std::io::Result<Self> {
         let ((items_in, items), (dropped_in, dropped)) = (bounded(ITEMS_MAX), unbounded());
         let is_broken = Arc::new(AtomicBool::new(false));
-        let releaser =
-            Releaser { items, dropped: dropped_in, is_broken: Arc::clone(&is_broken), clock, status, outbox: Outbox::default() };
+        let releaser = Releaser { items, dropped: dropped_in, is_broken: Arc::clone(&is_broken), clock, status, outbox };
         std::thread::Builder::new().name("walras-release".to_owned()).spawn(move || releaser.run())?;
         Ok(Self { items: items_in, dropped, is_broken, last_release_ns: 0 })
     }
@@ -238,6 +237,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::feed::{Push, Subscription};
+    use crate::runtime::status::Status;
 
     const TRADES: Subscription = Subscription::Trades(InstrumentId(0));
 
@@ -257,7 +257,8 @@ mod tests {
             move || TimeNs(shown.load(Relaxed))
         });
         let status = HoldStatus::default();
-        let mut gate = Gate::start(clock, status.clone()).unwrap();
+        let outbox = Outbox::new(Status::new("test", TimeNs(0)));
+        let mut gate = Gate::start(clock, status.clone(), outbox).unwrap();
         let (queue, pushes) = mpsc::channel(4);
         gate.pass(Item::Connect { id: ConnectionId(1), queue }).unwrap();
         gate.pass(Item::Start { id: ConnectionId(1), subscription: TRADES, snapshot: trades() }).unwrap();

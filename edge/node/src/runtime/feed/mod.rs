@@ -27,7 +27,7 @@ use super::account::{AccountPush, AccountWatch, balances, open_orders, positions
 use super::batches::{BatchPush, batch_push, demand_curve};
 use super::clock::Clock;
 use super::fills::Fills;
-use super::status::Status;
+use super::status::{Progress, Status};
 use crate::json::batches::DemandCurve;
 
 /// Trades in a tape's snapshot, candles in a chart's, fills in an account's.
@@ -175,13 +175,14 @@ pub(crate) struct Feed {
 
 impl Feed {
     pub(crate) fn new(status: Status) -> Self {
-        Self::over(Out::Now(Outbox::default()), status)
+        Self::over(Out::Now(Outbox::new(status.clone())), status)
     }
 
     /// One that publishes about so often, and holds what is public until its release time.
     pub(crate) fn holding(status: Status, every: Duration, clock: Clock, held: HoldStatus) -> std::io::Result<Self> {
         let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let hold = Hold { gate: Gate::start(clock, held)?, every_ns, next_ns: 0, published: LogIndex(0) };
+        let hold =
+            Hold { gate: Gate::start(clock, held, Outbox::new(status.clone()))?, every_ns, next_ns: 0, published: LogIndex(0) };
         Ok(Self::over(Out::Held(hold), status))
     }
 
@@ -210,6 +211,7 @@ impl Feed {
         hold.next_ns = (time_ns / hold.every_ns).saturating_add(1).saturating_mul(hold.every_ns);
         hold.published = engine.last_applied();
         self.flush(engine, market);
+        self.give(engine, true, Item::Progress(Progress::of(engine, market)));
         true
     }
 
@@ -256,11 +258,12 @@ impl Feed {
     }
 
     /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
-    pub(crate) fn start_over(&mut self, market: &MarketData) {
+    pub(crate) fn start_over(&mut self, engine: &Engine, market: &MarketData) {
         self.disconnect_all();
         self.sent.clear();
         self.sent_batches.clear();
         self.prime(market);
+        self.give(engine, true, Item::Progress(Progress::of(engine, market)));
     }
 
     pub(crate) fn accounts(&mut self) -> &mut AccountWatch {

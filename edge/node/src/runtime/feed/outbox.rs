@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tokio::sync::mpsc;
 
 use super::{ConnectionId, Push, Subscription};
+use crate::runtime::status::{Progress, Status};
 
 /// Something that becomes known to readers, or changes who they are.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) enum Item {
     Stop { id: ConnectionId, subscription: Subscription },
     /// To each who listens to it.
     Updates(BTreeMap<Subscription, Push>),
+    /// How far the market is: to whoever asks.
+    Progress(Progress),
 }
 
 #[derive(Debug)]
@@ -27,13 +30,18 @@ struct Connection {
     subscriptions: Vec<Subscription>,
 }
 
-/// All connections.
-#[derive(Debug, Default)]
+/// All connections, and what anybody is told who asks.
+#[derive(Debug)]
 pub(super) struct Outbox {
     connections: HashMap<ConnectionId, Connection>,
+    status: Status,
 }
 
 impl Outbox {
+    pub(super) fn new(status: Status) -> Self {
+        Self { connections: HashMap::new(), status }
+    }
+
     /// Carries an item out. Who does not read what it is sent is forgotten and told of.
     pub(super) fn take(&mut self, item: Item, mut dropped: impl FnMut(ConnectionId)) {
         match item {
@@ -66,6 +74,7 @@ impl Outbox {
                 }
                 !is_slow
             }),
+            Item::Progress(progress) => self.status.show(progress),
         }
     }
 

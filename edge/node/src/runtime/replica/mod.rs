@@ -38,6 +38,7 @@ use walras_wire::Command;
 use super::batches::Declared;
 use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
+use super::status::Progress;
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
 pub(crate) use doorbell::Doorbell;
 pub use fair::{FairAccessOptions, FairAccessView};
@@ -512,19 +513,19 @@ impl<D: Disk> ReplicaThread<D> {
         let engine = sequencer.engine();
         around.status.add_commands(std::mem::take(&mut around.applied_count));
         around.status.add_rejects(around.core.take_rejects());
-        around.status.set_log_index(engine.last_applied());
-        around.status.set_time_ns(engine.time());
+        if !around.feed.is_holding() {
+            around.status.show(Progress::of(engine, &around.core.market));
+        }
         around.status.set_accounts(around.core.accounts());
         let delays = engine.access_delays();
         around.status.set_release_delay_ns(if around.feed.is_holding() { delays.release_ns } else { 0 });
-        around.status.set_sequencing_delay_ns(delays.sequencing_ns);
-        around.status.set_trades_total(around.core.market.trade_count());
         around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
         if let Some(fair) = &mut around.fair {
             around.cluster.set_fair_access(fair.view());
         }
+        around.cluster.set_release(sequencer.release_counts());
         if std::mem::take(&mut around.replaced) {
-            around.feed.start_over(&around.core.market);
+            around.feed.start_over(engine, &around.core.market);
         }
         if let Some(entry) = &mut around.order_entry {
             entry.on_timer(around.now_ns);

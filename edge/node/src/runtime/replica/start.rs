@@ -37,7 +37,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
 use crate::runtime::feed::{Feed, HoldStatus};
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
-use crate::runtime::status::Status;
+use crate::runtime::status::{Progress, Status};
 use crate::runtime::{Queues, Request, VenueHandle};
 
 /// Another replica.
@@ -253,6 +253,7 @@ impl ReplicaVenue {
             Some(_) => Feed::holding(status.clone(), flush_every, clock.clone(), held.clone()).map_err(RecoveryError::Thread)?,
         };
         feed.prime(&state.core.market);
+        status.show(Progress::of(&state.engine, &state.core.market));
         let (log_jobs_in, log_jobs) = unbounded();
         let (log_done_in, log_done) = unbounded();
         let (snapshots_in, snapshot_jobs) = unbounded();
