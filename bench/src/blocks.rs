@@ -223,7 +223,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
             symbol: Symbol::new("MAIN").context("a symbol")?,
             commission: rules.commission,
             mu: rules.mu,
-            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
+            quality: QualityMax::USUAL,
             lower_bounds: rules.lower_bounds,
             intake: Intake::Filter,
             interval_ns: 1_000_000_000,

@@ -48,6 +48,11 @@ pub struct Split {
     pub part: Amount,
 }
 
+/// Fewer than 2^63 offers of less than 2^63 units fit 127 bits.
+fn units_of<'o, T: Stands + 'o>(offers: impl Iterator<Item = &'o T>) -> u128 {
+    offers.map(|offer| u128::from(offer.units().get())).sum()
+}
+
 /// Where a change of a pair goes: places before it, in ascending order.
 #[derive(Debug)]
 pub(crate) struct Places {
@@ -59,20 +64,38 @@ pub(crate) struct Places {
 
 /// The offers of one pair and one kind in the order of their keys, lowest limit first, with running sums of their units.
 ///
+/// What comes, trades and goes has limits near the rate, and most of what stands in a large book lies above. So there is room before the first
+/// offer as well as after the last: a change moves what lies below it or what lies above it, whichever is less, and what traded leaves room.
+///
 /// A sum stops at [`Amount::MAX`]: buy offers may want more than there can be. No question about an amount sees a difference, since what
 /// is asked for is never above it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PairOffers<T> {
+    /// So much room, in which anything may be, then the offers.
     offers: Vec<T>,
-    /// The units of all offers up to and with this one.
+    room: usize,
+    /// Beside each offer: the units of all up to and with this one, and `origin`, modulo 2^64.
     through: Vec<u64>,
+    /// What the sums begin with, so that those above a change stay as they are.
+    origin: u64,
+    /// Whether a sum stopped; then they begin with zero.
+    has_stopped: bool,
 }
 
 impl<T> Default for PairOffers<T> {
     fn default() -> Self {
-        Self { offers: Vec::new(), through: Vec::new() }
+        Self { offers: Vec::new(), room: 0, through: Vec::new(), origin: 0, has_stopped: false }
     }
 }
+
+/// The same offers, however much room there is.
+impl<T: PartialEq> PartialEq for PairOffers<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.offers[self.room..] == other.offers[other.room..]
+    }
+}
+
+impl<T: Eq> Eq for PairOffers<T> {}
 
 impl<T: Stands> PairOffers<T> {
     /// Sorts offers: O(n log n).
@@ -93,19 +116,15 @@ impl<T: Stands> PairOffers<T> {
     }
 
     fn of_sorted(offers: Vec<T>) -> Result<Self, MarketError> {
-        let mut sum = 0_u64;
-        let mut through = Vec::with_capacity(offers.len());
         let mut last = None;
-        for offer in &offers {
-            let key = offer.key();
+        for key in offers.iter().map(T::key) {
             if last.replace(key) == Some(key) {
                 return Err(MarketError::DuplicateOffer(key));
             }
-            // Both at most 2^63 - 1.
-            sum = (sum + offer.units().get()).min(AMOUNT_MAX);
-            through.push(sum);
         }
-        Ok(Self { offers, through })
+        let mut all = Self { offers, ..Self::default() };
+        all.sum_all();
+        Ok(all)
     }
 
     /// Where a change goes, before anything changes: O((removed + added) log offers).
@@ -118,9 +137,10 @@ impl<T: Stands> PairOffers<T> {
         added.sort_unstable_by_key(T::key);
         let mut places = Places { removed: Vec::with_capacity(removed.len()), added: Vec::with_capacity(added.len()) };
         let mut from = 0;
+        let offers = self.as_slice();
         for key in &*removed {
-            from += self.offers[from..].partition_point(|offer| offer.key() < *key);
-            if self.offers.get(from).is_none_or(|offer| offer.key() != *key) {
+            from += offers[from..].partition_point(|offer| offer.key() < *key);
+            if offers.get(from).is_none_or(|offer| offer.key() != *key) {
                 return Err(MarketError::UnknownOffer(*key));
             }
             places.removed.push(from);
@@ -129,8 +149,8 @@ impl<T: Stands> PairOffers<T> {
         }
         let (mut from, mut last) = (0, None);
         for key in added.iter().map(T::key) {
-            from += self.offers[from..].partition_point(|offer| offer.key() < key);
-            let stands = self.offers.get(from).is_some_and(|offer| offer.key() == key);
+            from += offers[from..].partition_point(|offer| offer.key() < key);
+            let stands = offers.get(from).is_some_and(|offer| offer.key() == key);
             if last.replace(key) == Some(key) || (stands && places.removed.binary_search(&from).is_err()) {
                 return Err(MarketError::DuplicateOffer(key));
             }
@@ -139,97 +159,185 @@ impl<T: Stands> PairOffers<T> {
         Ok(places)
     }
 
-    /// Makes a change in place. Only what lies above its first place moves.
+    /// Makes a change in place: what lies below its last place moves, or what lies above its first, whichever is less.
     pub(crate) fn change(&mut self, places: &Places, added: &[T]) {
-        let Some(&first) = places.removed.first().into_iter().chain(places.added.first()).min() else { return };
-        self.remove(&places.removed);
-        self.insert(places, added);
-        self.sum_from(first);
+        let Places { removed, added: before } = places;
+        let Some(&first) = removed.first().into_iter().chain(before.first()).min() else { return };
+        let end = removed.last().map_or(0, |last| last + 1).max(before.last().copied().unwrap_or(0));
+        let count = self.as_slice().len();
+        let stops = self.has_stopped || {
+            let left =
+                u128::from(self.units_of_first(count).get()) - units_of(removed.iter().map(|place| &self.as_slice()[*place]));
+            left + units_of(added.iter()) > u128::from(AMOUNT_MAX)
+        };
+        if end < count - first && !stops {
+            self.remove_below(removed);
+            self.insert_below(places, added);
+            self.sum_below(end - removed.len() + added.len());
+        } else {
+            self.remove_above(removed);
+            self.insert_above(places, added);
+            if stops { self.sum_all() } else { self.sum_from(first) }
+        }
+        self.give_back(2 * self.as_slice().len());
     }
 
-    /// What stays closes up.
-    fn remove(&mut self, places: &[usize]) {
+    /// What stays closes up, downward.
+    fn remove_above(&mut self, places: &[usize]) {
         let Some(&first) = places.first() else { return };
-        let ends = places.iter().skip(1).copied().chain([self.offers.len()]);
-        let mut len = first;
+        let ends = places.iter().skip(1).copied().chain([self.as_slice().len()]);
+        let mut len = self.room + first;
         for (&gone, next) in places.iter().zip(ends) {
-            self.offers.copy_within(gone + 1..next, len);
+            self.offers.copy_within(self.room + gone + 1..self.room + next, len);
             len += next - gone - 1;
         }
         self.offers.truncate(len);
+        self.through.truncate(len);
+    }
+
+    /// What stays closes up, upward.
+    fn remove_below(&mut self, places: &[usize]) {
+        let Some(&last) = places.last() else { return };
+        let mut first = self.room + last + 1;
+        for (number, &gone) in places.iter().enumerate().rev() {
+            let from = number.checked_sub(1).map_or(0, |before| places[before] + 1);
+            first -= gone - from;
+            self.offers.copy_within(self.room + from..self.room + gone, first);
+        }
+        self.room = first;
     }
 
     /// Puts what comes in between, from the highest down; places are those before anything was removed.
-    fn insert(&mut self, places: &Places, added: &[T]) {
+    fn insert_above(&mut self, places: &Places, added: &[T]) {
         let Some(&filler) = added.first() else { return };
+        if self.offers.len() + added.len() > self.offers.capacity() {
+            self.lay_out(filler, 0, added.len());
+        }
         let mut end = self.offers.len();
-        self.make_room(added.len());
         self.offers.resize(end + added.len(), filler);
+        self.through.resize(end + added.len(), 0);
         let mut gone_count = places.removed.len();
         for (number, (&place, &offer)) in places.added.iter().zip(added).enumerate().rev() {
             while gone_count > 0 && places.removed[gone_count - 1] >= place {
                 gone_count -= 1;
             }
-            let at = place - gone_count;
+            let at = self.room + place - gone_count;
             self.offers.copy_within(at..end, at + number + 1);
             self.offers[at + number] = offer;
             end = at;
         }
     }
 
-    /// Room for so many more, and an eighth beyond that: doubling would waste half of the memory.
-    fn make_room(&mut self, more: usize) {
-        if self.offers.len() + more > self.offers.capacity() {
-            let spare = (self.offers.len() + more) / 8;
-            self.offers.reserve_exact(more + spare);
-            self.through.reserve_exact((self.offers.len() + more + spare).saturating_sub(self.through.len()));
+    /// The same from the lowest up, into the room before the first.
+    fn insert_below(&mut self, places: &Places, added: &[T]) {
+        let Some(&filler) = added.first() else { return };
+        if self.room < added.len() {
+            self.lay_out(filler, added.len(), 0);
+        }
+        let (mut from, mut to) = (self.room, self.room - added.len());
+        let mut gone_count = 0;
+        for (&place, &offer) in places.added.iter().zip(added) {
+            while places.removed.get(gone_count).is_some_and(|gone| *gone < place) {
+                gone_count += 1;
+            }
+            let at = self.room + place - gone_count;
+            self.offers.copy_within(from..at, to);
+            to += at - from;
+            self.offers[to] = offer;
+            (from, to) = (at, to + 1);
+        }
+        self.room -= added.len();
+    }
+
+    /// Moves all to where so many more fit before and after, and an eighth beyond that: doubling would waste half of the memory.
+    fn lay_out(&mut self, filler: T, before: usize, after: usize) {
+        let count = self.as_slice().len();
+        let spare = (count + before + after) / 8;
+        let room = before + spare / 2;
+        let mut offers = Vec::with_capacity(count + before + after + spare);
+        offers.resize(room, filler);
+        offers.extend_from_slice(self.as_slice());
+        let mut through = Vec::with_capacity(offers.capacity());
+        through.resize(room, 0);
+        through.extend_from_slice(&self.through[self.room..]);
+        (self.offers, self.through, self.room) = (offers, through, room);
+    }
+
+    /// All running sums.
+    fn sum_all(&mut self) {
+        (self.origin, self.has_stopped) = (0, false);
+        self.through.clear();
+        self.through.resize(self.offers.len(), 0);
+        let mut sum = 0_u64;
+        for (through, offer) in self.through[self.room..].iter_mut().zip(&self.offers[self.room..]) {
+            // Both at most 2^63 - 1.
+            sum += offer.units().get();
+            self.has_stopped |= sum > AMOUNT_MAX;
+            sum = sum.min(AMOUNT_MAX);
+            *through = sum;
         }
     }
 
-    /// The running sums from one place on.
+    /// The running sums from one place on, where none stops.
     fn sum_from(&mut self, first: usize) {
-        self.through.truncate(first);
-        let mut sum = self.through.last().copied().unwrap_or(0);
-        self.through.extend(self.offers[first..].iter().map(|offer| {
-            // Both at most 2^63 - 1.
-            sum = (sum + offer.units().get()).min(AMOUNT_MAX);
-            sum
-        }));
+        let first = self.room + first;
+        let mut sum = if first == self.room { self.origin } else { self.through[first - 1] };
+        for (through, offer) in self.through[first..].iter_mut().zip(&self.offers[first..]) {
+            sum = sum.wrapping_add(offer.units().get());
+            *through = sum;
+        }
     }
 
-    /// Takes out what traded: the first offers, of which the last leaves a rest or nothing. O(offers), most of it one move of memory.
+    /// The running sums below a place where an offer stands as before, where none stops: those from there on stay.
+    fn sum_below(&mut self, end: usize) {
+        let end = self.room + end;
+        let mut sum = self.through[end];
+        for (below, offer) in self.through[self.room..end].iter_mut().rev().zip(self.offers[self.room + 1..=end].iter().rev()) {
+            sum = sum.wrapping_sub(offer.units().get());
+            *below = sum;
+        }
+        self.origin = sum.wrapping_sub(self.offers[self.room].units().get());
+    }
+
+    /// Takes out what traded: the first offers, of which the last leaves a rest or nothing. O(traded), and now and then O(offers), when what is left
+    /// needs less memory.
     pub(crate) fn take_traded(&mut self, count: usize, rest: Option<T>) -> Vec<T> {
-        let first = count - usize::from(rest.is_some());
-        let left = self.offers.len() - first;
-        let traded = if self.offers.capacity() > left + left / 4 {
-            // What is left moves anyway: to where it takes no more room than it needs.
-            let mut offers = Vec::with_capacity(left + left / 8);
-            offers.extend_from_slice(&self.offers[first..]);
-            let mut traded = std::mem::replace(&mut self.offers, offers);
-            self.through = Vec::with_capacity(self.offers.capacity());
-            traded.truncate(count);
-            traded.shrink_to_fit();
-            traded
-        } else {
-            let traded = self.offers[..count].to_vec();
-            drop(self.offers.drain(..first));
-            traded
-        };
+        let traded = self.as_slice()[..count].to_vec();
+        let gone = count - usize::from(rest.is_some());
+        if let Some(last) = gone.checked_sub(1) {
+            self.origin = self.through[self.room + last];
+            self.room += gone;
+        }
+        let left = self.as_slice().len();
         if let Some(rest) = rest {
             // Its key may be another than before, but all with a lower one are gone.
             let key = rest.key();
-            let below = self.offers[1..].partition_point(|offer| offer.key() < key);
-            self.offers.copy_within(1..=below, 0);
-            self.offers[below] = rest;
+            let below = self.as_slice()[1..].partition_point(|offer| offer.key() < key);
+            self.offers.copy_within(self.room + 1..=self.room + below, self.room);
+            self.offers[self.room + below] = rest;
+            if below + 1 < left && !self.has_stopped { self.sum_below(below + 1) } else { self.sum_all() }
+        } else if self.has_stopped {
+            self.sum_all();
         }
-        self.sum_from(0);
+        self.give_back(left + left / 4);
         traded
+    }
+
+    /// Lays all out anew where there is memory for more offers than this.
+    fn give_back(&mut self, most: usize) {
+        if self.offers.capacity() > most {
+            match self.as_slice().first() {
+                Some(&filler) => self.lay_out(filler, 0, 0),
+                None => *self = Self::default(),
+            }
+        }
     }
 
     /// The offer of a key: O(log n).
     #[must_use]
     pub fn get(&self, key: &OfferKey) -> Option<&T> {
-        self.offers.binary_search_by(|offer| offer.key().cmp(key)).ok().map(|at| &self.offers[at])
+        let offers = self.as_slice();
+        offers.binary_search_by(|offer| offer.key().cmp(key)).ok().map(|at| &offers[at])
     }
 
     /// Bytes of memory that the offers take, room to grow included.
@@ -241,31 +349,25 @@ impl<T: Stands> PairOffers<T> {
     /// The offers, lowest limit first.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
-        &self.offers
-    }
-
-    /// The running sums of units, one for each offer, itself included; at most [`Amount::MAX`].
-    #[must_use]
-    pub fn sums(&self) -> &[u64] {
-        &self.through
+        &self.offers[self.room..]
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.offers.is_empty()
+        self.as_slice().is_empty()
     }
 
     /// How many offers have this limit or a lower one: O(log n).
     #[must_use]
     pub fn count_at_or_below(&self, limit: BatchPrice) -> usize {
-        self.offers.partition_point(|offer| offer.key().limit <= limit)
+        self.as_slice().partition_point(|offer| offer.key().limit <= limit)
     }
 
     /// Units of the first offers; at most [`Amount::MAX`].
     #[must_use]
     pub fn units_of_first(&self, count: usize) -> Amount {
-        let sum = count.checked_sub(1).map_or(0, |last| self.through[last]);
+        let sum = count.checked_sub(1).map_or(0, |last| self.through[self.room + last].wrapping_sub(self.origin));
         Amount::new(sum).expect("sums stop at Amount::MAX")
     }
 
@@ -282,12 +384,12 @@ impl<T: Stands> PairOffers<T> {
             return Some(Split::default());
         }
         // The first offer that reaches the units; the sum before it is below them, so it did not stop at the maximum.
-        let reaching = self.through.partition_point(|&sum| sum < units.get());
-        let sum = *self.through.get(reaching)?;
+        let sums = &self.through[self.room..];
+        let reaching = sums.partition_point(|&sum| sum.wrapping_sub(self.origin) < units.get());
+        let whole = self.as_slice().get(reaching)?.units();
         let before = self.units_of_first(reaching);
-        let whole = self.offers[reaching].units();
         let part = Amount::new(units.get() - before.get()).expect("below the units");
-        debug_assert!(sum >= units.get() && part <= whole);
+        debug_assert!(self.units_of_first(reaching + 1) >= units && part <= whole);
         if part == whole {
             Some(Split { full_count: reaching + 1, part: Amount::ZERO })
         } else {

@@ -5,7 +5,7 @@ use std::num::NonZero;
 
 use walras_batch::{
     AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, ProposedClearing, Quality, Roots,
-    Then,
+    Then, threads_worth,
 };
 use walras_clearing::{Pair, PairTraded, Rules};
 use walras_ledger::AccountSet;
@@ -311,8 +311,13 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::BatchNotNext);
         }
         let batch = state.batch.as_mut().expect("an open market has one");
-        let closed =
-            batch.close(&mut self.ledger, accounts, &state.collected, state.spec.intake, worth(*threads, state.collected.len()));
+        let closed = batch.close(
+            &mut self.ledger,
+            accounts,
+            &state.collected,
+            state.spec.intake,
+            threads_worth(*threads, state.collected.len()),
+        );
         let closed = closed.expect("nothing waits, and a batch has at most BATCH_VENUE_TRANSACTIONS_MAX transactions");
         // Fewer than there are transactions.
         state.dropped = closed.dropped.len() as u32;
@@ -368,7 +373,7 @@ impl<I: PriceIndex> Engine<I> {
             &mut self.ledger,
             accounts,
             &ProposedClearing::from(block),
-            worth(*threads, batch.kept_count() as usize),
+            threads_worth(*threads, batch.kept_count() as usize),
         )?;
         let Cleared { header, roots, touched, traded, effects, created, shortfall: _ } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
@@ -399,15 +404,6 @@ impl<I: PriceIndex> Engine<I> {
         state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded });
         Ok(())
     }
-}
-
-/// Transactions that are as much work as it is to begin and end the threads of a block. Measured: blocks of some hundred are three to ten
-/// times slower on two threads than on one.
-const TRANSACTIONS_PER_THREAD: usize = 2_048;
-
-/// As many of the threads as pay off.
-fn worth(threads: NonZero<usize>, transactions: usize) -> NonZero<usize> {
-    threads.min(NonZero::new(transactions / TRANSACTIONS_PER_THREAD).unwrap_or(NonZero::<usize>::MIN))
 }
 
 /// The market that a transaction names, if it names one.

@@ -182,6 +182,9 @@ pub struct QualityMax {
 }
 
 impl QualityMax {
+    /// What a market has where nothing else is said: a percent of each.
+    pub const USUAL: Self = Self { gap_ppb: PPB_ALL / 100, unserved_ppb: PPB_ALL / 100 };
+
     /// No limit: whatever keeps the other rules is accepted.
     pub const NONE: Self = Self { gap_ppb: PPB_ALL, unserved_ppb: PPB_ALL };
 

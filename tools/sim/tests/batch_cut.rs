@@ -65,7 +65,7 @@ fn setup() -> Vec<Command> {
         symbol: symbol("MAIN"),
         commission: Commission::new(15).unwrap(),
         mu: Mu::new(10).unwrap(),
-        quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
+        quality: QualityMax::USUAL,
         lower_bounds: LowerBounds::BestEffort,
         intake: Intake::Filter,
         interval_ns: 1_000_000,

@@ -4,8 +4,8 @@ use std::num::NonZero;
 
 use proptest::prelude::*;
 use walras_clearing::{
-    AssetIndex, BatchMarket, Change, LowerBounds, MarketError, Offer, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules,
-    SellChange, verify,
+    AssetIndex, BatchMarket, Change, LowerBounds, MarketError, Offer, OfferId, OfferKey, Pair, PairBook, PairTrade, Proposal,
+    Rules, SellChange, verify,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate, Rounding};
 
@@ -34,7 +34,78 @@ fn threads(count: usize) -> NonZero<usize> {
     NonZero::new(count).unwrap()
 }
 
+/// Offers and sums are those of a market that is built of what stands.
+fn assert_as_built(market: &BatchMarket) {
+    let of_book = |book: &PairBook| book.sells().as_slice().iter().map(|offer| (book.pair(), *offer)).collect::<Vec<_>>();
+    let offers: Vec<(Pair, Offer)> = market.books().iter().flat_map(of_book).collect();
+    let built = BatchMarket::build(market.asset_count(), &offers, &[], vec![]).unwrap();
+    assert_eq!(market, &built);
+    for (book, built) in market.books().iter().zip(built.books()) {
+        let (sells, built) = (book.sells(), built.sells());
+        for count in 0..=sells.as_slice().len() {
+            let units = built.units_of_first(count);
+            assert_eq!(sells.units_of_first(count), units, "the first {count} of {}", book.pair());
+            let one = Amount::new(1).unwrap();
+            for units in [units.checked_sub(one), Some(units), units.checked_add(one)].into_iter().flatten() {
+                assert_eq!(sells.split(units), built.split(units), "{units:?} of {}", book.pair());
+            }
+        }
+        let room = sells.bytes() / (size_of::<Offer>() + size_of::<u64>());
+        let most = 2 * sells.as_slice().len();
+        assert!(room <= most, "room for {room} offers where {} stand", sells.as_slice().len());
+    }
+}
+
 proptest! {
+    /// Two deep books through blocks of changes near the rate, far from it and anywhere, and trades.
+    #[test]
+    fn books_that_change_and_trade_are_as_if_built_anew(seed: u64) {
+        let state = &mut seed.clone();
+        let [there, back] = [(0, 1), (1, 0)].map(|(sell, buy)| Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) });
+        let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let mut market = BatchMarket::build(2, &[], &[], vec![]).unwrap();
+        for block in 0..12 {
+            let mut parts = Vec::new();
+            for pair in [there, back] {
+                let stands = market.book(pair).map_or(&[][..], |book| book.sells().as_slice());
+                let (from, to) = match below(state, 4) {
+                    0 => (0, stands.len()),
+                    1 => (0, stands.len() / 8),
+                    2 => (stands.len() - stands.len() / 8, stands.len()),
+                    _ => (stands.len() / 3, stands.len() / 2),
+                };
+                let share = 2 + below(state, 20);
+                let removed: Vec<OfferKey> = stands[from..to].iter().filter(|_| below(state, share) == 0).map(Offer::key).collect();
+                // In hundredths of the rate.
+                let (least, span) = [(95, 20), (95, 200), (200, 100), (90, 4)][below(state, 4) as usize];
+                let count = if block == 0 { 150 } else { below(state, 40) };
+                let added: Vec<Offer> = (0..count).map(|number| {
+                    let limit = BatchPrice::from_ratio(u128::from(least + below(state, span)), 100, Rounding::Down).unwrap();
+                    let units = Amount::new(1 + below(state, 30)).unwrap();
+                    Offer::new(limit, below(state, 3), OfferId(1_000 * block + number), units).unwrap()
+                }).collect();
+                parts.push((pair, removed, added));
+            }
+            let changes = parts.iter_mut().map(|(pair, removed, added)| SellChange { pair: *pair, removed, added }).collect();
+            market.change_sells(changes, threads(1)).unwrap();
+            assert_as_built(&market);
+            let most = |pair| market.book(pair).map_or(0, |book| book.sells().units_at_or_below(BatchPrice::ONE).get());
+            let sold = Amount::new(below(state, most(there).min(most(back)) + 1)).unwrap();
+            let trades = [there, back].map(|pair| PairTrade { pair, sold, bought_by_buy_offers: Amount::ZERO }).to_vec();
+            let proposal = Proposal { prices: vec![Some(BatchPrice::ONE); 2], trades, pools: vec![] };
+            let Ok(verified) = verify(&market, &proposal, &rules) else { continue };
+            let plans = verified.into_sell_plans();
+            let before = market.clone();
+            let traded = market.trade(plans, threads(1));
+            assert_as_built(&market);
+            if below(state, 4) == 0 {
+                market.untrade(traded, threads(1));
+                prop_assert_eq!(&market, &before);
+                assert_as_built(&market);
+            }
+        }
+    }
+
     #[test]
     fn many_pairs_change_as_one_by_one(seed: u64, thread_count in 1..9_usize) {
         let state = &mut seed.clone();

@@ -21,7 +21,7 @@ pub(crate) fn spec(interval_ns: u64) -> BatchMarketSpec {
         commission: Commission::new(15).expect("a commission"),
         mu: Mu::new(10).expect("a share"),
         lower_bounds: LowerBounds::BestEffort,
-        quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
+        quality: QualityMax::USUAL,
         intake: Intake::Filter,
         interval_ns,
         transactions_max: 100,

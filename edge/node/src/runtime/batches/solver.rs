@@ -163,7 +163,7 @@ mod tests {
             place: BlockPlace { number: 7, parent: [1; 32], batch_hash: [2; 32] },
             offers: Arc::new(BatchMarket::build(2, &offers, &[], Vec::new()).unwrap()),
             rules,
-            quality: QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 },
+            quality: QualityMax::USUAL,
             attempt,
         }
     }
