@@ -4,20 +4,54 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
+use walras_fair_access::delay::{DelaySettings, Stepped, Tracking};
 use walras_fair_access::strays::Standing;
 use walras_sequencer::GatewayFigures;
 use walras_types::RejectReason;
 
 use super::{Answer, ApiError, App, ok};
 use crate::json::Refusal;
-use crate::runtime::FairAccessView;
+use crate::runtime::{FairAccessView, HoldView};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
-    let (view, is_sequencing) = of(&app).ok_or_else(|| {
-        let advice = "orders are taken in the order in which they come: set fair_access.sequencing for that of their stamps";
-        ApiError::from(Refusal::new(RejectReason::NotFound, advice))
-    })?;
-    Ok(ok(&json(&view, is_sequencing)))
+    let (view, held) = (of(&app), app.venue.held());
+    if view.is_none() && held.is_none() {
+        let advice = "orders are taken and market data is given out as they come: set fair_access.sequencing for orders in the order of \
+            their stamps, fair_access.release for market data at the same instant";
+        return Err(ApiError::from(Refusal::new(RejectReason::NotFound, advice)));
+    }
+    let mut answer = json!({"is_sequencing": false, "clock": null, "gateway": null, "sequencer": null});
+    if let Some((view, is_sequencing)) = &view {
+        answer = sequencing(&app, view, *is_sequencing);
+    }
+    answer["release"] = held.map_or(Value::Null, |held| release(&app, held));
+    Ok(ok(&answer))
+}
+
+/// The share of unfairness that a delay is steered to, if it is.
+fn target_ppm(delay: DelaySettings) -> Option<u32> {
+    match delay {
+        DelaySettings::Static { .. } => None,
+        DelaySettings::Stepped(Stepped { target, .. }) | DelaySettings::Tracking(Tracking { target, .. }) => Some(target.0),
+    }
+}
+
+fn release(app: &App, held: HoldView) -> Value {
+    // The venue started with it: it is one.
+    let rules = app.config.release_rules().ok().flatten();
+    let HoldView { pieces, late, late_ns_max, refused, overshoot_ns: [overshoot_p50_ns, overshoot_p99_ns, overshoot_p999_ns] } =
+        held;
+    json!({
+        "delay_ns": app.venue.status().release_delay_ns(),
+        "target_ppm": rules.and_then(|rules| target_ppm(rules.delay)),
+        "pieces": pieces,
+        "late": late,
+        "late_ns_max": late_ns_max,
+        "refused": refused,
+        "overshoot_p50_ns": overshoot_p50_ns,
+        "overshoot_p99_ns": overshoot_p99_ns,
+        "overshoot_p999_ns": overshoot_p999_ns,
+    })
 }
 
 /// The view, and whether this replica sequences orders now.
@@ -34,11 +68,14 @@ pub(super) fn status_name(status: ClockStatus) -> &'static str {
     }
 }
 
-fn json(view: &FairAccessView, is_sequencing: bool) -> Value {
+fn sequencing(app: &App, view: &FairAccessView, is_sequencing: bool) -> Value {
     let FairAccessView { clock, leader, unanswered, forwards, intake } = view;
+    let options = app.config.fair_access_options().ok().flatten();
+    // The section `[clock]` may configure one that stamps no orders.
+    let source = app.clock.as_ref().filter(|_| app.config.fair_access.clock == "configured").map(|clock| clock.view().source);
     json!({
         "is_sequencing": is_sequencing,
-        "clock": {"status": status_name(clock.status), "bound_ns": clock.bound_ns},
+        "clock": {"status": status_name(clock.status), "bound_ns": clock.bound_ns, "source": source.unwrap_or("system")},
         "gateway": {
             "leader": leader.map(ReplicaId::get),
             "unanswered": unanswered,
@@ -52,6 +89,7 @@ fn json(view: &FairAccessView, is_sequencing: bool) -> Value {
         },
         "sequencer": {
             "delay_ns": intake.delay_ns,
+            "target_ppm": options.and_then(|options| target_ppm(options.intake.delay)),
             "judged": intake.judged,
             "unfair": intake.unfair,
             "unfair_recent_ppm": intake.unfair_recent.0,

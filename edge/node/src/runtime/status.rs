@@ -42,6 +42,7 @@ struct Inner {
     name: String,
     started: TimeNs,
     ready: AtomicBool,
+    fair_access: AtomicBool,
     storage: AtomicU8,
     log_index: AtomicU64,
     time_ns: AtomicU64,
@@ -75,6 +76,8 @@ macro_rules! figures {
 figures! {
     /// Whether commands are taken: recovery is over and no stop was asked for.
     ready, set_ready: bool, |v| v, |v| v;
+    /// Whether orders or market data wait so that nobody is early by being near.
+    fair_access, set_fair_access: bool, |v| v, |v| v;
     /// Last entry applied.
     log_index, set_log_index: LogIndex, |v: LogIndex| v.0, LogIndex;
     /// Its time.
@@ -117,6 +120,7 @@ impl Status {
             name: name.to_owned(),
             started,
             ready: AtomicBool::new(false),
+            fair_access: AtomicBool::new(false),
             storage: AtomicU8::new(0),
             log_index: AtomicU64::new(0),
             time_ns: AtomicU64::new(0),
