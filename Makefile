@@ -55,9 +55,10 @@ web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
 
-page-test: web ## the page in the program, against a demo of its own
+page-test: web ## the page in the program, against a demo and a cluster of its own
 	$(CARGO) test --workspace --no-run
 	cd web && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" npm run --silent e2e:demo
+	cd web && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" npm run --silent e2e:cluster
 
 PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv

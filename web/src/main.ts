@@ -4,7 +4,7 @@ import { takeKey } from "./api/key-store.ts";
 import type { Key } from "./api/signing.ts";
 import { Backoff } from "./api/backoff.ts";
 import { byId } from "./base/dom.ts";
-import { Venue, slug } from "./state/venue.ts";
+import { Venue } from "./state/venue.ts";
 import { blocksView } from "./views/batch/blocks.ts";
 import { curvesView } from "./views/batch/curves.ts";
 import { batchHeadView } from "./views/batch/head.ts";
@@ -14,6 +14,10 @@ import { vectorView } from "./views/batch/vector.ts";
 import { candlesView } from "./views/candles.ts";
 import { depthView } from "./views/depth.ts";
 import { helpDialog, keyDialog } from "./views/dialogs.ts";
+import { delaysView } from "./views/fair/delays.ts";
+import { gatewaysView } from "./views/fair/gateways.ts";
+import { fairHeadView } from "./views/fair/head.ts";
+import { stagesView } from "./views/fair/stages.ts";
 import { fillsView, holdingsView } from "./views/holdings.ts";
 import { ladderView } from "./views/ladder.ts";
 import { noticesView } from "./views/notices.ts";
@@ -24,7 +28,7 @@ import { tapeView } from "./views/tape.ts";
 import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
-import { BATCH_FRAGMENT, shownView, viewTabs } from "./views/view-tabs.ts";
+import { BATCH_FRAGMENT, FAIR_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
 
 const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
 startTheme();
@@ -49,10 +53,16 @@ blocksView(venue);
 const offer = offerView(venue, openKey);
 offersView(venue);
 offerFillsView(venue);
+fairHeadView(venue);
+delaysView(venue);
+gatewaysView(venue);
+stagesView(venue);
 viewTabs(venue);
 
 const everywhere = { help: openHelp, theme: nextTheme, key: openKey, view: () => {
-  if (venue.desk.list.value.length > 0) goTo(shownView.value === "book" ? BATCH_FRAGMENT : slug(venue.market.value?.symbol ?? ""));
+  const views = viewsOf(venue);
+  const next = views[(views.indexOf(shownView.value) + 1) % views.length];
+  if (next !== undefined && next !== shownView.value) goTo(fragmentOf(next, venue));
 } };
 const keys: Record<typeof shownView.value, ShortcutActions> = {
   book: {
@@ -77,6 +87,7 @@ const keys: Record<typeof shownView.value, ShortcutActions> = {
     instrument: () => byId("batch").focus(),
     cancelAll: () => void cancelOffers(venue),
   },
+  fair: everywhere,
 };
 startShortcuts(() => keys[shownView.value]);
 
@@ -85,6 +96,10 @@ useKeyOfAddress();
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#demo=")) useKeyOfAddress();
   else show(location.hash.slice(1));
+});
+// Only the venue's status says whether it has fair access.
+venue.fair.isOn.watch(() => {
+  if (location.hash === `#${FAIR_FRAGMENT}`) show(FAIR_FRAGMENT);
 });
 const preferred = location.hash.slice(1) || null;
 await start(preferred);
@@ -99,13 +114,19 @@ function goTo(fragment: string): void {
   location.hash = fragment;
 }
 
-/** Shows what a fragment names: the batches, or the order book of an instrument. Others, such as those of skip links, change nothing. */
+/** Shows what a fragment names: the batches, fair access, or the order book of an instrument. Others, such as those of skip links, change nothing. */
 function show(fragment: string): void {
   if (fragment === BATCH_FRAGMENT) {
     if (venue.desk.list.value.length > 0) shownView.value = "batch";
     return;
   }
+  if (fragment === FAIR_FRAGMENT) {
+    if (venue.fair.isOn.value) shownView.value = "fair";
+    return;
+  }
   const named = venue.instrument(fragment);
+  // Where nothing is traded yet, the order book has no name.
+  if (fragment === "") shownView.value = "book";
   if (!named) return;
   if (named.symbol !== venue.market.value?.symbol) venue.choose(named.symbol);
   shownView.value = "book";

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { type Browser, type Page, chromium } from "playwright-core";
 
 export const WAIT_MS = 20_000;
-const SHOTS = join(import.meta.dirname, process.env["WALRAS_URL"] === undefined ? "shots" : "shots/real");
+const shots = (): string => join(import.meta.dirname, process.env["WALRAS_URL"] === undefined ? "shots" : "shots/real");
 
 declare global {
   interface Window {
@@ -70,9 +70,9 @@ export async function open(
       assert.deepEqual(errors.filter((error) => !expected?.test(error)), [], "errors in the console");
     },
     async shoot(name) {
-      mkdirSync(SHOTS, { recursive: true });
+      mkdirSync(shots(), { recursive: true });
       // Without `caret: "initial"` the driver hides the caret by a style element of its own, which the policy rightly refuses.
-      await page.screenshot({ path: join(SHOTS, `${name}.png`), caret: "initial", fullPage: true });
+      await page.screenshot({ path: join(shots(), `${name}.png`), caret: "initial", fullPage: true });
     },
   };
 }

@@ -2,12 +2,12 @@
 // What e2e.ts does with the fake venue it does here with the real one. WALRAS_PROGRAM names the program; otherwise it is the debug build.
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
+import { join } from "node:path";
+import { endsWithTest, exitOf, printed, programFile, withinMs } from "./process.ts";
 
 const START_MS = 60_000;
 const STOP_MS = 60_000;
@@ -16,22 +16,17 @@ const SPEED = "2";
 /** In whole shares, which is what the demo trades; half of it is whole too. */
 const SIZE = "20";
 
-const program = resolve(process.env["WALRAS_PROGRAM"] ?? join(import.meta.dirname, "../../target/debug/walras"));
-assert.ok(existsSync(program), `There is no program at ${program}: build it (cargo build -p walras-node), or name one in WALRAS_PROGRAM.`);
+const program = programFile();
 const folder = mkdtempSync(join(tmpdir(), "walras-e2e-"));
 const log = join(folder, "venue.log");
 const venue = spawn(program, ["demo", "--data", join(folder, "venue"), "--listen", "127.0.0.1:0", "--file", "synthetic", "--speed", SPEED], {
   stdio: ["ignore", "pipe", openSync(log, "w")],
 });
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => {
-    venue.kill("SIGKILL");
-    process.exit(1);
-  });
-}
+endsWithTest(venue);
 let passed = false;
 try {
-  const address = await withinMs(START_MS, "the demo prints its address", addressOf(venue));
+  // What the demo prints for whoever shall open its page.
+  const address = await withinMs(START_MS, "the demo prints its address", printed(venue, /^Open (http:\/\/127\.0\.0\.1:\d+\/#demo=\S+)$/));
   console.log(`--  ${address.replace(/#.*/, "")} is ${program}`);
   const test = spawn(process.execPath, ["--import", "tsx", join(import.meta.dirname, "e2e.ts")], {
     stdio: "inherit",
@@ -48,28 +43,4 @@ try {
   await exitOf(venue);
   if (!passed) console.error(`What the venue said:\n${readFileSync(log, "utf8")}`);
   rmSync(folder, { recursive: true, force: true });
-}
-
-/** What the demo prints for whoever shall open its page. */
-async function addressOf({ stdout }: ChildProcess): Promise<string> {
-  assert.ok(stdout);
-  const printed: string[] = [];
-  for await (const line of createInterface({ input: stdout })) {
-    printed.push(line);
-    const address = /^Open (http:\/\/127\.0\.0\.1:\d+\/#demo=\S+)$/.exec(line)?.[1];
-    if (address !== undefined) return address;
-  }
-  throw new Error(`The demo ended without an address. It printed: ${printed.join("\n")}`);
-}
-
-async function exitOf(child: ChildProcess): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-}
-
-async function withinMs<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${ms / 1000} s in vain until ${what}`)), ms);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

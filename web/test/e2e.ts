@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
+import { fairSteps } from "./e2e-fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { assertTabStopsVisible } from "./keyboard.ts";
 
@@ -28,6 +29,7 @@ try {
   if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
   await step("reads well in dark, and at 400 pixels", looks);
   await batchSteps(browser, fake, fake?.edAddress ?? address);
+  await fairSteps(browser, fake, address);
 } finally {
   await browser.close();
   await fake?.close();

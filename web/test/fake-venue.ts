@@ -92,6 +92,15 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
       return { time_ns: `${Date.now()}000000` };
     case "/v1/status":
       return venue.status();
+    case "/v1/fair-access":
+      venue.fair?.step();
+      return found(venue.fair?.fairAccess());
+    case "/v1/cluster":
+      return found(venue.fair?.cluster());
+    case "/v1/clock":
+      return found(venue.fair?.clock());
+    case "/v1/latency":
+      return found(venue.fair?.latency());
     case "/v1/assets":
       return { assets: venue.assets };
     case "/v1/instruments":
@@ -109,6 +118,11 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
     default:
       throw new FakeReject(109, "NotFound", "There is nothing at this address.");
   }
+}
+
+function found(answer: object | null | undefined): object {
+  if (!answer) throw new FakeReject(109, "NotFound", "There is nothing at this address.");
+  return answer;
 }
 
 function batches(venue: FakeVenue, path: string, body: string): object {

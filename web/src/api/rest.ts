@@ -1,6 +1,7 @@
-// The few things the page asks for by plain HTTP: lists that do not change, and the account's history on arrival.
+// The few things the page asks for by plain HTTP: lists that do not change, the account's history on arrival, and the figures of fair access.
 
 import type { AccountInfo, Batch, TransactionResult } from "./batch-types.ts";
+import type { Cluster, FairAccess, Latency, NodeClock } from "./fair-types.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
 import { type ApiErrorBody, type Asset, type Fill, type Instrument, OutcomeUnknown, type Position, Refusal, type Status } from "./types.ts";
@@ -77,6 +78,24 @@ export async function fetchBatches(): Promise<Batch[]> {
     if (error instanceof Refusal && error.reason === NOT_FOUND) return [];
     throw error;
   }
+}
+
+/** Only a venue with fair access has it, and then a cluster too. */
+export function fetchFairAccess(): Promise<FairAccess> {
+  return get<FairAccess>("/v1/fair-access");
+}
+
+export function fetchCluster(): Promise<Cluster> {
+  return get<Cluster>("/v1/cluster");
+}
+
+export function fetchLatency(): Promise<Latency> {
+  return get<Latency>("/v1/latency");
+}
+
+/** Only where something other than the computer's clock stamps. */
+export function fetchClock(): Promise<NodeClock> {
+  return get<NodeClock>("/v1/clock");
 }
 
 export async function fetchAccount(key: Key): Promise<AccountInfo> {

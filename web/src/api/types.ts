@@ -50,6 +50,8 @@ export interface Status {
   time_ns: string;
   ready: boolean;
   storage: "ok" | "full";
+  /** Orders or market data wait so that nobody is early by being near. Older venues do not say. */
+  fair_access?: boolean;
   commands_total: string | number;
   trades_total: string | number;
   demo: DemoStatus | null;

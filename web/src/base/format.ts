@@ -51,6 +51,25 @@ export function showAge(ageMs: number): string {
   return seconds < 5_970 ? `${Math.round(seconds / 60)}${SPACE}min` : `${Math.round(seconds / 3_600)}${SPACE}h`;
 }
 
+const TIME_UNITS: [per: number, unit: string][] = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+
+/** A span of time to three digits: "85 ns", "1.24 ms", "312 µs". */
+export function showSpan(ns: number): string {
+  // What rounds up to 1000 of a unit is 1 of the next.
+  const [per, unit] = TIME_UNITS.find(([per], index) => index === TIME_UNITS.length - 1 || ns < 999.5 * per) ?? [1, "ns"];
+  const value = ns / per;
+  const places = unit === "ns" || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${trimZeros(value.toFixed(places))}${SPACE}${unit}`;
+}
+
+/** Parts per million as a share, to two digits: 8300 is "0.83 %", 12 is "0.0012 %", 0 is "0 %". */
+export function showShare(ppm: number): string {
+  const percent = ppm / 10_000;
+  if (percent === 0) return `0${SPACE}%`;
+  const places = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(percent))));
+  return `${trimZeros(percent.toFixed(places))}${SPACE}%`;
+}
+
 const two = (n: number): string => n.toString().padStart(2, "0");
 
 /** Nanoseconds since the epoch as a UTC time of day, to the millisecond when `fine`. */

@@ -1,4 +1,4 @@
-// The page's one model: connection, venue, the chosen market, the account, the desk for batches, and what has been said to the user.
+// The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to the user.
 
 import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions } from "../api/rest.ts";
 import type { Key } from "../api/signing.ts";
@@ -7,6 +7,7 @@ import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status 
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { Account } from "./account.ts";
 import { BatchDesk } from "./batch-desk.ts";
+import { FairDesk } from "./fair-access.ts";
 import { Market, Units } from "./market.ts";
 import { type Said, describeEnd } from "./outcome.ts";
 
@@ -23,6 +24,7 @@ export class Venue {
   readonly filled = new Signal<Fill[]>([]);
   readonly socket: VenueSocket;
   readonly desk: BatchDesk;
+  readonly fair = new FairDesk();
   #assets: Asset[] = [];
   #key: Key | null = null;
   readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
@@ -138,6 +140,7 @@ export class Venue {
     switch (message.type) {
       case "status":
         this.status.value = message;
+        if (this.fair.isOn.value !== (message.fair_access ?? false)) this.fair.isOn.value = message.fair_access ?? false;
         return;
       case "account": {
         const fills = this.account.apply(message);

@@ -52,6 +52,7 @@ export function keyDialog(venue: Venue): () => void {
 
 export function helpDialog(venue: Venue): () => void {
   const batches = h("p", {}, h("b", {}, "In a batch"), " nobody is first. Offers to sell one asset for another are collected for a moment, then one price for each asset is found at which as much is bought of each as is sold, and all who accept those prices trade at once. An offer is signed by its account, in this browser.");
+  const fair = h("p", {}, h("b", {}, "Fair access"), " takes away what being near gives. Orders are stamped at the gateway that they reach, and held for a moment, d_s, so that one with an earlier stamp can still come first; market data is held, d_h, so that all replicas show it at the same instant.");
   const batchKeys = h("div", {}, h("h3", {}, "Keyboard, in the batch view"),
     h("div.keys", {}, ...SHORTCUTS.flatMap(({ keys, inBatch }) => (inBatch === undefined ? [] : [h("div", {}, h("kbd", {}, keys), inBatch)]))));
   const toggle = h("input", { type: "checkbox", id: "shortcuts-on", onchange: () => {
@@ -63,6 +64,7 @@ export function helpDialog(venue: Venue): () => void {
     h("p", {}, h("b.buy", {}, "Blue is demand"), ": bids, what buyers want, on the left. ", h("b.sell", {}, "Vermilion is supply"), ": asks, what sellers offer, on the right. Yellow is yours. The price is where the two meet."),
     h("p", {}, "Every change has a number in the venue's log; the number at the top counts them. Times are UTC."),
     batches,
+    fair,
     h("h3", {}, "Keyboard"),
     h("div.keys", {}, ...SHORTCUTS.map(({ keys, does }) => h("div", {}, h("kbd", {}, keys), does))),
     batchKeys,
@@ -73,6 +75,7 @@ export function helpDialog(venue: Venue): () => void {
   return () => {
     toggle.checked = shortcutsOn.value;
     batches.hidden = batchKeys.hidden = venue.desk.list.value.length === 0;
+    fair.hidden = !venue.fair.isOn.value;
     if (!dialog.open) dialog.showModal();
   };
 }

@@ -1,4 +1,4 @@
-// A chart of what is wanted and what is offered at each price, in a host whose size and colours may change.
+// Charts in a host whose size and colours may change: of what is wanted and what is offered at each price, and of a measure over time.
 
 import uPlot from "uplot";
 import { type Palette, palette } from "./theme.ts";
@@ -67,9 +67,14 @@ export interface CurveStyle {
   amount(tick: number): string;
 }
 
+/** Figures in the colour of what stands beside them, no lines but the grid's. */
+function axisOf(colours: Palette): uPlot.Axis {
+  return { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false }, gap: 4 };
+}
+
 /** Prices along the foot, amounts at the right, one curve for what is wanted and one for what is offered. */
 export function curveOptions(colours: Palette, style: CurveStyle): PlotOptions {
-  const axis = { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false }, gap: 4 };
+  const axis = axisOf(colours);
   const curve = (colour: string, paths: uPlot.Series.PathBuilder): uPlot.Series =>
     ({ stroke: colour, width: style.lineWidth, fill: faded(colour, style.fillStrength), paths, points: { show: false } });
   return {
@@ -82,6 +87,36 @@ export function curveOptions(colours: Palette, style: CurveStyle): PlotOptions {
       { ...axis, size: style.amountsWidth, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(style.amount) },
     ],
     series: [{}, curve(colours.bid, style.wanted), curve(colours.ask, style.offered)],
+  };
+}
+
+export interface LineStyle {
+  /** How far up the axis goes, for the highest value. */
+  reach(high: number): number;
+  value(tick: number): string;
+  time(seconds: number): string;
+}
+
+/** Nearer to the left edge a label of a time would be cut off. */
+const LABEL_HALF_PX = 24;
+
+/** Time along the foot, a measure from zero at the right: as it was, and dashed what it is steered to. */
+export function lineOptions(colours: Palette, style: LineStyle): PlotOptions {
+  const axis = axisOf(colours);
+  return {
+    legend: { show: false },
+    padding: [8, 6, 0, 0],
+    scales: { x: { time: false }, y: { range: (_, _low, high) => [0, style.reach(Number.isFinite(high) ? high : 0)] } },
+    cursor: { show: false },
+    axes: [
+      { ...axis, size: 20, space: 80, incrs: [10, 30, 60, 120, 300], grid: { show: false }, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, "x") < LABEL_HALF_PX ? "" : style.time(tick))) },
+      { ...axis, size: 58, side: 1, space: 26, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(style.value) },
+    ],
+    series: [
+      {},
+      { stroke: colours.ink, width: 2, fill: faded(colours.ink, 0.07), points: { show: false } },
+      { stroke: colours.ink, width: 1.5, dash: [3, 4], points: { show: false } },
+    ],
   };
 }
 

@@ -2,32 +2,22 @@
 
 import { Signal } from "../base/signal.ts";
 
-export interface ShortcutActions {
-  help(): void;
-  buy(): void;
-  sell(): void;
-  price(): void;
-  size(): void;
-  book(): void;
-  orders(): void;
-  instrument(): void;
-  cancelAll(): void;
-  theme(): void;
-  key(): void;
-  view(): void;
-}
+type Action = "help" | "buy" | "sell" | "price" | "size" | "book" | "orders" | "instrument" | "cancelAll" | "theme" | "key" | "view";
+
+/** What a view has none of does nothing there. */
+export type ShortcutActions = Partial<Record<Action, () => void>>;
 
 export interface Shortcut {
   keys: string;
   does: string;
   /** What it does in the batch view, where that is something else. */
   inBatch?: string;
-  action?: keyof ShortcutActions;
+  action?: Action;
 }
 
 export const SHORTCUTS: Shortcut[] = [
   { keys: "?", does: "This help", action: "help" },
-  { keys: "V", does: "Order book, batch", action: "view" },
+  { keys: "V", does: "Order book, batch, fair access", action: "view" },
   { keys: "B", does: "Buy: to the ticket's size", inBatch: "Choose the asset to buy", action: "buy" },
   { keys: "S", does: "Sell: to the ticket's size", inBatch: "Choose the asset to sell", action: "sell" },
   { keys: "P", does: "Ticket's price (↑ ↓ one tick)", inBatch: "Offer's limit (↑ ↓ last digit)", action: "price" },
@@ -54,8 +44,10 @@ export function startShortcuts(actionsNow: () => ShortcutActions): void {
     if (isTyping(event.target)) return;
     const shortcut = SHORTCUTS.find(({ keys }) => keys === event.key.toUpperCase());
     if (!shortcut?.action || (!shortcutsOn.value && shortcut.action !== "help")) return;
+    const act = actionsNow()[shortcut.action];
+    if (!act) return;
     event.preventDefault();
-    actionsNow()[shortcut.action]();
+    act();
   });
 }
 

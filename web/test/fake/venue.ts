@@ -4,6 +4,7 @@ import type { Fill, Instrument, OpenOrder, OrderRequest } from "../../src/api/ty
 import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
 import { DEMO_ACCOUNT, ED_PUBLIC_HEX } from "./auth.ts";
 import { BATCH_ASSETS, FakeBatch } from "./batch.ts";
+import { FakeFair } from "./fair.ts";
 import { FakeMarket } from "./market.ts";
 import { type FakeOrder, FakeReject, type FakeTrade } from "./matching.ts";
 import type { Session } from "./session.ts";
@@ -36,6 +37,8 @@ export class FakeVenue {
   readonly batch: FakeBatch;
   /** A venue without batch markets, as older ones are. */
   hasBatches = true;
+  /** `null` for a venue without fair access, as one of one machine is. */
+  fair: FakeFair | null = null;
   logIndex = 0n;
   trades = 0n;
   readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n]]);
@@ -93,7 +96,7 @@ export class FakeVenue {
     return {
       venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started),
       takes_signed_from_ns: String(this.takesSignedFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
-      ready: true, storage: "ok", instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
+      ready: true, storage: "ok", fair_access: this.fair !== null, instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
       demo: { speed: "10x", source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
     };
   }

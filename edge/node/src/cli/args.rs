@@ -256,7 +256,7 @@ pub struct OfferSellArgs {
     pub sell: String,
     /// What for.
     pub buy: String,
-    /// Least bought for each one sold; any price without it.
+    /// Least bought for each one sold; any price without it. The whole amount brings at least what this comes to, in whole units: never less.
     #[arg(long)]
     pub price: Option<String>,
     /// The batch market.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use walras_batch_signatures::{SigningKey, check_key};
 use walras_gateway::ClientKey;
 use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount,
-    Payment, PublicKey, Rounding, Symbol, TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
+    IssuedAmount, Payment, PublicKey, Rounding, Symbol, TransactionSeq,
 };
 use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
@@ -185,11 +185,9 @@ fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
     let limit = match &args.price {
         None => BatchPrice::ZERO,
         Some(price) => {
-            let units = shifted(price, i32::from(buy.spec.decimals) - i32::from(sell.spec.decimals));
-            // Up: never worse than what was asked.
-            units
-                .and_then(|units| BatchPrice::from_decimal(&units, Rounding::Up).ok())
-                .ok_or_else(|| wrong(format!("--price {price:?} is no price")))?
+            let places = i32::from(buy.spec.decimals) - i32::from(sell.spec.decimals);
+            let no_price = || wrong(format!("--price {price:?} is no price: give a decimal number above zero, such as 0.92"));
+            shifted(price, places).and_then(|units| limit_of(&units, amount)).ok_or_else(no_price)?
         }
     };
     desk.send(BatchOperation::CreateOffer(CreateOffer {
@@ -220,6 +218,36 @@ pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> R
     desk.send(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))
 }
 
+/// The limit of who wants this many smallest units for each one of `amount`, in the binary prices of a batch market.
+///
+/// What counts there is the least whole number of units that the whole amount must bring, so the limit is the price next below what was typed where
+/// that asks for as many as what was typed does, and else the one above: it never asks for less, which would be worse for its owner, and for a unit more only where
+/// no price asks for as many. (The price above alone would: 0.92 of 10,000 units is 9,200, and the next price above 0.92 asks for 9,201.)
+fn limit_of(units: &str, amount: Amount) -> Option<BatchPrice> {
+    let above = BatchPrice::from_decimal(units, Rounding::Up).ok()?;
+    let below = BatchPrice::from_decimal(units, Rounding::Down).ok();
+    let asks_as_much = |below: &BatchPrice| below.bought_at_least(amount).is_some_and(|least| asked(units, amount) == Some(least));
+    Some(below.filter(asks_as_much).unwrap_or(above))
+}
+
+/// A decimal number times an amount, rounded up; `None` where that is beyond what an amount can be.
+fn asked(units: &str, amount: Amount) -> Option<Amount> {
+    let (whole, fraction) = units.split_once('.').unwrap_or((units, ""));
+    let fraction = fraction.trim_end_matches('0');
+    // Digit by digit from the right, each with the rest of those after it: a digit of a fraction counts whole, and what it leaves of one counts as one at the end.
+    let mut product = 0_u128;
+    for digit in whole.bytes() {
+        product = product.checked_mul(10)?.checked_add(u128::from(digit - b'0') * u128::from(amount.get()))?;
+    }
+    let mut rest = 0_u128;
+    let mut is_more = false;
+    for digit in fraction.bytes().rev() {
+        let sum = u128::from(digit - b'0') * u128::from(amount.get()) + rest;
+        (rest, is_more) = (sum / 10, is_more || sum % 10 != 0);
+    }
+    Amount::from_wide(product.checked_add(rest)?.checked_add(u128::from(is_more))?)
+}
+
 /// A decimal number times a power of ten, exactly.
 fn shifted(text: &str, places: i32) -> Option<String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -244,6 +272,50 @@ fn shifted(text: &str, places: i32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What an offer of so much must bring at that limit.
+    fn brings(units: &str, amount: u64) -> Option<u64> {
+        let amount = Amount::new(amount).unwrap();
+        limit_of(units, amount)?.bought_at_least(amount).map(Amount::get)
+    }
+
+    #[test]
+    fn a_limit_asks_for_what_was_typed_and_no_unit_more_where_that_can_be() {
+        for (units, amount, least) in [
+            // The next price above 0.92 asks for 9,201, and one for 0.3 of 10 for 4.
+            ("0.92", 10_000, 9_200),
+            ("0.3", 10, 3),
+            ("0.3", 11, 4),
+            ("1.25", 4, 5),
+            ("1.25", 5, 7),
+            ("2", 7, 14),
+            ("0.0000000000000000000001", 1, 1),
+            ("1.00000000000000000000000000000000001", 3, 4),
+            // 9,007,199,254,740,995 is what two come to, and no price has that many digits: the one above asks for a unit more.
+            ("4503599627370497.5", 2, 9_007_199_254_740_996),
+        ] {
+            assert_eq!(brings(units, amount), Some(least), "{units} of {amount}");
+        }
+        for wrong in ["0", "0.000", "1e5", "", "99999999999999999999999999999999999999"] {
+            assert!(brings(wrong, 10).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_never_worse_for_its_owner() {
+        // Every typed number of up to four digits at many amounts, against the product in whole numbers.
+        for typed in (1_u64..10_000).step_by(7) {
+            let units = format!("{}.{:03}", typed / 1_000, typed % 1_000);
+            for amount in [1, 2, 3, 999, 1_000, 10_000, 123_457, 99_999_999, 1 << 40, 900_000_000_000_000_007] {
+                let due = u64::try_from((u128::from(typed) * u128::from(amount)).div_ceil(1_000)).unwrap();
+                let least = brings(&units, amount).unwrap();
+                assert!(least >= due, "{units} of {amount}: {least} for {due}");
+                // A price has 53 bits: what has fewer can be asked for as it is.
+                assert!(due >= 1 << 52 || least == due, "{units} of {amount}: {least} for {due}");
+                assert_eq!(asked(&units, Amount::new(amount).unwrap()).map(Amount::get), Some(due), "{units} of {amount}");
+            }
+        }
+    }
 
     #[test]
     fn a_price_is_shifted_exactly() {

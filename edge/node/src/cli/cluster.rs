@@ -72,6 +72,9 @@ pub struct LocalArgs {
     /// Without limits on how often a key may ask: for measurements.
     #[arg(long)]
     pub unthrottled: bool,
+    /// Orders in the order of their stamps, market data at the same instant everywhere; 1 % of either may be late. Of a cluster that is made now.
+    #[arg(long)]
+    pub fair_access: bool,
 }
 
 pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
@@ -223,6 +226,14 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
         for key in ["requests_per_second", "burst", "source_requests_per_second", "source_burst"] {
             settings.push(("throttle", key, toml::Value::Integer(1_000_000_000)));
         }
+    }
+    if args.fair_access {
+        // They share a machine, so their clocks are one.
+        settings.extend([
+            ("fair_access", "sequencing", "1%".into()),
+            ("fair_access", "bound_us", toml::Value::Integer(1)),
+            ("fair_access", "release", "1%".into()),
+        ]);
     }
     let options = LocalOptions { replicas: args.replicas, first_port: args.port, later: 0, settings };
     let runtime =

@@ -4,6 +4,7 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
+use walras_fair_access::delay::{DelaySettings, Stepped, Tracking};
 use walras_fair_access::strays::Standing;
 use walras_sequencer::{GatewayFigures, IntakeFigures, ReleaseCounts};
 use walras_types::RejectReason;
@@ -13,7 +14,7 @@ use crate::json::Refusal;
 use crate::runtime::{FairAccessView, HoldView};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
-    of(&app).map(|looks| ok(&json(&looks))).ok_or_else(|| {
+    of(&app).map(|looks| ok(&json(&app, &looks))).ok_or_else(|| {
         let advice = "orders are taken as they come, and market data is told as it is made: set fair_access.sequencing or fair_access.release";
         ApiError::from(Refusal::new(RejectReason::NotFound, advice))
     })
@@ -48,16 +49,33 @@ pub(super) fn status_name(status: ClockStatus) -> &'static str {
     }
 }
 
-fn json(looks: &Looks) -> Value {
+/// The share of unfairness that a delay is steered to, if it is.
+fn target_ppm(delay: DelaySettings) -> Option<u32> {
+    match delay {
+        DelaySettings::Static { .. } => None,
+        DelaySettings::Stepped(Stepped { target, .. }) | DelaySettings::Tracking(Tracking { target, .. }) => Some(target.0),
+    }
+}
+
+fn json(app: &App, looks: &Looks) -> Value {
     let Looks { orders, data, leads } = looks;
-    let mut value = json!({"is_sequencing": *leads && orders.is_some(), "clock": null, "gateway": null, "sequencer": null});
+    let mut value = json!({"is_sequencing": *leads && orders.is_some(), "clock": null, "gateway": null, "sequencer": null, "release": null});
     if let Some(orders) = orders {
         let FairAccessView { clock, .. } = orders;
-        value["clock"] = json!({"status": status_name(clock.status), "bound_ns": clock.bound_ns});
+        // The section `[clock]` may configure one that stamps no orders.
+        let source = app.clock.as_ref().filter(|_| app.config.fair_access.clock == "configured").map(|clock| clock.view().source);
+        value["clock"] =
+            json!({"status": status_name(clock.status), "bound_ns": clock.bound_ns, "source": source.unwrap_or("system")});
         value["gateway"] = as_gateway(orders);
         value["sequencer"] = as_sequencer(&orders.intake);
+        let options = app.config.fair_access_options().ok().flatten();
+        value["sequencer"]["target_ppm"] = options.and_then(|options| target_ppm(options.intake.delay)).into();
     }
-    value["release"] = data.as_ref().map(released).into();
+    if let Some(data) = data {
+        let rules = app.config.release_rules().ok().flatten();
+        value["release"] = released(data);
+        value["release"]["target_ppm"] = rules.and_then(|rules| target_ppm(rules.delay)).into();
+    }
     value
 }
 

@@ -174,6 +174,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
     }
     super::fair_access::metrics(&app, &mut text);
+    super::latency::metrics(&app, &mut text);
     if let Some(clock) = &app.clock {
         text += &super::clock::metrics(&clock.view());
     }

@@ -9,6 +9,7 @@ mod cluster;
 mod consistency;
 mod error;
 mod fair_access;
+mod latency;
 mod market;
 mod openapi;
 mod orders;
@@ -85,6 +86,7 @@ routes! {
     get "/v1/status" => market::status;
     get "/v1/time" => market::time;
     get "/v1/clock" => clock::clock;
+    get "/v1/latency" => latency::latency;
     get "/v1/assets" => market::assets;
     get "/v1/instruments" => market::instruments;
     get "/v1/instruments/{instrument}/book" => market::book;

@@ -38,6 +38,7 @@ pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> 
         "time_ns": progress.time.0.to_string(),
         "ready": status.ready(),
         "storage": status.storage().name(),
+        "fair_access": status.fair_access(),
         "instruments": catalog.instruments().len(),
         "accounts": status.accounts(),
         "commands_total": status.commands_total(),

@@ -18,6 +18,7 @@ use super::fills::Fills;
 use super::frozen::FrozenState;
 use super::log_thread::{LogDone, LogJob};
 use super::recovery::SnapshotJob;
+use super::stages::{Stage, Stages};
 use super::status::{Progress, Status, Storage};
 use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
 use crate::json::{Catalog, SharedCatalog};
@@ -163,6 +164,11 @@ pub(super) struct EngineThread {
     pub(super) commands_max: usize,
     /// Commands in the batch last given to the log.
     pub(super) in_log: usize,
+    pub(super) stages: Stages,
+    /// When the log was given its batch.
+    pub(super) given: Instant,
+    /// When it was told that one is durable.
+    pub(super) durable: Instant,
     pub(super) solver: Solver,
     pub(super) declared: Declared,
     pub(super) jobs: Vec<SolveJob>,
@@ -183,6 +189,9 @@ impl EngineThread {
             select! {
                 recv(self.log_done) -> done => match done {
                     Ok(LogDone::Durable(batch)) => {
+                        self.durable = Instant::now();
+                        let count = u32::try_from(self.in_log).unwrap_or(u32::MAX);
+                        self.stages.record(Stage::Log, self.durable, self.durable.saturating_duration_since(self.given), count);
                         self.sequencer.on_durable();
                         self.status.set_storage(Storage::Ok);
                         // The log gets its next batch before this one is applied, so that both work at once.
@@ -291,7 +300,7 @@ impl EngineThread {
 
     fn give_log(&mut self, spare: Batch) {
         if let Some(batch) = self.sequencer.next_batch(spare) {
-            self.in_log = batch.ends.len();
+            (self.in_log, self.given) = (batch.ends.len(), Instant::now());
             // A log that is gone shows on its other channel.
             let _ = self.log.send(LogJob::Write(batch));
         }
@@ -310,7 +319,7 @@ impl EngineThread {
     }
 
     fn apply_durable(&mut self) {
-        let Self { sequencer, core, feed, status, shared_catalog, .. } = self;
+        let Self { sequencer, core, feed, status, shared_catalog, stages, durable, .. } = self;
         let mut applied_count = 0;
         sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
             applied_count += 1;
@@ -318,6 +327,7 @@ impl EngineThread {
                 shared_catalog.set(core.catalog.clone());
             }
             if let Some(reply) = origin {
+                stages.ended(Stage::Apply, *durable);
                 let outcome = Outcome { log_index: entry.log_index, time: entry.time, events: events.to_vec() };
                 // Whoever asked may have gone away; the command stands all the same.
                 let _ = reply.send(Ok(outcome));

@@ -20,7 +20,10 @@ mod frozen;
 mod log_thread;
 mod recovery;
 mod replica;
+mod stages;
 mod status;
+
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
@@ -47,6 +50,7 @@ pub use replica::{
     ReplicaVenue, accept_loss,
 };
 pub(crate) use replica::{ClusterRequest, Doorbell};
+pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
 pub use status::{DemoStatus, Progress, Status, Storage};
 
 use crate::json::SharedCatalog;
@@ -176,6 +180,7 @@ pub struct VenueHandle {
     cluster: Option<ClusterStatus>,
     /// Where market data is held.
     held: Option<HoldStatus>,
+    stages: Stages,
     signatures: Signatures,
 }
 
@@ -195,15 +200,21 @@ impl VenueHandle {
 
     /// Queues a command and waits for its outcome.
     pub async fn command(&self, command: Command) -> Result<Outcome, NoOutcome> {
-        self.submit(command)?.await.unwrap_or(Err(NoOutcome::GONE))
+        let began = Instant::now();
+        let outcome = self.submit(command)?.await.unwrap_or(Err(NoOutcome::GONE));
+        self.stages.ended(Stage::Request, began);
+        outcome
     }
 
     /// The same for a thread of its own. Waits for room in the queue.
     pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
+        let began = Instant::now();
         let (reply, outcome) = oneshot::channel();
         self.commands.send(Inbound { command, reply: Some(reply) }).map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
-        outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE))
+        let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
+        self.stages.ended(Stage::Request, began);
+        outcome
     }
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
@@ -384,6 +395,12 @@ impl VenueHandle {
     #[must_use]
     pub fn held(&self) -> Option<HoldView> {
         self.held.as_ref().map(HoldStatus::view)
+    }
+
+    /// How long orders and market data take here, stage by stage.
+    #[must_use]
+    pub fn stages(&self) -> &Stages {
+        &self.stages
     }
 
     /// Asks something of the cluster.

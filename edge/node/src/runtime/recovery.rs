@@ -20,6 +20,7 @@ use super::feed::Feed;
 use super::fills::Fills;
 use super::frozen::{FrozenState, split_part, split_parts};
 use super::log_thread::LogThread;
+use super::stages::Stages;
 use super::status::Status;
 use super::{Doorbell, Queues, Reply, Request, VenueHandle};
 use crate::config::Config;
@@ -202,6 +203,7 @@ impl Venue {
         let (snapshots_done_in, snapshots_done) = bounded(16);
         let mut feed = Feed::new(status.clone());
         feed.prime(&core.market);
+        let stages = Stages::default();
         let thread = EngineThread {
             sequencer,
             core,
@@ -225,6 +227,9 @@ impl Venue {
             },
             commands_max: config.log.queue_entries,
             in_log: 0,
+            stages: stages.clone(),
+            given: begun,
+            durable: begun,
             solver: Solver::start(Doorbell::default()).map_err(RecoveryError::Thread)?,
             declared: Declared::new(&config.batch),
             jobs: Vec::new(),
@@ -242,6 +247,7 @@ impl Venue {
             doorbell: Doorbell::default(),
             cluster: None,
             held: None,
+            stages,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, engine, log, snapshots })

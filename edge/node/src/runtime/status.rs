@@ -61,6 +61,7 @@ struct Inner {
     name: String,
     started: TimeNs,
     ready: AtomicBool,
+    fair_access: AtomicBool,
     storage: AtomicU8,
     progress: Mutex<Progress>,
     accounts: AtomicU64,
@@ -91,6 +92,8 @@ macro_rules! figures {
 figures! {
     /// Whether commands are taken: recovery is over and no stop was asked for.
     ready, set_ready: bool, |v| v, |v| v;
+    /// Whether orders or market data wait so that nobody is early by being near.
+    fair_access, set_fair_access: bool, |v| v, |v| v;
     /// Accounts.
     accounts, set_accounts: u64, |v| v, |v| v;
     /// How long market data waits before anybody may see it; 0 where it does not.
@@ -125,6 +128,7 @@ impl Status {
             name: name.to_owned(),
             started,
             ready: AtomicBool::new(false),
+            fair_access: AtomicBool::new(false),
             storage: AtomicU8::new(0),
             progress: Mutex::new(Progress { log_index: LogIndex(0), time: TimeNs(0), trades_total: 0 }),
             accounts: AtomicU64::new(0),

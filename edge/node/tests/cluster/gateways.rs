@@ -67,6 +67,16 @@ fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_con
     for gateway in [4, 5] {
         until(&format!("gateway {gateway} passes on"), || held_by(&cluster, gateway) >= 100);
     }
+    // One of sixteen is timed: where it came in, and where it is sequenced.
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    for (id, wanted) in [(4, &["receive", "apply", "answer", "order"][..]), (leader, &["transit", "hold", "log", "apply"])] {
+        until(&format!("replica {id} tells how long {wanted:?} take"), || {
+            let latency = cluster.operator(id).get("/v1/latency").unwrap();
+            let stages = latency["stages"].as_array().unwrap();
+            let is_told = |name: &&str| stages.iter().any(|stage| stage["stage"] == *name && stage["p999_ns"].as_u64() > Some(0));
+            wanted.iter().all(is_told)
+        });
+    }
 
     // Twice another one leads; the gateways' participants notice a pause.
     for _ in 0..2 {

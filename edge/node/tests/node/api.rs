@@ -156,6 +156,12 @@ fn public(walk: &mut Walk) {
     assert_eq!(walk.get(200, "/v1/status")["ready"], true);
     walk.get(200, "/v1/time");
     walk.get(404, "/v1/clock");
+    let latency = walk.get(200, "/v1/latency");
+    let of = |stage: &str| latency["stages"].as_array().unwrap().iter().find(|times| times["stage"] == stage).cloned();
+    let log = of("log").unwrap_or_else(|| panic!("what there is was logged: {latency}"));
+    assert!(log["count"].as_u64() >= log["recent"].as_u64() && log["p50_ns"].as_u64() <= log["p999_ns"].as_u64(), "{log}");
+    assert!(of("request").is_some() && of("apply").is_some(), "the market was made over HTTP: {latency}");
+    assert!(of("hold").is_none(), "nothing is held here: {latency}");
     assert_eq!(walk.get(200, "/v1/assets")["assets"][0]["supply"], "200");
     let instruments = walk.get(200, "/v1/instruments");
     assert_eq!(instruments["instruments"][0]["tick_size"], "0.25");

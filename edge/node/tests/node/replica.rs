@@ -1,6 +1,6 @@
 //! A cluster of one replica, in this process.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
 use walras_node::cli::client::Client;
 use walras_node::config::Config;
@@ -97,7 +97,10 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     assert_eq!((sequencer["delay_ns"].as_u64(), sequencer["held"].as_u64()), (Some(300_000), Some(0)));
     assert!(sequencer["queueing_p50_ns"].as_u64().unwrap() >= 290_000, "within the histogram's precision: {view}");
     assert_eq!((view["is_sequencing"].as_bool(), view["clock"]["status"].as_str()), (Some(true), Some("good")));
-    assert_eq!(view["release"]["judged"]["strays"], json!([]));
+    let release = &view["release"];
+    assert_eq!((&sequencer["target_ppm"], &release["target_ppm"]), (&Value::Null, &Value::Null));
+    assert_eq!((&view["clock"]["source"], &release["judged"]["strays"]), (&json!("system"), &json!([])));
+    assert_eq!(market.operator.get("/v1/status").unwrap()["fair_access"], true);
     let cluster = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &cluster);
     assert_eq!(cluster["sequencing_delay_ns"], 300_000);

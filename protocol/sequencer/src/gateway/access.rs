@@ -11,7 +11,7 @@ use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeN
 use walras_wire::{Command, MassCancel, OpenSession, decode_command, encode_command};
 
 use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage};
-use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Told};
+use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Timed, Told};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
 
 /// What is needed of a replica's links and participants. `O` says who waits for a command here.
@@ -46,6 +46,11 @@ pub trait GatewayHost<O> {
 
     /// The operator should know that two copies differ: once for a session and term.
     fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal);
+
+    /// The sequencer here has taken an order that is timed. Whoever does not measure need not listen.
+    fn timed(&mut self, timed: Timed) {
+        let _ = timed;
+    }
 }
 
 /// What time it is.
@@ -301,6 +306,7 @@ impl<O> FairAccess<O> {
             let time_ns = self.hold_time_ns(at);
             let submit = |ordinal: Option<Ordinal>, command: &Command, origin| sequencer.submit(at.now, ordinal, command, origin);
             self.intake.release(time_ns, submit, &mut self.told);
+            self.intake.take_timed().for_each(|timed| host.timed(timed));
         }
         self.tell(host);
         for (to, message) in std::mem::take(&mut self.for_gateways) {

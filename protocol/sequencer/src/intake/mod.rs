@@ -104,6 +104,29 @@ pub enum Told<O> {
     },
 }
 
+/// Orders of sessions are timed where their number is a multiple of this: the same ones at every stage, and few enough to cost nothing.
+pub const TIMED_ONE_OF: u64 = 16;
+
+/// Times kept for whoever asks.
+const TIMED_MAX: usize = 4_096;
+
+/// Whether an order is one of those that are timed.
+#[must_use]
+pub fn is_timed(ordinal: Ordinal) -> bool {
+    ordinal.session_seq.0.is_multiple_of(TIMED_ONE_OF)
+}
+
+/// How long an order that is timed took until the sequencer had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Which.
+    pub ordinal: Ordinal,
+    /// From its stamp to its arrival, by two clocks; `None` where no stamp counted, or it waited for one before it.
+    pub transit_ns: Option<u64>,
+    /// From its arrival until it left the hold.
+    pub held_ns: u64,
+}
+
 #[derive(Debug)]
 struct Held<O> {
     place: Place,
@@ -127,6 +150,8 @@ pub struct Intake<O> {
     early: VecDeque<(u64, Ordinal)>,
     counts: Vec<IntakeCounts>,
     queueing: Queueing,
+    /// Of those that left since somebody asked.
+    timed: Vec<Timed>,
 }
 
 impl<O> Intake<O> {
@@ -147,6 +172,7 @@ impl<O> Intake<O> {
             early: VecDeque::new(),
             counts: vec![IntakeCounts::default(); usize::from(settings.gateways)],
             queueing: Queueing::new(),
+            timed: Vec::new(),
         }
     }
 
@@ -330,7 +356,7 @@ impl<O> Intake<O> {
         submit: &mut impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
         told: &mut Vec<Told<O>>,
     ) {
-        let Released { gateway, late_ns, sequence, arrived_ns, order, .. } = released;
+        let Released { gateway, late_ns, sequence, stamp_ns, arrived_ns, order, .. } = released;
         self.queueing.record(now_ns.saturating_sub(arrived_ns));
         if order.steers {
             self.delay.on_verdict(Fairness::from(sequence.is_unfair()));
@@ -349,7 +375,12 @@ impl<O> Intake<O> {
                 return;
             }
         }
-        match submit(Some(ordinal), &order.command, None) {
+        let taken = submit(Some(ordinal), &order.command, None);
+        if taken.is_ok() && is_timed(ordinal) && self.timed.len() < TIMED_MAX {
+            let transit_ns = order.steers.then(|| arrived_ns.saturating_sub(stamp_ns));
+            self.timed.push(Timed { ordinal, transit_ns, held_ns: now_ns.saturating_sub(arrived_ns) });
+        }
+        match taken {
             Ok(()) if late_ns > 0 => told.push(Told::Late { gateway, ordinal, late_ns }),
             // What was done or is on its way is answered by the log; where another replica leads, the gateways send to it.
             Ok(()) | Err((NotTaken::Repeated(_) | NotTaken::OnItsWay | NotTaken::NotLeader { .. }, _)) => {}
@@ -387,6 +418,11 @@ impl<O> Intake<O> {
                 self.refuse(early.gateway, ordinal, RejectReason::VenueNotReady, told);
             }
         }
+    }
+
+    /// The times of orders that left since this was asked before. Ask after every [`Intake::release`].
+    pub fn take_timed(&mut self) -> impl Iterator<Item = Timed> + '_ {
+        self.timed.drain(..)
     }
 
     /// When [`Intake::release`] has something to do; `None` when nothing waits. It may lie in the past.

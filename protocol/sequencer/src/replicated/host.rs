@@ -18,6 +18,9 @@ pub trait Host<O> {
     /// Make this durable after the writes before it, then say `on_persisted`.
     fn persist(&mut self, write: Write);
 
+    /// The entries of a pack are decided, and are applied next. Whoever does not measure need not listen.
+    fn decided(&mut self) {}
+
     /// An entry was applied. `origin` is who sent it to this very replica, if anybody did.
     fn applied(&mut self, engine: &Engine, applied: AppliedEntry<'_, O>);
 

@@ -611,6 +611,7 @@ impl<O> ReplicatedSequencer<O> {
     }
 
     fn apply(&mut self, committed: &Committed, host: &mut impl Host<O>) -> Result<(), Halt> {
+        host.decided();
         let decided = self.on_their_way.decide(committed.slot, committed.term);
         let leader = self.leader();
         decided.lost.into_iter().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::DelaySettings;
 use walras_fair_access::resequence::Stamp;
-use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Place, Told};
+use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Place, Timed, Told};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::Command;
 
@@ -113,6 +113,31 @@ impl World {
 
     fn told(&mut self) -> Vec<Told<Waiter>> {
         std::mem::take(&mut self.told)
+    }
+}
+
+#[test]
+fn one_of_sixteen_is_timed_from_its_stamp_to_its_leaving() {
+    let mut world = World::new(settings(1_000), 1);
+    // The last but one comes before its turn: its transit says nothing of the way.
+    let places = (1..=30).chain([32, 31, 33]);
+    for (at_ns, place) in (10_000..).step_by(100).zip(places) {
+        world.runs_until(at_ns);
+        world.comes(at_ns, 1, Stamp::Gateway(at_ns - 70), ordinal(1, place), 1);
+    }
+    world.runs_until(20_000);
+    let timed: Vec<Timed> = world.intake.take_timed().collect();
+    assert_eq!(timed[0], Timed { ordinal: ordinal(1, 16), transit_ns: Some(70), held_ns: 930 });
+    assert_eq!((timed.len(), timed[1].ordinal, timed[1].transit_ns), (2, ordinal(1, 32), None));
+    assert_eq!(world.intake.take_timed().count(), 0, "each is told once");
+    // What the sequencer does not take is not timed until it comes again.
+    (34..=47).for_each(|place| world.comes(20_000, 1, Stamp::OnArrival, ordinal(1, place), 1));
+    world.runs_until(30_000);
+    for (at_ns, refuses, timed) in [(30_000, Some(RejectReason::Overloaded), 0), (40_000, None, 1)] {
+        world.venue.refuses = refuses;
+        world.comes(at_ns, 1, Stamp::OnArrival, ordinal(1, 48), 1);
+        world.runs_until(at_ns + 5_000);
+        assert_eq!(world.intake.take_timed().count(), timed);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use hdrhistogram::Histogram;
@@ -16,6 +16,7 @@ use walras_types::limits::ACCESS_DELAY_NS_MAX;
 use super::ConnectionId;
 use super::outbox::{Item, Outbox};
 use crate::runtime::clock::Clock;
+use crate::runtime::stages::{Stage, Stages};
 
 /// Items that may wait for the thread, and be held by it.
 const ITEMS_MAX: usize = 1 << 16;
@@ -34,6 +35,7 @@ struct Figures {
     late_ns_max: AtomicU64,
     refused: AtomicU64,
     overshoot_ns: Mutex<Histogram<u64>>,
+    stages: Stages,
 }
 
 impl Default for Figures {
@@ -45,6 +47,7 @@ impl Default for Figures {
             late_ns_max: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             overshoot_ns: Mutex::new(overshoot),
+            stages: Stages::default(),
         }
     }
 }
@@ -65,6 +68,11 @@ pub struct HoldView {
 }
 
 impl HoldStatus {
+    /// Nothing yet. What is held will count among these stages.
+    pub(crate) fn timed(stages: Stages) -> Self {
+        Self(Arc::new(Figures { stages, ..Figures::default() }))
+    }
+
     /// A look.
     #[must_use]
     pub fn view(&self) -> HoldView {
@@ -185,6 +193,8 @@ impl Releaser {
                         .unwrap_or_else(PoisonError::into_inner)
                         .saturating_record(now_ns - due.release_ns);
                 }
+                let held = Duration::from_nanos(now_ns.saturating_sub(due.arrived_ns));
+                self.status.0.stages.record(Stage::Release, Instant::now(), held, 1);
                 self.give(due.data);
             }
         }
@@ -230,7 +240,6 @@ fn tell(dropped: &Sender<ConnectionId>, id: ConnectionId) {
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::atomic::AtomicU64;
-    use std::time::Instant;
 
     use tokio::sync::mpsc;
     use walras_types::{InstrumentId, TimeNs};

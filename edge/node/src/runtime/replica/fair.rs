@@ -12,7 +12,7 @@ use walras_gateway::session::{Reports, may_submit};
 use walras_peer_link::Links;
 use walras_sequencer::{
     FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken, RemoteOpening,
-    ReplicatedSequencer,
+    ReplicatedSequencer, Timed,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::order_entry::Role;
@@ -21,6 +21,7 @@ use walras_wire::{Command, MassCancel, OpenSession};
 use super::Origin;
 use super::alarm::Alarm;
 use super::order_entry::OrderEntry;
+use super::traces::Traces;
 use crate::runtime::NoOutcome;
 use crate::runtime::clock::Clock;
 use crate::runtime::fair_clock::{FairClock, FairClockOptions, FairTime};
@@ -139,6 +140,7 @@ pub(super) struct People<'a> {
     pub(super) links: &'a mut Links,
     pub(super) order_entry: Option<&'a mut OrderEntry>,
     pub(super) reports: &'a Reports,
+    pub(super) traces: &'a mut Traces,
     pub(super) now_ns: u64,
 }
 
@@ -177,6 +179,10 @@ impl GatewayHost<Origin> for People<'_> {
         if let Some(order_entry) = &mut self.order_entry {
             order_entry.late(ordinal, late_ns);
         }
+    }
+
+    fn timed(&mut self, timed: Timed) {
+        self.traces.released(timed);
     }
 
     fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {

@@ -21,6 +21,7 @@ mod start;
 mod status;
 mod storage;
 mod surroundings;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -136,6 +137,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             self.doorbell.heard();
             self.around.now_ns = self.now_ns();
+            self.around.traces.begin_round();
             self.hear_log()?;
             for event in &events {
                 self.on_ready(event);
@@ -194,9 +196,9 @@ impl<D: Disk> ReplicaThread<D> {
     /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
     fn sequence(&mut self) {
         let Self { sequencer, around, .. } = self;
-        let Surroundings { fair: Some(fair), order_entry, links, reports, now_ns, .. } = around else { return };
+        let Surroundings { fair: Some(fair), order_entry, links, reports, traces, now_ns, .. } = around else { return };
         let order_entry = order_entry.as_mut();
-        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, reports, now_ns: *now_ns });
+        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, reports, traces, now_ns: *now_ns });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -230,6 +232,7 @@ impl<D: Disk> ReplicaThread<D> {
     fn steer_release(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
         for (at, transit_ns) in std::mem::take(&mut around.published) {
+            around.traces.published(transit_ns);
             sequencer.published(at, Some(transit_ns), around);
         }
         let sequencing_ns = around.fair.as_ref().map_or(0, |fair| fair.access.delay_ns());
@@ -250,7 +253,7 @@ impl<D: Disk> ReplicaThread<D> {
         let leader = &around.leader_entry;
         if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
             let fair = around.fair.as_mut();
-            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
+            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader, fair, traces: &mut around.traces });
         }
     }
 
@@ -261,7 +264,8 @@ impl<D: Disk> ReplicaThread<D> {
             && entry.has_unread()
         {
             let fair = around.fair.as_mut();
-            entry.read_on(&mut Desk { sequencer, now: clock.now(), now_ns: around.now_ns, leader, fair });
+            let (now, now_ns, traces) = (clock.now(), around.now_ns, &mut around.traces);
+            entry.read_on(&mut Desk { sequencer, now, now_ns, leader, fair, traces });
         }
     }
 
@@ -337,9 +341,9 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Message { from, bytes } => {
                 if GatewayMessage::is_one(&bytes) {
-                    let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, .. }, .. } = self;
+                    let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, traces, .. }, .. } = self;
                     if let Some(fair) = fair {
-                        let people = &mut People { links, order_entry: order_entry.as_mut(), reports, now_ns };
+                        let people = &mut People { links, order_entry: order_entry.as_mut(), reports, traces, now_ns };
                         fair.on_message(now_ns, from, &bytes, sequencer, people);
                     }
                     return Ok(());
@@ -571,7 +575,8 @@ impl<D: Disk> ReplicaThread<D> {
         let leader = &around.leader_entry;
         if let Some(entry) = &mut around.order_entry {
             let fair = around.fair.as_mut();
-            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader, fair });
+            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader, fair, traces: &mut around.traces });
+            around.traces.answered();
         }
         self.on_link_events()
     }

@@ -19,6 +19,7 @@ use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::Origin;
 use super::fair::Fair;
+use super::traces::Traces;
 use crate::access::Access;
 
 /// Bytes read from one connection before the others have their turn.
@@ -94,6 +95,7 @@ pub(super) struct Desk<'a> {
     pub(super) leader: &'a str,
     /// Whoever passes on to the leader what comes here; without it only a leader takes orders.
     pub(super) fair: Option<&'a mut Fair>,
+    pub(super) traces: &'a mut Traces,
 }
 
 impl OrderEntry {
@@ -627,10 +629,19 @@ impl EntryHost for Doorkeeper<'_, '_> {
     }
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
-        let Desk { sequencer, now, now_ns, fair, .. } = &mut *self.desk;
+        let Desk { sequencer, now, now_ns, fair, traces, .. } = &mut *self.desk;
         let taken = match fair {
-            Some(fair) => fair.submit(*now_ns, sequencer.engine(), ordinal, bytes),
-            None => sequencer.submit(*now, Some(ordinal), command, None).map_err(|(why, _)| why),
+            Some(fair) => {
+                let taken = fair.submit(*now_ns, sequencer.engine(), ordinal, bytes);
+                traces.received(ordinal);
+                taken
+            }
+            None => {
+                let taken = sequencer.submit(*now, Some(ordinal), command, None).map_err(|(why, _)| why);
+                traces.received(ordinal);
+                traces.sequenced(ordinal);
+                taken
+            }
         };
         if let Err(why) = taken {
             self.immediate.push(Immediate::Command(ordinal, why));

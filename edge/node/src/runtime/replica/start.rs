@@ -28,6 +28,7 @@ use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
 use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
+use super::traces::Traces;
 use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::json::SharedCatalog;
@@ -37,6 +38,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
 use crate::runtime::feed::{Feed, HoldStatus};
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
+use crate::runtime::stages::Stages;
 use crate::runtime::status::{Progress, Status};
 use crate::runtime::{Queues, Request, VenueHandle};
 
@@ -238,6 +240,7 @@ impl ReplicaVenue {
                 Ok::<_, RecoveryError>(Fair::new(me, options, clock_source.clone(), clock.clone(), alarm))
             })
             .transpose()?;
+        status.set_fair_access(fair.is_some() || release.is_some());
         let entry_address = order_entry.as_ref().map(OrderEntry::address);
 
         let views = peers.iter().map(|(id, peer)| {
@@ -247,7 +250,8 @@ impl ReplicaVenue {
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(state.core.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
-        let held = HoldStatus::default();
+        let stages = Stages::default();
+        let held = HoldStatus::timed(stages.clone());
         let mut feed = match release {
             None => Feed::new(status.clone()),
             Some(_) => Feed::holding(status.clone(), flush_every, clock.clone(), held.clone()).map_err(RecoveryError::Thread)?,
@@ -265,6 +269,7 @@ impl ReplicaVenue {
             core: state.core,
             feed,
             published: Vec::new(),
+            traces: Traces::new(stages.clone()),
             clock: clock.clone(),
             reports: state.reports,
             links,
@@ -361,6 +366,7 @@ impl ReplicaVenue {
             doorbell,
             cluster: Some(cluster.clone()),
             held: release.map(|_| held),
+            stages,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
         Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others: threads_beside, ended })

@@ -24,6 +24,7 @@ use super::fair::Fair;
 use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
+use super::traces::Traces;
 use crate::json::SharedCatalog;
 use crate::runtime::batches::{KeyRing, Solver};
 use crate::runtime::clock::Clock;
@@ -42,6 +43,7 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) feed: Feed,
     /// Entries at which it published, where that is held, and how long after their making.
     pub(super) published: Vec<(LogIndex, i64)>,
+    pub(super) traces: Traces,
     pub(super) clock: Clock,
     pub(super) reports: Reports,
     pub(super) links: Links,
@@ -200,7 +202,12 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         let _ = self.log.send(LogJob::Write(write));
     }
 
+    fn decided(&mut self) {
+        self.traces.decided();
+    }
+
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
+        self.traces.applied(applied.entry.ordinal);
         self.applied_count += 1;
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
         if self.core.on_events(applied.entry, engine, applied.events, engine.changed_levels(), Some(&mut self.feed)) {

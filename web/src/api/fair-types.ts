@@ -1,0 +1,81 @@
+// What the venue says of fair access, as its openapi.yaml documents it: times in nanoseconds, shares in parts per million.
+
+export type ClockStatus = "good" | "wide" | "unknown";
+
+/** `GET /v1/fair-access`. What is switched off is `null`. */
+export interface FairAccess {
+  /** This replica leads: `sequencer` is from now, else from when it led last. */
+  is_sequencing: boolean;
+  clock: { status: ClockStatus; bound_ns: number | null; source: string } | null;
+  gateway: { leader: number | null; unanswered: number; orders: number; unstamped: number; resent: number; differing: number; overloaded: number; refused: number; late: number } | null;
+  sequencer: SequencerFigures | null;
+  release: ReleaseFigures | null;
+}
+
+export interface SequencerFigures {
+  delay_ns: number;
+  target_ppm: number | null;
+  judged: number;
+  unfair: number;
+  unfair_recent_ppm: number;
+  held: number;
+  gateways: GatewayFigures[];
+}
+
+export interface GatewayFigures {
+  gateway: number;
+  strays: boolean;
+  duplicates: number;
+  differing: number;
+  held: number;
+  late: number;
+  late_ns_max: number;
+  unfair: number;
+  unstamped: number;
+  strayed: number;
+}
+
+export interface ReleaseFigures {
+  delay_ns: number;
+  target_ppm: number | null;
+  pieces: number;
+  late: number;
+  late_ns_max: number;
+  /** What the leader makes of what all replicas tell; `null` where this one does not lead. */
+  judged: { pieces: number; unfair: number; unfair_recent_ppm: number; strayed: number; strays: number[] } | null;
+}
+
+/** `GET /v1/cluster`, of which the page needs little. */
+export interface Cluster {
+  replica: number;
+  leader: number | null;
+  replicas: { replica: number; member: "voter" | "learner" | "none"; is_linked: boolean; trouble: string | null; http: string | null }[];
+}
+
+/** `GET /v1/clock`, likewise; only a node with a clock of its own has it. */
+export interface NodeClock {
+  source: string;
+  trouble: string | null;
+  mesh: { peers: { node: number; residual_ns: string | null }[]; excluded: { node: number; why: string }[] } | null;
+}
+
+export type StageName = "receive" | "transit" | "hold" | "log" | "apply" | "answer" | "order" | "request" | "publish" | "release";
+
+/** `GET /v1/latency`. */
+export interface Latency {
+  timed_one_of: number;
+  recent_s: number;
+  stages: StageTimes[];
+}
+
+/** Percentiles are `null` when nothing has passed of late. */
+export interface StageTimes {
+  stage: StageName;
+  count: number;
+  recent: number;
+  p50_ns: number | null;
+  p90_ns: number | null;
+  p99_ns: number | null;
+  p999_ns: number | null;
+  ns_max: number | null;
+}

@@ -1,0 +1,89 @@
+// Fair access as a cluster of three tells of it, seen from one replica: delays that are steered, gateways of which one strays, stages with tails.
+
+import type { Cluster, FairAccess, GatewayFigures, Latency, NodeClock, StageName } from "../../src/api/fair-types.ts";
+import { Random } from "./random.ts";
+
+const TARGET_PPM = 10_000;
+const US = 1_000;
+
+/** Median and spread (the logarithm's deviation) of each stage. */
+const STAGES: [stage: StageName, medianNs: number, spread: number][] = [
+  ["receive", 6.5 * US, 0.5], ["transit", 118 * US, 0.35], ["hold", 196 * US, 0.3], ["log", 410 * US, 0.45], ["apply", 9 * US, 0.9], ["answer", 14 * US, 0.6],
+  ["order", 780 * US, 0.35], ["request", 930 * US, 0.4], ["publish", 640 * US, 0.4], ["release", 1_900 * US, 0.2],
+];
+
+export class FakeFair {
+  /** Which replica the page is of. */
+  replica = 1;
+  leader = 1;
+  hasRelease = true;
+  hasMesh = true;
+  /** That of gateway 3 strays from here on. */
+  strays = false;
+  /** Orders so far. */
+  steps = 0;
+  readonly #random = new Random(5);
+  #delayNs = 312 * US;
+  #releaseNs = 2_540 * US;
+  #unfairPpm = 9_100;
+  #pieces = 4_200;
+  #late = 31;
+
+  /** A second goes by. */
+  step(): void {
+    this.steps += 1;
+    const noise = (scale: number): number => (this.#random.next() - 0.5) * scale;
+    this.#unfairPpm = Math.max(0, Math.round(TARGET_PPM + (this.#unfairPpm - TARGET_PPM) * 0.9 + noise(2_600)));
+    this.#delayNs = Math.round(this.#delayNs + (this.#unfairPpm - TARGET_PPM) * 0.6 + (312 * US - this.#delayNs) * 0.02 + noise(6 * US));
+    this.#releaseNs = Math.round(this.#releaseNs * (1 + noise(0.02)));
+    this.#pieces += 20;
+    if (this.#random.next() < 0.2) this.#late += 1;
+  }
+
+  fairAccess(): FairAccess {
+    const leads = this.replica === this.leader;
+    const orders = 182_400 + this.steps * 1_210;
+    return {
+      is_sequencing: leads,
+      clock: { status: "good", bound_ns: 18_400, source: this.hasMesh ? "mesh" : "system" },
+      gateway: { leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0, refused: 0, late: 412 },
+      sequencer: {
+        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, held: leads ? 7 : 0,
+        gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
+      },
+      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, pieces: this.#pieces, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? { pieces: this.#pieces, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, strayed: this.strays ? 40 : 0, strays: this.strays ? [3] : [] } : null } : null,
+    };
+  }
+
+  cluster(): Cluster {
+    const replica = (id: number): Cluster["replicas"][number] => ({
+      replica: id, member: "voter", is_linked: id !== 3 || !this.strays, trouble: id === 3 && this.strays ? "the connection was closed" : null, http: `venue-${id}.example:7070`,
+    });
+    return { replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replica) };
+  }
+
+  clock(): NodeClock | null {
+    if (!this.hasMesh) return null;
+    const peers = [1, 2, 3].filter((node) => node !== this.replica).map((node) => ({ node, residual_ns: String(node === 2 ? -2_310 : 4_870) }));
+    return { source: "mesh", trouble: null, mesh: { peers, excluded: this.strays ? [{ node: 3, why: "its edges do not close" }] : [] } };
+  }
+
+  latency(): Latency {
+    const stages = STAGES.filter(([stage]) => this.hasRelease || (stage !== "publish" && stage !== "release")).map(([stage, median, spread]) => {
+      const at = (deviations: number): number => Math.round(median * Math.exp(spread * deviations * (1 + (this.#random.next() - 0.5) * 0.1)));
+      return {
+        stage, count: 11_400 + this.steps * 75, recent: 4_500, p50_ns: at(0), p90_ns: at(1.28), p99_ns: at(2.33), p999_ns: at(3.7), ns_max: at(4.6),
+      };
+    });
+    return { timed_one_of: 16, recent_s: 60, stages };
+  }
+
+  #gateway(gateway: number, part: number, unfair: number): GatewayFigures {
+    const held = Math.round((182_400 + this.steps * 1_210) * part);
+    const strays = gateway === 3 && this.strays;
+    return {
+      gateway, strays, duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: strays ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
+      unfair: Math.round(held * unfair), unstamped: strays ? 320 : 0, strayed: strays ? 320 : 0,
+    };
+  }
+}
