@@ -175,6 +175,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     }
     super::fair_access::metrics(&app, &mut text);
     super::latency::metrics(&app, &mut text);
+    super::shards::metrics(&app, &mut text).await;
     if let Some(clock) = &app.clock {
         text += &super::clock::metrics(&clock.view());
     }
