@@ -1,0 +1,146 @@
+//! The files of an archive: what the disk does, counted step by step, so that a test can cut it off at any of them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How files are written. Clone it freely.
+#[derive(Clone, Debug, Default)]
+pub struct Files(Option<Faults>);
+
+/// Steps that a disk still does, for tests: after them it fails until more are allowed.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    left: Arc<AtomicU64>,
+    done: Arc<AtomicU64>,
+}
+
+impl Faults {
+    /// A disk that fails after so many steps.
+    #[must_use]
+    pub fn after(steps: u64) -> Self {
+        Self { left: Arc::new(AtomicU64::new(steps)), done: Arc::new(AtomicU64::new(0)) }
+    }
+
+    /// It does so many steps more.
+    pub fn allow(&self, steps: u64) {
+        self.left.store(steps, Ordering::Relaxed);
+    }
+
+    /// Steps that it did.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+impl Files {
+    /// Those of a disk that may fail.
+    #[must_use]
+    pub fn failing(faults: Faults) -> Self {
+        Self(Some(faults))
+    }
+
+    fn step(&self) -> io::Result<()> {
+        let Some(faults) = &self.0 else { return Ok(()) };
+        let took = faults.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match took {
+            Ok(_) => {
+                faults.done.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(_) => Err(io::Error::new(io::ErrorKind::StorageFull, "no room (a fault of a test)")),
+        }
+    }
+
+    pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        std::fs::create_dir_all(path)
+    }
+
+    /// An empty file, in the place of one that may be there.
+    pub(crate) fn create(&self, path: &Path) -> io::Result<OutFile> {
+        self.step()?;
+        Ok(OutFile { file: File::create(path)?, files: self.clone(), hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// A file cut to a length, to go on from there; it is made where it is not there.
+    pub(crate) fn go_on(&self, path: &Path, len: u64) -> io::Result<OutFile> {
+        self.step()?;
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        file.set_len(len)?;
+        Ok(OutFile { file, files: self.clone(), hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// Whole or not at all, durably.
+    pub(crate) fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let new = path.with_extension("new");
+        let mut file = self.create(&new)?;
+        file.write_all(bytes)?;
+        file.sync()?;
+        self.rename(&new, path)?;
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        std::fs::rename(from, to)
+    }
+
+    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        std::fs::remove_file(path)
+    }
+
+    pub(crate) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        std::fs::remove_dir_all(path)
+    }
+
+    pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        File::open(path)?.sync_all()
+    }
+}
+
+/// A file that is being written, and the hash of what was written to it.
+#[derive(Debug)]
+pub(crate) struct OutFile {
+    file: File,
+    files: Files,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl OutFile {
+    /// What was written is on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.files.step()?;
+        self.file.sync_all()
+    }
+
+    /// Bytes written, and their hash.
+    pub(crate) fn digest(&self) -> (u64, String) {
+        (self.bytes, self.hasher.finalize().to_hex().to_string())
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Err(e) = self.files.step() {
+            // What a disk without room does: a part of it.
+            self.file.write_all(&bytes[..bytes.len() / 2])?;
+            return Err(e);
+        }
+        let count = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

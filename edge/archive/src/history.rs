@@ -1,0 +1,198 @@
+//! Questions of the past, answered from the journals of closed days and of the present one, each in bounded work.
+
+use std::path::{Path, PathBuf};
+
+use walras_types::{InstrumentId, TimeNs, TradeId};
+
+use crate::ArchiveError;
+use crate::day::Day;
+use crate::journal::{BOOKS, Journal, Line, TRADES};
+use crate::keeper::{PARTIAL, names};
+use crate::manifest::{MANIFEST, Manifest, read_listings};
+use crate::record::{Book, Listing, Trade};
+
+/// Records that a question reads at most; a page that ends there says where the next begins.
+const SCAN_MAX: u64 = 131_072;
+/// Days that a question looks into at most, likewise.
+const DAYS_MAX: usize = 32;
+
+/// An archive to read. It may grow meanwhile.
+#[derive(Clone, Debug)]
+pub struct History {
+    root: PathBuf,
+}
+
+/// A day of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayView {
+    /// Which.
+    pub day: Day,
+    /// Of a closed one; `None` while it grows, or waits to be closed.
+    pub manifest: Option<Manifest>,
+}
+
+/// Where a page of trades ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    /// Nothing before this time is left.
+    pub time: TimeNs,
+    /// Nor a trade up to this one.
+    pub trade_id: TradeId,
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.time.0, self.trade_id.0)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (time, trade_id) = text.split_once('-').ok_or(())?;
+        Ok(Self { time: TimeNs(time.parse().map_err(|_| ())?), trade_id: TradeId(trade_id.parse().map_err(|_| ())?) })
+    }
+}
+
+/// Which trades are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradesQuery {
+    /// Of which instrument.
+    pub instrument: InstrumentId,
+    /// From this time on.
+    pub from: TimeNs,
+    /// Before this time.
+    pub to: TimeNs,
+    /// At most so many.
+    pub limit: usize,
+    /// Where the page before ended.
+    pub after: Option<Cursor>,
+}
+
+/// Trades, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The trades.
+    pub trades: Vec<Trade>,
+    /// Where to go on: there may be more. A page that is not full, or empty, may have one too: so much was looked at.
+    pub next: Option<Cursor>,
+}
+
+impl History {
+    /// That in a folder.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    /// Its days with their folders, oldest first.
+    fn folders(&self) -> Result<Vec<(Day, PathBuf)>, ArchiveError> {
+        let mut folders = Vec::new();
+        for name in names(&self.root)? {
+            folders.extend(Day::parse(name.strip_suffix(PARTIAL).unwrap_or(&name)).map(|day| (day, self.root.join(name))));
+        }
+        folders.sort();
+        folders.dedup_by_key(|(day, _)| *day);
+        Ok(folders)
+    }
+
+    /// Its days, oldest first.
+    pub fn days(&self) -> Result<Vec<DayView>, ArchiveError> {
+        let is_closed = |dir: &Path| !dir.to_string_lossy().ends_with(PARTIAL);
+        let view = |(day, dir): (Day, PathBuf)| {
+            let manifest = is_closed(&dir).then(|| Manifest::read(&dir)).transpose()?;
+            Ok(DayView { day, manifest })
+        };
+        self.folders()?.into_iter().map(view).collect()
+    }
+
+    /// The instruments, as the newest day has them.
+    pub fn listings(&self) -> Result<Vec<Listing>, ArchiveError> {
+        self.folders()?.last().map_or(Ok(Vec::new()), |(_, dir)| read_listings(dir))
+    }
+
+    /// Where a file of a closed day is, and how long it is: one that its manifest names, or that itself.
+    pub fn file(&self, day: &str, name: &str) -> Result<(PathBuf, u64), ArchiveError> {
+        let missing = || ArchiveError::NotFound(format!("{day}/{name}"));
+        let dir = self.root.join(Day::parse(day).ok_or_else(missing)?.to_string());
+        if !dir.is_dir() {
+            return Err(missing());
+        }
+        let is_there = name == MANIFEST || Manifest::read(&dir)?.files.iter().any(|file| file.name == name);
+        let path = dir.join(name);
+        let len = std::fs::metadata(&path).map(|file| file.len());
+        len.ok().filter(|_| is_there).map(|len| (path, len)).ok_or_else(missing)
+    }
+
+    /// A journal of a day. One that is closed, or removed, between a look at the folder and this, is found under its other name or nowhere.
+    fn journal(&self, day: Day, dir: &Path, is_books: bool) -> Result<Option<Journal>, ArchiveError> {
+        let name = if is_books { BOOKS } else { TRADES };
+        for dir in [dir, &self.root.join(day.to_string())] {
+            match Journal::open(&dir.join(name), is_books) {
+                Err(ArchiveError::Io { source, .. })
+                    if matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) => {}
+                opened => return opened.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A page of trades.
+    pub fn trades(&self, query: &TradesQuery) -> Result<Page, ArchiveError> {
+        let from = query.after.map_or(query.from, |after| after.time.max(query.from));
+        let mut page = Page::default();
+        let mut left = SCAN_MAX;
+        let days: Vec<_> = self.folders()?.into_iter().filter(|(day, _)| day.end() > from && day.start() < query.to).collect();
+        for (count, (day, dir)) in days.iter().enumerate() {
+            if count == DAYS_MAX || left == 0 || page.trades.len() >= query.limit {
+                page.next = Some(Cursor { time: day.start(), trade_id: TradeId(0) });
+                return Ok(page);
+            }
+            let Some(journal) = self.journal(*day, dir, false)? else { continue };
+            let begin = journal.position(from)?;
+            left = left.saturating_sub(1);
+            journal.lines(begin, |_, line| {
+                let Line::Trade(trade) = line else { return Ok(true) };
+                if trade.time >= query.to {
+                    return Ok(false);
+                }
+                // The time that a page goes on from is read to its end, so that the next page goes further.
+                let may_end = trade.time > from;
+                if page.trades.len() >= query.limit || (left == 0 && may_end) {
+                    let trade_id =
+                        page.trades.last().filter(|last| last.time == trade.time).map_or(TradeId(0), |last| last.trade_id);
+                    page.next = Some(Cursor { time: trade.time, trade_id });
+                    return Ok(false);
+                }
+                left = left.saturating_sub(1);
+                let is_read = query.after.is_some_and(|after| after.time == trade.time && trade.trade_id <= after.trade_id);
+                if trade.instrument == query.instrument && !is_read {
+                    page.trades.push(trade);
+                }
+                Ok(true)
+            })?;
+            if page.next.is_some() {
+                return Ok(page);
+            }
+        }
+        Ok(page)
+    }
+
+    /// The last picture of an instrument's book that is not after `at`.
+    pub fn book_at(&self, instrument: InstrumentId, at: TimeNs) -> Result<Option<Book>, ArchiveError> {
+        let mut left = SCAN_MAX;
+        for (day, dir) in self.folders()?.iter().rev().filter(|(day, _)| day.start() <= at) {
+            let Some(journal) = self.journal(*day, dir, true)? else { continue };
+            let end = journal.position(TimeNs(at.0.saturating_add(1)))?;
+            if let Some(book) = journal.book_before(end, instrument, left)? {
+                return Ok(Some(book));
+            }
+            if end >= left {
+                return Err(ArchiveError::TooFar { scanned: SCAN_MAX });
+            }
+            left -= end;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,423 @@
+//! The archive's side: takes batches into memory, and makes them durable in the journals of their days.
+//!
+//! A day's journals are written in this order: pictures, synced; then trades and a *progress* that counts the pictures, synced. What stands
+//! behind the last progress after a crash is cut, and comes again from the log. A write that fails leaves what it was to write in memory, and
+//! is done again from the last progress on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use walras_log_store::{Disk, LockKind, RealDisk};
+use walras_types::{InstrumentId, LogIndex, TimeNs};
+
+use crate::close::close;
+use crate::day::Day;
+use crate::files::Files;
+use crate::journal::{BOOKS, Header, Journal, Line, TRADES, encode_book, holds_any};
+use crate::manifest::{LISTINGS, MANIFEST, Manifest, encode_listings, read_listings};
+use crate::record::{Batch, Book, Listing, Span};
+use crate::recorder::KEYFRAME_NS;
+use crate::{ArchiveError, During};
+
+/// Behind the name of a day that grows.
+pub(crate) const PARTIAL: &str = ".partial";
+/// Behind the name of a day that is being removed.
+const REMOVED: &str = ".removed";
+
+/// How an archive is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Levels of a side in a picture, 1 to 1000.
+    pub depth: u32,
+    /// Nanoseconds of the log's time between two pictures of a book.
+    pub snapshot_every_ns: u64,
+    /// Whether a closed day has Parquet files.
+    pub parquet: bool,
+    /// Whether it has DBN files.
+    pub dbn: bool,
+    /// Closed days that are kept; 0 for all.
+    pub keep_days: u32,
+}
+
+/// Everything that is not yet closed.
+#[derive(Debug)]
+pub struct Keeper {
+    settings: Settings,
+    files: Files,
+    /// Oldest first; all but the last have ended.
+    days: VecDeque<OpenDay>,
+    /// Ended, durable, to be closed.
+    closing: VecDeque<Day>,
+    listings: BTreeMap<u32, Listing>,
+    seen: LogIndex,
+    seen_time: TimeNs,
+    durable: LogIndex,
+    missing: u64,
+    /// No other process keeps this archive.
+    _lock: <RealDisk as Disk>::Lock,
+}
+
+/// A day's journals, and what is not in them yet.
+#[derive(Debug)]
+struct OpenDay {
+    day: Day,
+    depth: u32,
+    last: LogIndex,
+    last_time: TimeNs,
+    /// The last that a durable progress says.
+    progress: LogIndex,
+    /// Bytes to be written.
+    trades: Vec<u8>,
+    books: Vec<u8>,
+    /// Durable bytes.
+    trades_len: u64,
+    books_len: u64,
+    /// Pictures, those to be written too.
+    books_count: u64,
+    /// By instrument, the last picture.
+    pictures: BTreeMap<InstrumentId, Book>,
+    has_new_listings: bool,
+    is_made: bool,
+}
+
+impl OpenDay {
+    fn new(day: Day, depth: u32, first: LogIndex) -> Self {
+        let header = |is_books| Header { is_books, depth, day, first }.encode().to_vec();
+        Self {
+            day,
+            depth,
+            last: LogIndex(first.0.saturating_sub(1)),
+            last_time: day.start(),
+            progress: LogIndex(0),
+            trades: header(false),
+            books: header(true),
+            trades_len: 0,
+            books_len: 0,
+            books_count: 0,
+            pictures: BTreeMap::new(),
+            has_new_listings: true,
+            is_made: false,
+        }
+    }
+
+    /// The day as its folder has it; `None` when nothing of it is durable.
+    fn recover(dir: &Path, day: Day) -> Result<Option<Self>, ArchiveError> {
+        let is_short = |name| std::fs::metadata(dir.join(name)).map_or(true, |file| file.len() < 64);
+        if is_short(TRADES) || is_short(BOOKS) {
+            return Ok(None);
+        }
+        let trades = match Journal::open(&dir.join(TRADES), false) {
+            // A header that never reached the disk; where anything stands behind it, it was lost later.
+            Err(ArchiveError::Damaged { .. }) if !holds_any(&dir.join(TRADES))? => return Ok(None),
+            opened => opened?,
+        };
+        let Some((_, Line::Progress { .. })) = trades.last_progress(|_| true)? else { return Ok(None) };
+        let books = Journal::open(&dir.join(BOOKS), true)?;
+        let there = books.count();
+        let Some((at, Line::Progress { last, time, books: books_count })) = trades.last_progress(|count| count <= there)? else {
+            return Ok(None);
+        };
+        let books = books.cut(books_count);
+        let slot = TimeNs(time.0 / KEYFRAME_NS * KEYFRAME_NS);
+        let mut pictures = BTreeMap::new();
+        books.books(books.position(slot)?, |_, book| {
+            pictures.insert(book.instrument, book);
+            Ok(true)
+        })?;
+        Ok(Some(Self {
+            day,
+            depth: books.header().depth,
+            last,
+            last_time: time,
+            progress: last,
+            trades: Vec::new(),
+            books: Vec::new(),
+            trades_len: trades.len_of(at + 1),
+            books_len: books.len_of(books_count),
+            books_count,
+            pictures,
+            has_new_listings: false,
+            is_made: true,
+        }))
+    }
+
+    fn take_book(&mut self, book: &Book) {
+        let slot = |book: &Book| book.time.0 / KEYFRAME_NS;
+        let depth = self.depth as usize;
+        let mut book = book.clone();
+        book.bids.truncate(depth);
+        book.asks.truncate(depth);
+        if let Some(last) = self.pictures.get(&book.instrument)
+            && last.shows_the_same(&book)
+            && slot(last) == slot(&book)
+        {
+            return;
+        }
+        encode_book(&book, self.depth, &mut self.books);
+        self.books_count += 1;
+        self.pictures.insert(book.instrument, book);
+    }
+
+    fn has_news(&self) -> bool {
+        self.progress < self.last || !self.is_made
+    }
+
+    /// Makes what was taken durable, or leaves it to be written.
+    fn write(&mut self, files: &Files, root: &Path, listings: &BTreeMap<u32, Listing>) -> Result<(), ArchiveError> {
+        let dir = root.join(format!("{}{PARTIAL}", self.day));
+        if !self.is_made {
+            files.create_dir_all(&dir).during("create", &dir)?;
+            files.sync_dir(root).during("sync", root)?;
+        }
+        if self.has_new_listings {
+            let path = dir.join(LISTINGS);
+            files.put(&path, &encode_listings(listings.values())).during("write", &path)?;
+        }
+        let (trades, books) = (dir.join(TRADES), dir.join(BOOKS));
+        append(files, &books, self.books_len, &self.books)?;
+        let before = self.trades.len();
+        Line::Progress { last: self.last, time: self.last_time, books: self.books_count }.encode(&mut self.trades);
+        let written = append(files, &trades, self.trades_len, &self.trades)
+            .and_then(|()| if self.is_made { Ok(()) } else { files.sync_dir(&dir).during("sync", &dir) });
+        if let Err(e) = written {
+            self.trades.truncate(before);
+            return Err(e);
+        }
+        self.trades_len += self.trades.len() as u64;
+        self.books_len += self.books.len() as u64;
+        self.trades.clear();
+        self.books.clear();
+        self.progress = self.last;
+        (self.is_made, self.has_new_listings) = (true, false);
+        Ok(())
+    }
+}
+
+fn append(files: &Files, path: &Path, at: u64, bytes: &[u8]) -> Result<(), ArchiveError> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut file = files.go_on(path, at).during("open", path)?;
+    file.write_all(bytes).during("write", path)?;
+    file.sync().during("sync", path)
+}
+
+impl Keeper {
+    /// Opens the archive, or begins one, and cuts what a crash left half written.
+    pub fn open(settings: Settings, files: Files) -> Result<Self, ArchiveError> {
+        let root = settings.folder.clone();
+        files.create_dir_all(&root).during("create", &root)?;
+        let lock =
+            RealDisk.lock_dir(&root, LockKind::Exclusive).during("lock (no other process may keep the same archive)", &root)?;
+        let mut keeper = Self {
+            settings,
+            files,
+            days: VecDeque::new(),
+            closing: VecDeque::new(),
+            listings: BTreeMap::new(),
+            seen: LogIndex(0),
+            seen_time: TimeNs(0),
+            durable: LogIndex(0),
+            missing: 0,
+            _lock: lock,
+        };
+        let names = names(&root)?;
+        for name in names.iter().filter(|name| name.ends_with(REMOVED)) {
+            let path = root.join(name);
+            keeper.files.remove_dir_all(&path).during("remove", &path)?;
+        }
+        if let Some(newest) = names.iter().filter_map(|name| Day::parse(name)).max() {
+            let dir = root.join(newest.to_string());
+            let manifest = Manifest::read(&dir)?;
+            (keeper.seen, keeper.seen_time) = (LogIndex(manifest.last_log_index), TimeNs(manifest.last_time_ns));
+            keeper.learn(read_listings(&dir)?);
+        }
+        let mut partial: Vec<Day> = names.iter().filter_map(|name| Day::parse(name.strip_suffix(PARTIAL)?)).collect();
+        partial.sort_unstable();
+        for day in partial {
+            keeper.recover(day)?;
+        }
+        keeper.durable = keeper.seen;
+        Ok(keeper)
+    }
+
+    fn recover(&mut self, day: Day) -> Result<(), ArchiveError> {
+        let dir = self.settings.folder.join(format!("{day}{PARTIAL}"));
+        match OpenDay::recover(&dir, day)? {
+            None => self.files.remove_dir_all(&dir).during("remove", &dir),
+            Some(open) => {
+                // Files of a closing that did not come to its end.
+                for name in names(&dir)? {
+                    if ![TRADES, BOOKS, LISTINGS].contains(&name.as_str()) {
+                        let path = dir.join(name);
+                        self.files.remove_file(&path).during("remove", &path)?;
+                    }
+                }
+                for (name, len) in [(TRADES, open.trades_len), (BOOKS, open.books_len)] {
+                    let path = dir.join(name);
+                    self.files.go_on(&path, len).and_then(|file| file.sync()).during("cut", &path)?;
+                }
+                self.learn(read_listings(&dir)?);
+                if open.last > self.seen {
+                    (self.seen, self.seen_time) = (open.last, open.last_time);
+                }
+                self.closing.extend(self.days.drain(..).map(|ended| ended.day));
+                self.days.push_back(open);
+                Ok(())
+            }
+        }
+    }
+
+    fn learn(&mut self, listings: Vec<Listing>) {
+        for listing in listings {
+            if self.listings.get(&listing.instrument) != Some(&listing) {
+                self.listings.insert(listing.instrument, listing);
+                if let Some(day) = self.days.back_mut() {
+                    day.has_new_listings = true;
+                }
+            }
+        }
+    }
+
+    /// The last entry that is in the archive for good, whatever crashes.
+    #[must_use]
+    pub fn durable(&self) -> LogIndex {
+        self.durable
+    }
+
+    /// The last entry taken.
+    #[must_use]
+    pub fn seen(&self) -> LogIndex {
+        self.seen
+    }
+
+    /// Entries found missing since it was opened.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Bytes taken that are not durable.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.days.iter().map(|day| day.trades.len() + day.books.len()).sum()
+    }
+
+    /// Takes the next entries into memory; those that it has are left out.
+    pub fn take(&mut self, batch: Batch) {
+        let Batch { spans, listings, trades, books } = batch;
+        self.learn(listings);
+        let (mut trades, mut books) = (trades.into_iter().peekable(), books.into_iter().peekable());
+        for span in spans {
+            let seen = self.seen;
+            let is_new = span.last > seen;
+            if is_new {
+                self.begin(&span);
+            }
+            while let Some(trade) = trades.next_if(|trade| trade.log_index <= span.last) {
+                if let Some(day) = self.days.back_mut().filter(|_| is_new && trade.log_index > seen) {
+                    Line::Trade(trade).encode(&mut day.trades);
+                }
+            }
+            while let Some(book) = books.next_if(|book| book.log_index <= span.last) {
+                if let Some(day) = self.days.back_mut().filter(|_| is_new && book.log_index > seen) {
+                    day.take_book(&book);
+                }
+            }
+            if is_new && let Some(day) = self.days.back_mut() {
+                (day.last, day.last_time) = (span.last, span.last_time);
+                (self.seen, self.seen_time) = (span.last, span.last_time);
+            }
+        }
+    }
+
+    /// Sees to it that the last day is that of a span, and that missing entries before it are named.
+    fn begin(&mut self, span: &Span) {
+        let first = span.first.max(self.seen.next());
+        let missing = (first > self.seen.next()).then(|| (self.seen.next(), LogIndex(first.0 - 1)));
+        let (seen_time, depth) = (self.seen_time, self.settings.depth);
+        let note = |day: &mut OpenDay, time: TimeNs| {
+            if let Some((first, last)) = missing {
+                Line::Missing { first, last, time }.encode(&mut day.trades);
+                // What a book showed before is not what it showed last.
+                day.pictures.clear();
+            }
+        };
+        self.missing += missing.map_or(0, |(first, last)| last.0 - first.0 + 1);
+        match self.days.back_mut() {
+            Some(day) if day.day == span.day => note(day, seen_time),
+            before => {
+                if let Some(day) = before {
+                    note(day, seen_time);
+                    // It has to be written once more, though no entry of it came.
+                    if missing.is_some() {
+                        day.progress = LogIndex(0);
+                    }
+                }
+                let mut day = OpenDay::new(span.day, depth, first);
+                note(&mut day, span.day.start());
+                self.days.push_back(day);
+            }
+        }
+    }
+
+    /// Makes what was taken durable. What could not be written stays, to be written by the next call.
+    pub fn commit(&mut self) -> Result<(), ArchiveError> {
+        let Self { settings, files, days, listings, closing, .. } = self;
+        for day in days.iter_mut().filter(|day| day.has_news()) {
+            day.write(files, &settings.folder, listings)?;
+        }
+        while days.len() > 1 {
+            closing.extend(days.pop_front().map(|day| day.day));
+        }
+        self.durable = self.seen;
+        Ok(())
+    }
+
+    /// Closes the oldest day that has ended, if there is one: its manifest. One that could not be closed is tried again by the next call.
+    pub fn close_one(&mut self) -> Result<Option<Manifest>, ArchiveError> {
+        let Some(&day) = self.closing.front() else { return Ok(None) };
+        let root = self.settings.folder.clone();
+        let (partial, closed) = (root.join(format!("{day}{PARTIAL}")), root.join(day.to_string()));
+        if !partial.exists() && closed.exists() {
+            // Renamed by the call before, which then failed.
+            self.files.sync_dir(&root).during("sync", &root)?;
+            self.closing.pop_front();
+            return Manifest::read(&closed).map(Some);
+        }
+        let manifest = close(&self.files, &partial, day, &self.settings)?;
+        let path = partial.join(MANIFEST);
+        self.files.put(&path, &manifest.encode()).during("write", &path)?;
+        self.files.rename(&partial, &closed).during("rename to", &closed)?;
+        self.files.sync_dir(&root).during("sync", &root)?;
+        self.closing.pop_front();
+        self.remove_before(day)?;
+        Ok(Some(manifest))
+    }
+
+    fn remove_before(&self, day: Day) -> Result<(), ArchiveError> {
+        let (root, keep) = (&self.settings.folder, self.settings.keep_days);
+        if keep == 0 {
+            return Ok(());
+        }
+        for old in names(root)?.iter().filter_map(|name| Day::parse(name)).filter(|old| *old <= day.before(keep)) {
+            let (path, removed) = (root.join(old.to_string()), root.join(format!("{old}{REMOVED}")));
+            self.files.rename(&path, &removed).during("rename to", &removed)?;
+            self.files.remove_dir_all(&removed).during("remove", &removed)?;
+        }
+        self.files.sync_dir(root).during("sync", root)
+    }
+}
+
+/// Names in a folder.
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>, ArchiveError> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).during("list", dir)? {
+        names.extend(entry.during("list", dir)?.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,187 @@
+//! What is kept: trades and pictures of books, of instruments whose units are told once.
+
+use serde::{Deserialize, Serialize};
+use walras_gateway::InstrumentScale;
+use walras_types::{InstrumentId, InstrumentSpec, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_wire::AssetSpec;
+
+use crate::day::Day;
+
+/// A trade as the public sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trade {
+    /// The entry that made it.
+    pub log_index: LogIndex,
+    /// That entry's time.
+    pub time: TimeNs,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// Which, increasing per instrument.
+    pub trade_id: TradeId,
+    /// At what price.
+    pub price: PriceTicks,
+    /// How much.
+    pub size: SizeLots,
+    /// The side that came in; `None` in an uncross, where nobody did.
+    pub taker_side: Option<Side>,
+}
+
+/// A price level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The price.
+    pub price: PriceTicks,
+    /// Lots that are shown there.
+    pub size: SizeLots,
+    /// Orders that show something there.
+    pub order_count: u32,
+}
+
+/// The best levels of a book, as they were after an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Book {
+    /// The entry.
+    pub log_index: LogIndex,
+    /// Its time.
+    pub time: TimeNs,
+    /// Whose book.
+    pub instrument: InstrumentId,
+    /// Best first.
+    pub bids: Vec<Level>,
+    /// Best first.
+    pub asks: Vec<Level>,
+}
+
+impl Book {
+    /// Whether two pictures show the same.
+    #[must_use]
+    pub fn shows_the_same(&self, other: &Self) -> bool {
+        self.bids == other.bids && self.asks == other.asks
+    }
+}
+
+/// Entries of one day that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The day of them all.
+    pub day: Day,
+    /// The first.
+    pub first: LogIndex,
+    /// The last.
+    pub last: LogIndex,
+    /// The last one's time.
+    pub last_time: TimeNs,
+}
+
+/// What was recorded of entries that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The entries, day by day.
+    pub spans: Vec<Span>,
+    /// Instruments that the archive may not know.
+    pub listings: Vec<Listing>,
+    /// Their trades, in order.
+    pub trades: Vec<Trade>,
+    /// Pictures taken between them, in order.
+    pub books: Vec<Book>,
+}
+
+/// An instrument: its name and its units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Its id.
+    pub instrument: u32,
+    /// Its name.
+    pub symbol: String,
+    /// What is bought and sold.
+    pub base: String,
+    /// What it is paid with.
+    pub quote: String,
+    /// One tick, in quote per base, as a decimal; `None` where that has no end.
+    pub tick: Option<String>,
+    /// One lot, in base, as a decimal.
+    pub lot: Option<String>,
+}
+
+impl Listing {
+    /// Of an instrument between two assets.
+    #[must_use]
+    pub fn of(spec: &InstrumentSpec, base: &AssetSpec, quote: &AssetSpec) -> Self {
+        let scale = InstrumentScale::of(spec, base.decimals, quote.decimals).ok();
+        Self {
+            instrument: spec.instrument.0,
+            symbol: spec.symbol.as_str().to_owned(),
+            base: base.symbol.as_str().to_owned(),
+            quote: quote.symbol.as_str().to_owned(),
+            tick: scale.map(|scale| scale.tick_size().minimal().to_string()),
+            lot: scale.map(|scale| scale.lot_size().minimal().to_string()),
+        }
+    }
+
+    /// What the names of its files begin with: no two instruments share it.
+    #[must_use]
+    pub fn file_stem(&self) -> String {
+        format!("{}.{}", self.symbol.replace('/', "-"), self.instrument)
+    }
+
+    /// What a tick and a lot are worth, where both are decimals that a column of 38 digits holds.
+    #[must_use]
+    pub fn steps(&self) -> Option<(Step, Step)> {
+        Some((Step::parse(self.tick.as_deref()?)?, Step::parse(self.lot.as_deref()?)?))
+    }
+}
+
+/// A decimal of which numbers are whole multiples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Without its point.
+    pub mantissa: i128,
+    /// Digits behind its point.
+    pub decimals: u32,
+}
+
+impl Step {
+    /// Digits of a decimal column.
+    pub(crate) const DIGITS: u32 = 38;
+
+    /// As it is written; `None` where a product with a count of the core, which is below 2^63, may have more than 38 digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let decimals = u32::try_from(fraction.len()).ok()?;
+        let most = mantissa.checked_mul(i128::from(i64::MAX))?;
+        (decimals <= Self::DIGITS && most < 10_i128.pow(Self::DIGITS)).then_some(Self { mantissa, decimals })
+    }
+
+    /// So many of it, as a decimal with its digits.
+    #[must_use]
+    pub fn text(self, count: u64) -> String {
+        let (value, decimals) = (self.times(count).to_string(), self.decimals as usize);
+        let digits = format!("{value:0>width$}", width = decimals + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - decimals);
+        if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+    }
+
+    /// So many of it, without the point.
+    #[must_use]
+    pub fn times(self, count: u64) -> i128 {
+        self.mantissa.saturating_mul(i128::from(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_read_as_they_are_written() {
+        assert_eq!(Step::parse("0.05"), Some(Step { mantissa: 5, decimals: 2 }));
+        assert_eq!(Step::parse("125"), Some(Step { mantissa: 125, decimals: 0 }));
+        let step = Step::parse("0.05").unwrap();
+        assert_eq!((step.times(30), step.text(30).as_str(), step.text(1).as_str()), (150, "1.50", "0.05"));
+        assert_eq!(Step::parse("125").unwrap().text(3), "375");
+        assert_eq!(Step::parse("100000000000000000000000000"), None, "a product would have too many digits");
+        assert_eq!(Step::parse("x"), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! The engine's side: what an entry adds to the archive. It never waits, but for a replay in which nobody waits for it.
+//!
+//! A picture of a book is taken after the first entry of each interval of the log's time, of the books that changed since the last one, and
+//! of all books after the first entry of each quarter of an hour, so that whoever looks for a book need not look far back.
+
+use std::time::Duration;
+
+use crossbeam_channel::{SendTimeoutError, Sender, TrySendError};
+use walras_engine::{DepthLevel, Engine};
+use walras_types::{InstrumentId, LogIndex, OrderId, Side, TimeNs};
+use walras_wire::Event;
+
+use crate::day::Day;
+use crate::record::{Batch, Book, Level, Listing, Span, Trade};
+
+/// After the first entry of each such interval a picture of every book is taken.
+pub const KEYFRAME_NS: u64 = 900_000_000_000;
+
+/// Records of a batch from which on it is sent.
+const BATCH_RECORDS: usize = 4_096;
+/// Records of a batch that the queue does not take at which it is given up.
+const BATCH_RECORDS_MAX: usize = 4 * BATCH_RECORDS;
+
+/// Longest that a replay waits for the archive.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// What turns entries into batches.
+#[derive(Debug)]
+pub struct Recorder {
+    batches: Sender<Batch>,
+    depth: usize,
+    every_ns: u64,
+    /// Entries before it are in the archive.
+    from: LogIndex,
+    /// The first entry from here on takes pictures.
+    next_ns: u64,
+    last: TimeNs,
+    /// By instrument, whether its book may have changed since its last picture.
+    changed: Vec<bool>,
+    /// Instruments that the archive was told of.
+    listed: usize,
+    batch: Batch,
+    levels: Vec<DepthLevel>,
+    may_wait: bool,
+}
+
+impl Recorder {
+    /// One that goes on from the state of `engine`, for an archive that holds the entries before `from`. In a replay it may wait for the
+    /// archive; [`Recorder::go_live`] ends that.
+    #[must_use]
+    pub fn new(batches: Sender<Batch>, depth: usize, every_ns: u64, from: LogIndex, engine: &Engine) -> Self {
+        let mut recorder = Self {
+            batches,
+            depth,
+            every_ns: every_ns.max(1),
+            from,
+            next_ns: 0,
+            last: TimeNs(0),
+            changed: Vec::new(),
+            listed: 0,
+            batch: Batch::default(),
+            levels: Vec::new(),
+            may_wait: true,
+        };
+        recorder.start_over(engine);
+        recorder
+    }
+
+    /// From now on it never waits: a full queue costs records, which the archive counts as missing.
+    pub fn go_live(&mut self) {
+        self.flush();
+        self.may_wait = false;
+    }
+
+    /// The state was replaced by a later one.
+    pub fn start_over(&mut self, engine: &Engine) {
+        self.last = engine.time();
+        self.next_ns = if engine.last_applied() == LogIndex(0) { 0 } else { self.after(engine.time()) };
+        self.changed.clear();
+        self.changed.resize(engine.instruments().len(), true);
+    }
+
+    fn after(&self, time: TimeNs) -> u64 {
+        (time.0 / self.every_ns).saturating_add(1).saturating_mul(self.every_ns)
+    }
+
+    /// An entry was applied, with these events: `engine` is the state after it.
+    pub fn on_entry(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event], engine: &Engine) {
+        let is_new = log_index >= self.from;
+        if is_new {
+            self.cover(log_index, time);
+        }
+        // The order that came in last: in an uncross nobody did.
+        let mut incoming = None;
+        for event in events {
+            self.on_event(log_index, time, event, &mut incoming, is_new);
+        }
+        if time.0 >= self.next_ns {
+            self.next_ns = self.after(time);
+            let is_keyframe = time.0 / KEYFRAME_NS != self.last.0 / KEYFRAME_NS;
+            if is_new {
+                self.take_pictures(log_index, time, engine, is_keyframe);
+            } else if is_keyframe {
+                self.changed.fill(true);
+            }
+        }
+        self.last = time;
+        if is_new && self.listed < engine.instruments().len() {
+            self.list(engine);
+        }
+        if self.batch.trades.len() + self.batch.books.len() >= BATCH_RECORDS {
+            self.flush();
+        }
+    }
+
+    fn cover(&mut self, log_index: LogIndex, time: TimeNs) {
+        let day = Day::of(time);
+        match self.batch.spans.last_mut() {
+            Some(span) if span.day == day && span.last.next() == log_index => (span.last, span.last_time) = (log_index, time),
+            _ => self.batch.spans.push(Span { day, first: log_index, last: log_index, last_time: time }),
+        }
+    }
+
+    fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, incoming: &mut Option<OrderId>, is_new: bool) {
+        match event {
+            Event::OrderAccepted(e) => {
+                *incoming = Some(e.order_id);
+                self.note(e.instrument);
+            }
+            Event::OrderAmended(e) => {
+                *incoming = Some(e.order_id);
+                self.note(e.instrument);
+            }
+            Event::StopTriggered(e) => {
+                *incoming = Some(e.order_id);
+                self.note(e.instrument);
+            }
+            Event::Traded(e) => {
+                self.note(e.instrument);
+                if is_new {
+                    let taker_side = (*incoming == Some(e.taker.order_id)).then_some(e.taker_side);
+                    let (instrument, trade_id, price, size) = (e.instrument, e.trade_id, e.price, e.size);
+                    self.batch.trades.push(Trade { log_index, time, instrument, trade_id, price, size, taker_side });
+                }
+            }
+            Event::OrderCancelled(e) => self.note(e.instrument),
+            Event::OrderReduced(e) => self.note(e.instrument),
+            Event::OrderReplenished(e) => self.note(e.instrument),
+            Event::InstrumentCreated(spec) => self.note(spec.instrument),
+            // These change no book, or come with events that do.
+            Event::Rejected(_)
+            | Event::PhaseChanged(_)
+            | Event::Uncrossed(_)
+            | Event::AssetCreated(_)
+            | Event::AccountCreated(_)
+            | Event::AccountStatusChanged(_)
+            | Event::Deposited(_)
+            | Event::Withdrawn(_)
+            | Event::FeesCollected(_)
+            | Event::RiskLimitsChanged(_)
+            | Event::AccessDelaysChanged(_)
+            | Event::SessionOpened(_)
+            | Event::SessionClosed(_)
+            | Event::TransactionCollected(_)
+            | Event::BatchMarketCreated(_)
+            | Event::BatchAssetAdded(_)
+            | Event::BatchPhaseChanged(_)
+            | Event::BatchIntervalChanged(_)
+            | Event::AccountKeySet(_)
+            | Event::IssuerSet(_)
+            | Event::BatchClosed(_)
+            | Event::TransactionDropped(_)
+            | Event::OfferOpened(_)
+            | Event::OfferCancelled(_)
+            | Event::OfferTraded(_)
+            | Event::Paid(_)
+            | Event::Issued(_)
+            | Event::Burnt(_)
+            | Event::BlockCleared(_)
+            | Event::BlockRejected(_) => {}
+        }
+    }
+
+    fn note(&mut self, instrument: InstrumentId) {
+        let at = instrument.0 as usize;
+        if self.changed.len() <= at {
+            self.changed.resize(at + 1, true);
+        }
+        self.changed[at] = true;
+    }
+
+    fn take_pictures(&mut self, log_index: LogIndex, time: TimeNs, engine: &Engine, of_all: bool) {
+        for (at, instrument) in (0..self.changed.len()).zip((0..).map(InstrumentId)) {
+            if !std::mem::take(&mut self.changed[at]) && !of_all {
+                continue;
+            }
+            let (bids, asks) = (self.side(engine, instrument, Side::Buy), self.side(engine, instrument, Side::Sell));
+            self.batch.books.push(Book { log_index, time, instrument, bids, asks });
+        }
+    }
+
+    fn side(&mut self, engine: &Engine, instrument: InstrumentId, side: Side) -> Vec<Level> {
+        self.levels.clear();
+        engine.depth(instrument, side, self.depth, &mut self.levels);
+        self.levels.iter().map(|l| Level { price: l.price, size: l.shown, order_count: l.order_count }).collect()
+    }
+
+    fn list(&mut self, engine: &Engine) {
+        let assets = engine.assets();
+        self.batch.listings.extend(engine.instruments().skip(self.listed).map(|view| {
+            let asset = |id: walras_types::AssetId| &assets[id.0 as usize];
+            Listing::of(&view.spec, asset(view.spec.base), asset(view.spec.quote))
+        }));
+        self.listed = engine.instruments().len();
+    }
+
+    /// Gives what there is to the archive. Where its queue is full, what there is waits for the next time; what becomes too much is given up.
+    pub fn flush(&mut self) {
+        if self.batch.spans.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let sent = if self.may_wait {
+            self.batches.send_timeout(batch, WAIT_MAX).map_err(|e| match e {
+                SendTimeoutError::Timeout(batch) => TrySendError::Full(batch),
+                SendTimeoutError::Disconnected(batch) => TrySendError::Disconnected(batch),
+            })
+        } else {
+            self.batches.try_send(batch)
+        };
+        // An archive that is gone takes nothing.
+        let Err(TrySendError::Full(batch)) = sent else { return };
+        // Its disk is full, or as good as gone: a venue that starts does not wait for that any longer.
+        self.may_wait = false;
+        if batch.trades.len() + batch.books.len() < BATCH_RECORDS_MAX {
+            self.batch = batch;
+        } else {
+            // Given up. The archive sees from the next batch's first entry which are missing.
+            self.listed = 0;
+            self.changed.fill(true);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The archive's thread, what it says of itself, and the way in.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use tracing::{error, info, warn};
+use walras_engine::Engine;
+use walras_types::LogIndex;
+
+use crate::ArchiveError;
+use crate::files::Files;
+use crate::history::History;
+use crate::keeper::{Keeper, Settings};
+use crate::record::Batch;
+use crate::recorder::Recorder;
+
+/// Batches that may wait: with what a batch may hold, some tens of megabytes.
+const BATCHES_MAX: usize = 64;
+/// How often what was taken is made durable.
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
+/// Bytes from which on it is made durable at once.
+const COMMIT_BYTES: usize = 8 << 20;
+/// After a failure it is tried again this often; a day that could not be closed, that often.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+const CLOSE_AGAIN_EVERY: Duration = Duration::from_secs(30);
+
+/// What an archive says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusView {
+    /// The last entry that is in it for good.
+    pub durable: LogIndex,
+    /// Entries that were found missing since the start.
+    pub missing: u64,
+    /// Days closed since the start.
+    pub closed: u64,
+    /// Why it does not go on, if it does not.
+    pub trouble: Option<String>,
+}
+
+/// The same, shared.
+#[derive(Clone, Debug)]
+pub struct Status {
+    view: Arc<Mutex<StatusView>>,
+    root: PathBuf,
+}
+
+impl Status {
+    /// Of an archive that could not be opened.
+    #[must_use]
+    pub fn of_trouble(folder: &Path, why: &ArchiveError) -> Self {
+        let view = StatusView { trouble: Some(why.to_string()), ..StatusView::default() };
+        Self { view: Arc::new(Mutex::new(view)), root: folder.to_path_buf() }
+    }
+
+    /// What it says now.
+    #[must_use]
+    pub fn view(&self) -> StatusView {
+        self.lock().clone()
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::new(&self.root)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StatusView> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A running archive.
+#[derive(Debug)]
+pub struct Service {
+    batches: Sender<Batch>,
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+    status: Status,
+    durable: LogIndex,
+    settings: Settings,
+}
+
+impl Service {
+    /// Opens the archive and starts its thread.
+    pub fn start(settings: Settings, files: Files) -> Result<Self, ArchiveError> {
+        let keeper = Keeper::open(settings.clone(), files)?;
+        let durable = keeper.durable();
+        let view = StatusView { durable, ..StatusView::default() };
+        let status = Status { view: Arc::new(Mutex::new(view)), root: settings.folder.clone() };
+        let ((batches, incoming), (stop, stopped)) = (bounded(BATCHES_MAX), bounded(1));
+        let thread = ArchiveThread { keeper, incoming, stopped, status: status.clone(), close_again: None };
+        let thread = std::thread::Builder::new().name("walras-archive".into()).spawn(move || thread.run());
+        let thread = thread.map_err(ArchiveError::Thread)?;
+        Ok(Self { batches, stop, thread, status, durable, settings })
+    }
+
+    /// The last entry that it had for good when it was opened: a replay that begins after a later one leaves entries missing.
+    #[must_use]
+    pub fn durable(&self) -> LogIndex {
+        self.durable
+    }
+
+    /// What turns entries into its batches, from the state of `engine` on.
+    #[must_use]
+    pub fn recorder(&self, engine: &Engine) -> Recorder {
+        let Settings { depth, snapshot_every_ns, .. } = self.settings;
+        Recorder::new(self.batches.clone(), depth as usize, snapshot_every_ns, self.durable.next(), engine)
+    }
+
+    /// What it says of itself.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    /// Makes durable what was recorded, and ends. Its recorders must be gone.
+    pub fn stop(self) {
+        let Self { batches, stop, thread, .. } = self;
+        drop((batches, stop));
+        if thread.join().is_err() {
+            error!("the archive's thread panicked; what it had is made again from the log");
+        }
+    }
+}
+
+struct ArchiveThread {
+    keeper: Keeper,
+    incoming: Receiver<Batch>,
+    stopped: Receiver<()>,
+    status: Status,
+    close_again: Option<Instant>,
+}
+
+impl ArchiveThread {
+    /// Until its recorders and its service are gone.
+    fn run(mut self) {
+        let mut next = Instant::now() + COMMIT_EVERY;
+        loop {
+            let is_over = match self.incoming.recv_deadline(next) {
+                Ok(batch) => {
+                    self.keeper.take(batch);
+                    if self.keeper.waiting_bytes() < COMMIT_BYTES && Instant::now() < next {
+                        continue;
+                    }
+                    false
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
+            };
+            // What comes meanwhile waits in the queue, and then at the recorder.
+            while !self.commit() {
+                if is_over || self.stopped.recv_timeout(RETRY_EVERY) != Err(RecvTimeoutError::Timeout) {
+                    warn!("the archive ends with entry {}; the rest is made again from the log", self.keeper.durable());
+                    return;
+                }
+            }
+            self.close();
+            if is_over {
+                return;
+            }
+            next = Instant::now() + COMMIT_EVERY;
+        }
+    }
+
+    fn commit(&mut self) -> bool {
+        let missing = self.keeper.missing();
+        let committed = self.keeper.commit();
+        let mut view = self.status.lock();
+        if missing > view.missing {
+            warn!("{} entries are missing in the archive: its day's manifest will name them", missing - view.missing);
+        }
+        (view.durable, view.missing) = (self.keeper.durable(), missing);
+        match committed {
+            Ok(()) => {
+                if self.close_again.is_none() && view.trouble.take().is_some() {
+                    info!("the archive goes on");
+                }
+                true
+            }
+            Err(e) => {
+                let why = e.to_string();
+                if view.trouble.as_ref() != Some(&why) {
+                    error!("the archive waits, and the market goes on: {why}");
+                }
+                view.trouble = Some(why);
+                false
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if self.close_again.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        loop {
+            match self.keeper.close_one() {
+                Ok(None) => {
+                    self.close_again = None;
+                    return;
+                }
+                Ok(Some(manifest)) => {
+                    info!("the archive closed {}: {} trades, {} pictures of books", manifest.day, manifest.trades, manifest.books);
+                    self.status.lock().closed += 1;
+                }
+                Err(e) => {
+                    error!("a day of the archive could not be closed, and the market goes on: {e}");
+                    self.status.lock().trouble = Some(e.to_string());
+                    self.close_again = Some(Instant::now() + CLOSE_AGAIN_EVERY);
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether a closed day is what its manifest says.
+
+use std::path::Path;
+
+use walras_types::{LogIndex, TimeNs};
+
+use crate::ArchiveError;
+use crate::close::hashed;
+use crate::day::Day;
+use crate::journal::{BOOKS, Journal, Line, TRADES};
+use crate::manifest::Manifest;
+
+/// What was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// What the day's manifest says.
+    pub manifest: Manifest,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
+
+/// Checks every byte of a closed day's folder against its manifest, and that its records are whole, in order, of that day, and as many as it says.
+pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
+    let manifest = Manifest::read(dir)?;
+    let damaged = |what: String| ArchiveError::damaged(dir, what);
+    let day = Day::parse(&manifest.day).ok_or_else(|| damaged(format!("{:?} is no day", manifest.day)))?;
+    if dir.file_name().is_none_or(|name| name.to_string_lossy() != manifest.day) {
+        return Err(damaged(format!("its manifest is that of {day}")));
+    }
+    for file in &manifest.files {
+        let found = hashed(dir, &file.name, file.rows)?;
+        if found != *file {
+            return Err(damaged(format!(
+                "{} has {} bytes with hash {}, not as its manifest says",
+                file.name, found.bytes, found.blake3
+            )));
+        }
+    }
+    let trades = Journal::open(&dir.join(TRADES), false)?;
+    let (mut count, mut last, mut last_time) = (0, LogIndex(trades.header().first.0.saturating_sub(1)), day.start());
+    trades.lines(0, |at, line| {
+        let (log_index, time) = match line {
+            Line::Trade(trade) => (trade.log_index, trade.time),
+            Line::Progress { last, time, .. } => (last, time),
+            // It may name the end of the day before, or the beginning of the next.
+            Line::Missing { .. } => return Ok(true),
+        };
+        if log_index < last || time < last_time || Day::of(time) != day {
+            return Err(damaged(format!("record {at} of {TRADES} is out of order")));
+        }
+        (last, last_time) = (log_index, time);
+        count += u64::from(matches!(line, Line::Trade(_)));
+        Ok(true)
+    })?;
+    let books = Journal::open(&dir.join(BOOKS), true)?;
+    let mut book_time = TimeNs(0);
+    books.books(0, |at, book| {
+        if book.time < book_time || Day::of(book.time) != day {
+            return Err(damaged(format!("record {at} of {BOOKS} is out of order")));
+        }
+        book_time = book.time;
+        Ok(true)
+    })?;
+    if (count, books.count(), last.0) != (manifest.trades, manifest.books, manifest.last_log_index) {
+        return Err(damaged(format!(
+            "it holds {count} trades and {} pictures, to entry {last}: not as its manifest says",
+            books.count()
+        )));
+    }
+    let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+    Ok(Verified { manifest, bytes })
+}

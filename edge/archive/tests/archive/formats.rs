@@ -1,0 +1,289 @@
+//! What others read: Parquet by the library, DBN by a reader written here from its documentation, and files that are kept so that a reader in
+//! another language can be tried on them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use walras_archive::{Book, Day, History, Level, Settings, Trade};
+use walras_types::{AssetId, Side, TimeNs, TradeId};
+use walras_wire::Command;
+
+use super::plain::plain;
+use super::world::{BEGIN_NS, Script, archive, contents, settings};
+
+type Row = BTreeMap<String, String>;
+
+fn rows(path: &Path) -> Vec<Row> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let text = |field: &Field| match field {
+        Field::Str(text) => text.clone(),
+        Field::TimestampMicros(_) | Field::TimestampMillis(_) => panic!("times are in nanoseconds"),
+        // The library writes a decimal without decimals with its point.
+        other => other.to_string().trim_end_matches('.').to_owned(),
+    };
+    let row = |row: parquet::record::Row| row.get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect();
+    reader.get_row_iter(None).unwrap().map(|found| row(found.unwrap())).collect()
+}
+
+fn side(side: Option<Side>) -> &'static str {
+    match side {
+        None => "none",
+        Some(Side::Buy) => "buy",
+        Some(Side::Sell) => "sell",
+    }
+}
+
+/// So many of a step, with the step's decimals.
+fn decimal(step: &str, count: u64) -> String {
+    let (whole, fraction) = step.split_once('.').unwrap_or((step, ""));
+    let scaled = format!("{whole}{fraction}").parse::<u128>().unwrap() * u128::from(count);
+    let digits = format!("{scaled:0>width$}", width = fraction.len() + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - fraction.len());
+    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+}
+
+fn facts(path: &Path) -> BTreeMap<String, String> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    facts.iter().map(|fact| (fact.key.clone(), fact.value.clone().unwrap())).collect()
+}
+
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    contents(folder).into_keys().filter(|name| name.ends_with(ending)).map(|name| folder.join(name)).collect()
+}
+
+fn closed_until(folder: &Path) -> TimeNs {
+    History::new(folder).days().unwrap().last().unwrap().day.start()
+}
+
+#[test]
+fn parquet_holds_what_happened() {
+    let script = Script::of_seed(21, 4_000);
+    let folder = tempfile::tempdir().unwrap();
+    archive(&settings(folder.path()), &script);
+    let end = closed_until(folder.path());
+    let mut found: Vec<Row> = Vec::new();
+    for path in files(folder.path(), ".trades.parquet") {
+        let facts = facts(&path);
+        let rows = rows(&path);
+        for row in &rows {
+            assert_eq!(row["instrument"], facts["walras.instrument"]);
+            let of = |step: &str, count: &str| decimal(&facts[step], row[count].parse().unwrap());
+            if let (Some(price), Some(size)) = (row.get("price"), row.get("size")) {
+                assert_eq!((price, size), (&of("walras.tick", "price_ticks"), &of("walras.lot", "size_lots")));
+            }
+        }
+        found.extend(rows);
+    }
+    let key = |row: &Row| (row["log_index"].parse::<u64>().unwrap(), row["trade_id"].parse::<u64>().unwrap());
+    found.sort_by_key(key);
+    let expected: Vec<&Trade> = script.trades.iter().filter(|t| t.time < end).collect();
+    assert!(expected.len() > 100, "{}", expected.len());
+    assert_eq!(found.len(), expected.len());
+    for (row, trade) in found.iter().zip(&expected) {
+        let numbers = ["log_index", "trade_id", "price_ticks", "size_lots"].map(|name| row[name].parse::<u64>().unwrap());
+        assert_eq!(numbers, [trade.log_index.0, trade.trade_id.0, trade.price.get() as u64, trade.size.get()]);
+        assert_eq!(
+            (row["time_ns"].as_str(), row["taker_side"].as_str()),
+            (trade.time.0.to_string().as_str(), side(trade.taker_side))
+        );
+    }
+    let mut levels = 0;
+    for path in files(folder.path(), ".books.parquet") {
+        levels += rows(&path).len();
+    }
+    let of_books = script.books.iter().filter(|book| book.time < end).map(|book| book.bids.len() + book.asks.len());
+    assert_eq!(levels, of_books.sum::<usize>());
+}
+
+/// What a DBN file says of itself, and its records.
+struct Dbn {
+    schema: u16,
+    start: u64,
+    end: u64,
+    symbol: String,
+    records: Vec<Vec<u8>>,
+}
+
+fn read_dbn(path: &Path) -> Dbn {
+    let bytes = std::fs::read(path).unwrap();
+    let u16_at = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap());
+    let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let text = |at: usize, len: usize| String::from_utf8(bytes[at..at + len].split(|&b| b == 0).next().unwrap().to_vec()).unwrap();
+    assert_eq!((&bytes[..4], text(8, 16).as_str()), (&b"DBN\x03"[..], "WALRAS"));
+    let begin = 8 + u32_at(4) as usize;
+    assert_eq!(begin % 8, 0, "records of version 3 begin at a multiple of 8");
+    assert_eq!((bytes[50], bytes[51], bytes[52], u16_at(53)), (1, 0, 0, 71));
+    // Behind the part of fixed length: the schema's definition, symbols, partly found, not found, mappings.
+    let mut at = 8 + 100;
+    assert_eq!((u32_at(at), u32_at(at + 4)), (0, 1));
+    let symbol = text(at + 8, 71);
+    at += 8 + 71;
+    assert_eq!((u32_at(at), u32_at(at + 4), u32_at(at + 8)), (0, 0, 1));
+    assert_eq!(text(at + 12, 71), symbol);
+    at += 12 + 71;
+    assert_eq!(u32_at(at), 1);
+    let day = Day::of(TimeNs(u64_at(26)));
+    assert_eq!(u32_at(at + 4).to_string(), day.to_string().replace('-', ""));
+    assert_eq!(u32_at(at + 8).to_string(), day.next().to_string().replace('-', ""));
+    let id = text(at + 12, 71);
+    let mut records = Vec::new();
+    let mut rest = &bytes[begin..];
+    while !rest.is_empty() {
+        let (record, behind) = rest.split_at(usize::from(rest[0]) * 4);
+        assert_eq!(u32::from_le_bytes(record[4..8].try_into().unwrap()).to_string(), id);
+        records.push(record.to_vec());
+        rest = behind;
+    }
+    Dbn { schema: u16_at(24), start: u64_at(26), end: u64_at(34), symbol, records }
+}
+
+fn number(record: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(record[at..at + 8].try_into().unwrap())
+}
+
+fn short(record: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(record[at..at + 4].try_into().unwrap())
+}
+
+#[test]
+fn dbn_holds_what_happened() {
+    let script = plain();
+    let folder = tempfile::tempdir().unwrap();
+    archive(&settings(folder.path()), &script);
+    let day = Day::of(TimeNs(BEGIN_NS));
+    let dir = folder.path().join(day.to_string());
+    let trades = read_dbn(&dir.join("BTC-USD.0.trades.dbn"));
+    assert_eq!((trades.schema, trades.start, trades.end, trades.symbol.as_str()), (4, day.start().0, day.end().0, "BTC/USD"));
+    // 0.5 USD is half of 10^9.
+    let expected = [(60_002, 2, b'B'), (59_999, 1, b'A'), (60_002, 3, b'B'), (60_003, 3, b'B')];
+    assert_eq!(trades.records.len(), expected.len());
+    for ((record, (ticks, lots, side)), trade) in trades.records.iter().zip(expected).zip(&script.trades) {
+        assert_eq!((record.len(), record[1], record[28], record[29], record[30]), (48, 0, b'T', side, 128));
+        assert_eq!((number(record, 16), short(record, 24)), (ticks * 500_000_000, lots));
+        assert_eq!((number(record, 8), number(record, 32)), (trade.time.0, trade.time.0));
+        assert_eq!(u64::from(short(record, 44)), trade.log_index.0);
+    }
+    let books = read_dbn(&dir.join("BTC-USD.0.mbp-10.dbn"));
+    let pictures: Vec<&Book> = script.books.iter().filter(|book| book.time < day.end()).collect();
+    assert_eq!((books.schema, books.records.len()), (2, pictures.len()));
+    assert!(pictures.len() > 3);
+    for (record, book) in books.records.iter().zip(pictures) {
+        assert_eq!((record.len(), record[1], record[30]), (368, 10, 128 | 32));
+        for at in 0..10 {
+            let level = 48 + 32 * at;
+            let check = |shown: Option<&Level>, price, size, count| match shown {
+                None => assert_eq!((number(record, price), short(record, size), short(record, count)), (i64::MAX as u64, 0, 0)),
+                Some(shown) => {
+                    assert_eq!(number(record, price), shown.price.get() as u64 * 500_000_000);
+                    assert_eq!((u64::from(short(record, size)), short(record, count)), (shown.size.get(), shown.order_count));
+                }
+            };
+            check(book.bids.get(at), level, level + 16, level + 24);
+            check(book.asks.get(at), level + 8, level + 20, level + 28);
+        }
+    }
+}
+
+#[test]
+fn dbn_is_read_by_its_own_library() {
+    use dbn::decode::dbn::Decoder;
+    use dbn::decode::{DbnMetadata, DecodeRecord};
+    let script = plain();
+    let folder = tempfile::tempdir().unwrap();
+    archive(&settings(folder.path()), &script);
+    let dir = folder.path().join(Day::of(TimeNs(BEGIN_NS)).to_string());
+    let open = |name: &str| Decoder::from_file(dir.join(name)).unwrap();
+    let mut trades = open("BTC-USD.0.trades.dbn");
+    let metadata = trades.metadata();
+    assert_eq!((metadata.version, metadata.dataset.as_str(), metadata.schema), (3, "WALRAS", Some(dbn::Schema::Trades)));
+    assert_eq!((metadata.stype_in, metadata.stype_out), (Some(dbn::SType::RawSymbol), dbn::SType::InstrumentId));
+    assert_eq!(
+        (metadata.symbols.as_slice(), metadata.mappings[0].intervals[0].symbol.as_str()),
+        (&["BTC/USD".to_owned()][..], "0")
+    );
+    let mut found = Vec::new();
+    while let Some(trade) = trades.decode_record::<dbn::TradeMsg>().unwrap() {
+        assert_eq!((trade.action().unwrap(), trade.hd.instrument_id), (dbn::Action::Trade, 0));
+        found.push((trade.hd.ts_event, trade.price, trade.size, trade.side().unwrap()));
+    }
+    let expected = script.trades.iter().map(|t| {
+        let side = if t.taker_side == Some(Side::Buy) { dbn::Side::Bid } else { dbn::Side::Ask };
+        (t.time.0, t.price.get() * 500_000_000, t.size.get() as u32, side)
+    });
+    assert_eq!(found, expected.collect::<Vec<_>>());
+    let mut books = open("BTC-USD.0.mbp-10.dbn");
+    assert_eq!(books.metadata().schema, Some(dbn::Schema::Mbp10));
+    let mut count = 0;
+    while let Some(book) = books.decode_record::<dbn::Mbp10Msg>().unwrap() {
+        let picture = &script.books[count];
+        let best = picture.bids.first().map_or(dbn::UNDEF_PRICE, |level| level.price.get() * 500_000_000);
+        assert_eq!((book.levels[0].bid_px, book.flags.is_snapshot()), (best, true));
+        count += 1;
+    }
+    assert!(count > 3);
+}
+
+#[test]
+fn what_dbn_can_not_say_exactly_is_not_said() {
+    // One tick is 10^-10 of quote per base.
+    let mut script = plain();
+    for (_, _, command) in &mut script.entries {
+        match command {
+            Command::CreateAsset(spec) => spec.decimals = if spec.asset == AssetId(0) { 0 } else { 12 },
+            Command::CreateInstrument(spec) => (spec.lot_units, spec.tick_value_units) = (1, 100),
+            _ => {}
+        }
+    }
+    let script = Script::of(script.entries);
+    assert_eq!(script.trades.len(), 4);
+    let folder = tempfile::tempdir().unwrap();
+    archive(&settings(folder.path()), &script);
+    let days = History::new(folder.path()).days().unwrap();
+    let manifest = days[0].manifest.as_ref().unwrap();
+    assert!(manifest.complete && manifest.notes.len() == 1 && manifest.notes[0].contains("9 decimals"), "{:?}", manifest.notes);
+    assert!(files(folder.path(), ".dbn").is_empty());
+    assert_eq!(rows(&files(folder.path(), ".trades.parquet")[0])[0]["price"], "0.0000060002");
+}
+
+#[test]
+fn formats_are_made_where_they_are_asked_for() {
+    for (parquet, dbn) in [(false, true), (true, false), (false, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        archive(&Settings { parquet, dbn, ..settings(folder.path()) }, &plain());
+        assert_eq!((!files(folder.path(), ".parquet").is_empty(), !files(folder.path(), ".dbn").is_empty()), (parquet, dbn));
+    }
+}
+
+/// `tests/golden/2026-11-20` is read by a test of the Python package too. Where the format changes with intent, run this with `WALRAS_WRITE_GOLDEN`
+/// set, and say so in the change.
+#[test]
+fn the_files_are_those_that_were_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(&settings(folder.path()), &plain());
+    let day = Day::of(TimeNs(BEGIN_NS)).to_string();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let made: BTreeMap<_, _> =
+        contents(folder.path()).into_iter().filter(|(name, _)| name.starts_with(&format!("{day}/"))).collect();
+    if std::env::var_os("WALRAS_WRITE_GOLDEN").is_some() {
+        std::fs::create_dir_all(golden.join(&day)).unwrap();
+        made.iter().for_each(|(name, bytes)| std::fs::write(golden.join(name), bytes).unwrap());
+    }
+    let kept = contents(&golden);
+    assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>());
+    for (name, bytes) in &made {
+        assert!(kept[name] == *bytes, "{name} is not as it was");
+    }
+}
+
+#[test]
+fn the_first_trade_is_what_was_ordered() {
+    let trade = plain().trades[0];
+    let (time, trade_id) = (trade.time, trade.trade_id);
+    assert!(trade_id > TradeId(0) && time > TimeNs(BEGIN_NS));
+    assert_eq!((trade.price.get(), trade.size.get(), trade.taker_side), (60_002, 2, Some(Side::Buy)));
+}
