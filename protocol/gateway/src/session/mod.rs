@@ -3,7 +3,7 @@
 //! A *session* is opened by a command in the log and outlives connections and replicas; the log's state decides which command of it comes
 //! next and remembers the last answers. What is here serves one connection at a time and remembers nothing that may not be lost:
 //! [`SessionServer`] is the venue's end of a connection, [`SessionClient`] a program's end of its session over many connections, one
-//! at a time, [`CopiedClient`] the same over several at once, and [`Reports`] numbers the events that concern each account, on every replica alike.
+//! at a time, [`CopiedClient`] the same over several at once ([`AnyClient`] either of them), and [`Reports`] numbers the events that concern each account, on every replica alike.
 //!
 //! *Deliberately absent*: sockets, encryption, threads; the sessions themselves (the engine's), the order of commands (the sequencer's).
 //!
@@ -17,6 +17,7 @@
 
 use walras_types::limits::SESSION_WINDOW;
 
+mod any_client;
 mod chunks;
 mod client;
 mod client_settings;
@@ -26,6 +27,7 @@ mod reports_snapshot;
 mod server;
 mod stream;
 
+pub use any_client::AnyClient;
 pub use client::SessionClient;
 pub use client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
 pub use copied_client::CopiedClient;

@@ -1,7 +1,7 @@
 //! A client: the product's end of a session, what its user asks, and what that user is told.
 
 use walras_gateway::ClientKey;
-use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
+use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
 use walras_testkit::{Choices, Random};
 use walras_types::{AccountId, TimeNs};
 use walras_wire::Command;
@@ -23,15 +23,16 @@ enum Wants {
 pub(super) struct Client {
     pub(super) number: usize,
     pub(super) account: Option<AccountId>,
-    pub(super) end: SessionClient,
+    pub(super) end: AnyClient,
     wants: Wants,
     choices: Choices<'static>,
     skew_ns: i64,
     nonces: u64,
-    /// Its connection, as far as it knows.
-    pub(super) stream: Option<StreamId>,
-    /// When it asks next.
+    /// Its connections, as far as it knows: one, or one by each of its gateways.
+    streams: Vec<Option<StreamId>>,
+    /// When it asks next, and whether it often asks again at once, so that orders of several clients meet in the hold.
     think_ns: u64,
+    is_hasty: bool,
     /// The next event planned for it.
     pub(super) wake_ns: Option<u64>,
     /// The last command asked, and the user's own count of answers that are missing.
@@ -43,7 +44,10 @@ pub(super) struct Client {
 const PENDING_MAX: usize = 6;
 const SKEW_NS_MAX: u64 = 50_000_000;
 
-/// What a client does now.
+/// Gateways by which a client with copies sends each command.
+const GATEWAYS: usize = 2;
+
+/// What a client does now with one of its connections.
 pub(super) enum Doing {
     /// Nothing more.
     Waits,
@@ -52,22 +56,33 @@ pub(super) enum Doing {
 }
 
 impl Client {
-    /// Client 0 is the operator; each account has two others.
+    /// Client 0 is the operator; each account has two others. `founders` are the first of the replicas; `has_copies` where clients may send by
+    /// several of them at once, `is_hasty` where they ask in bursts.
     pub(super) fn new(
         number: usize,
         account: Option<AccountId>,
         key: ClientKey,
-        replicas: usize,
+        (replicas, founders): (usize, usize),
+        (has_copies, is_hasty): (bool, bool),
         random: &Random,
         mutation: Option<Mutation>,
     ) -> Self {
         let mut choices = Choices::of_random(random.fork(number as u64 + 100));
         let skew_ns = choices.below(2 * SKEW_NS_MAX) as i64 - SKEW_NS_MAX as i64;
-        let addresses = (0..replicas).map(|at| address(super::machine::replica_id(at))).collect();
+        let address_of = |at: usize| address(super::machine::replica_id(at));
+        let cancels = number % 4 == 3;
+        let gateways: Vec<String> = match account {
+            // Who wants his orders cancelled with the connection has one.
+            Some(_) if has_copies && !cancels => {
+                (0..GATEWAYS.min(founders)).map(|by| address_of((number + by) % founders)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let addresses = if gateways.is_empty() { (0..replicas).map(address_of).collect() } else { Vec::new() };
         let settings = ClientSettings {
             role: if account.is_some() { Role::Account } else { Role::Operator },
             reports: if account.is_some() { ReportsWanted::After(0) } else { ReportsWanted::None },
-            on_disconnect: if number % 4 == 3 { OnDisconnect::Cancel } else { OnDisconnect::Keep },
+            on_disconnect: if cancels { OnDisconnect::Cancel } else { OnDisconnect::Keep },
             retry_delay_ns: 40_000_000,
             logon_timeout_ns: 1_000_000_000,
             answer_timeout_ns: 1_500_000_000,
@@ -77,9 +92,42 @@ impl Client {
             Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64)),
             None => Wants::Operator(Box::new(Script::new(&mut Choices::of_random(random.fork(7))))),
         };
-        let end = SessionClient::new(settings, key, EPOCH_NS).expect("there are replicas");
-        let (stream, wake_ns, last_asked) = (None, None, None);
-        Self { number, account, end, wants, choices, skew_ns, nonces: 0, stream, think_ns: 0, wake_ns, last_asked, mutation }
+        let end = if gateways.is_empty() {
+            SessionClient::new(settings, key, EPOCH_NS).map(|client| AnyClient::One(Box::new(client)))
+        } else {
+            CopiedClient::new(&settings, &gateways, &key, EPOCH_NS).map(|client| AnyClient::Several(Box::new(client)))
+        };
+        let end = end.expect("there are replicas");
+        let (streams, wake_ns, last_asked) = (vec![None; end.stream_count()], None, None);
+        Self {
+            number,
+            account,
+            end,
+            wants,
+            choices,
+            skew_ns,
+            nonces: 0,
+            streams,
+            think_ns: 0,
+            is_hasty,
+            wake_ns,
+            last_asked,
+            mutation,
+        }
+    }
+
+    /// Connections that it has or wants.
+    pub(super) fn lines(&self) -> usize {
+        self.streams.len()
+    }
+
+    pub(super) fn stream(&self, line: usize) -> Option<StreamId> {
+        self.streams[line]
+    }
+
+    /// Which of its connections that is; `None` for one that it has given up.
+    pub(super) fn line_of(&self, stream: StreamId) -> Option<usize> {
+        self.streams.iter().position(|at| *at == Some(stream))
     }
 
     /// Time as its clock has it.
@@ -109,6 +157,7 @@ impl Client {
         }
         let is_setting_up = self.is_setting_up();
         let pause_ns = match &self.wants {
+            Wants::Trades(_) if self.is_hasty && self.choices.one_in(2) => self.choices.within(100_000, 4_000_000),
             Wants::Trades(_) => self.choices.within(1_000_000, 250_000_000),
             Wants::Operator(_) if is_setting_up => 1_000_000,
             Wants::Operator(_) => self.choices.within(20_000_000, 600_000_000),
@@ -136,16 +185,16 @@ impl Client {
         }
     }
 
-    pub(super) fn on_connected(&mut self, now_ns: u64, stream: StreamId) {
+    pub(super) fn on_connected(&mut self, now_ns: u64, line: usize, stream: StreamId) {
         self.nonces += 1;
         let nonce = format!("{}-{}", self.number, self.nonces);
-        self.stream = Some(stream);
-        self.end.on_connected(self.clock_ns(now_ns), &nonce);
+        self.streams[line] = Some(stream);
+        self.end.on_connected(line, self.clock_ns(now_ns), &nonce);
     }
 
-    pub(super) fn on_disconnected(&mut self, now_ns: u64) {
-        self.stream = None;
-        self.end.on_disconnected(self.clock_ns(now_ns));
+    pub(super) fn on_disconnected(&mut self, now_ns: u64, line: usize) {
+        self.streams[line] = None;
+        self.end.on_disconnected(line, self.clock_ns(now_ns));
         if self.mutation == Some(Mutation::RetryRenumbered)
             && let Some(command) = self.last_asked.filter(|_| self.end.unanswered_count() > 0)
         {
@@ -154,33 +203,33 @@ impl Client {
         }
     }
 
-    pub(super) fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], checks: &mut Checks) {
+    pub(super) fn on_bytes(&mut self, now_ns: u64, line: usize, bytes: &[u8], checks: &mut Checks) {
         let clock_ns = self.clock_ns(now_ns);
         let Self { end, number, account, .. } = self;
-        end.on_bytes(clock_ns, bytes, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
+        end.on_bytes(line, clock_ns, bytes, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
     }
 
-    /// What it does now that time has passed or something came.
-    pub(super) fn act(&mut self, now_ns: u64, checks: &mut Checks) -> Doing {
+    /// What it does with a connection now that time has passed or something came.
+    pub(super) fn act(&mut self, now_ns: u64, line: usize, checks: &mut Checks) -> Doing {
         let clock_ns = self.clock_ns(now_ns);
         let Self { end, number, account, .. } = self;
         end.on_timer(clock_ns, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
-        match end.wish(clock_ns) {
+        match end.wish(line, clock_ns) {
             Wish::Wait => Doing::Waits,
             Wish::Close => Doing::HangsUp,
             Wish::Connect(address) => {
                 let number = address.strip_prefix("replica-").and_then(|number| number.parse::<usize>().ok());
                 let replica = number.expect("replicas name each other as they are named").saturating_sub(1);
-                end.on_connecting();
+                end.on_connecting(line);
                 Doing::Connects(replica)
             }
         }
     }
 
     /// Bytes to send.
-    pub(super) fn take_output(&mut self) -> Vec<u8> {
-        let bytes = self.end.output().to_vec();
-        self.end.consume(bytes.len());
+    pub(super) fn take_output(&mut self, line: usize) -> Vec<u8> {
+        let bytes = self.end.output(line).to_vec();
+        self.end.consume(line, bytes.len());
         bytes
     }
 

@@ -163,10 +163,10 @@ impl World {
             }),
             (Direction::ToClient, flow) => {
                 let client_at = &mut self.clients[client];
-                if client_at.stream == Some(stream) {
+                if let Some(line) = client_at.line_of(stream) {
                     match flow {
-                        Flow::Bytes(bytes) => client_at.on_bytes(self.now_ns, &bytes, &mut self.checks.borrow_mut()),
-                        Flow::End => client_at.on_disconnected(self.now_ns),
+                        Flow::Bytes(bytes) => client_at.on_bytes(self.now_ns, line, &bytes, &mut self.checks.borrow_mut()),
+                        Flow::End => client_at.on_disconnected(self.now_ns, line),
                     }
                     self.client_acts(client);
                 }
@@ -176,21 +176,21 @@ impl World {
     }
 
     /// A client's attempt to connect reaches a replica, or does not.
-    pub(super) fn connect(&mut self, client: usize, replica: usize) -> Result<(), Violation> {
+    pub(super) fn connect(&mut self, client: usize, line: usize, replica: usize) -> Result<(), Violation> {
         let (client_end, replica_end) = (End::Client(client), End::Replica(replica));
         let passes = self.reaches(client_end, replica_end) && self.reaches(replica_end, client_end);
         if !passes || replica >= self.machines.len() {
-            self.schedule.at(self.now_ns + CONNECT_TIMEOUT_NS, Event::NotConnected { client });
+            self.schedule.at(self.now_ns + CONNECT_TIMEOUT_NS, Event::NotConnected { client, line });
             return Ok(());
         }
         let delay_ns = self.network.delay_ns();
         if self.machines[replica].process.is_none() {
-            self.schedule.at(self.now_ns + delay_ns, Event::NotConnected { client });
+            self.schedule.at(self.now_ns + delay_ns, Event::NotConnected { client, line });
             return Ok(());
         }
         let stream = self.network.open_stream(client, replica);
         self.report.connections += 1;
-        self.schedule.at(self.now_ns + delay_ns, Event::Connected { client, stream });
+        self.schedule.at(self.now_ns + delay_ns, Event::Connected { client, line, stream });
         self.with_process(replica, |process, _| {
             process.accept(stream, client);
             Ok(())
@@ -211,32 +211,15 @@ impl World {
         let may_ask = self.phase == Phase::Safety;
         let client_at = &mut self.clients[client];
         client_at.think(self.now_ns, may_ask, &mut self.checks.borrow_mut());
-        loop {
-            let client_at = &mut self.clients[client];
-            let doing = client_at.act(self.now_ns, &mut self.checks.borrow_mut());
-            match doing {
-                Doing::Waits => break,
-                Doing::Connects(replica) => {
-                    let delay_ns = self.network.delay_ns();
-                    self.schedule.at(self.now_ns + delay_ns, Event::Connect { client, replica });
-                    break;
-                }
-                Doing::HangsUp => {
-                    let output = client_at.take_output();
-                    let stream = client_at.stream;
-                    client_at.on_disconnected(self.now_ns);
-                    if let Some(stream) = stream {
-                        self.write(stream, Direction::ToReplica, Flow::Bytes(output));
-                        self.write(stream, Direction::ToReplica, Flow::End);
-                        self.write(stream, Direction::ToClient, Flow::End);
-                    }
-                }
-            }
+        for line in 0..self.clients[client].lines() {
+            self.line_acts(client, line);
         }
-        let client_at = &mut self.clients[client];
-        if let Some(stream) = client_at.stream {
-            let output = client_at.take_output();
-            self.write(stream, Direction::ToReplica, Flow::Bytes(output));
+        for line in 0..self.clients[client].lines() {
+            let client_at = &mut self.clients[client];
+            if let Some(stream) = client_at.stream(line) {
+                let output = client_at.take_output(line);
+                self.write(stream, Direction::ToReplica, Flow::Bytes(output));
+            }
         }
         let client_at = &mut self.clients[client];
         let due_ns = client_at.deadline_ns(self.now_ns);
@@ -250,6 +233,32 @@ impl World {
             for trader in 1..self.clients.len() {
                 self.clients[trader].wake_ns = Some(self.now_ns + SHORT_RESTART_NS);
                 self.schedule.at(self.now_ns + SHORT_RESTART_NS, Event::Client(trader));
+            }
+        }
+    }
+
+    /// What it does with one of its connections.
+    fn line_acts(&mut self, client: usize, line: usize) {
+        loop {
+            let client_at = &mut self.clients[client];
+            let doing = client_at.act(self.now_ns, line, &mut self.checks.borrow_mut());
+            match doing {
+                Doing::Waits => return,
+                Doing::Connects(replica) => {
+                    let delay_ns = self.network.delay_ns();
+                    self.schedule.at(self.now_ns + delay_ns, Event::Connect { client, line, replica });
+                    return;
+                }
+                Doing::HangsUp => {
+                    let output = client_at.take_output(line);
+                    let stream = client_at.stream(line);
+                    client_at.on_disconnected(self.now_ns, line);
+                    if let Some(stream) = stream {
+                        self.write(stream, Direction::ToReplica, Flow::Bytes(output));
+                        self.write(stream, Direction::ToReplica, Flow::End);
+                        self.write(stream, Direction::ToClient, Flow::End);
+                    }
+                }
             }
         }
     }

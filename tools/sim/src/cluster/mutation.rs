@@ -59,6 +59,18 @@ mutations! {
     MisstateFee,
     /// What a block does depends on how many threads share it.
     ThreadsMatter,
+    /// Fair access: the leader takes what comes from elsewhere for stamped when it arrives.
+    OrderByArrival,
+    /// Fair access: of an order that comes from elsewhere the second copy counts, not the first.
+    SecondCopyCounts,
+    /// Fair access: the leader counts no order as out of sequence.
+    CountNoneLate,
+    /// Fair access: a leader passes on without their numbers the orders of clients who send each by two replicas.
+    CopiesUnnumbered,
+    /// Fair access: a replica releases market data by the delay before the last change of it.
+    ReleaseByOldDelay,
+    /// Fair access: market data is released a millisecond early.
+    ReleaseEarly,
 }
 
 impl Mutation {

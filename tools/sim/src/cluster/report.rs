@@ -20,6 +20,9 @@ pub struct Settings {
     /// Whether orders are sequenced by the time at which they reached a replica, any of them; `None` for what the seed decides, as one of
     /// three does.
     pub is_fair: Option<bool>,
+    /// Whether, with fair access, most clients send each command by two replicas; `None` for what the seed decides, as one of two does. Not where
+    /// replicas are lost for good.
+    pub has_copies: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -33,6 +36,7 @@ impl Default for Settings {
             loses_disks: None,
             reports_kept: None,
             is_fair: None,
+            has_copies: None,
             mutation: None,
         }
     }
@@ -105,6 +109,16 @@ report! {
     threaded,
     /// Venues in which orders are sequenced by the time at which they reached a replica.
     fair,
+    /// Of these, such as have clients that send each command by two replicas.
+    with_copies,
+    /// Orders whose sequence was checked.
+    held,
+    /// Of these, left the leader's hold in another order than they came.
+    reordered,
+    /// Left after one with a later stamp, as orders do that come too late.
+    out_of_sequence,
+    /// Pieces of market data that were held at a replica until their time.
+    pieces,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts that cut a torn tail.

@@ -55,6 +55,7 @@ impl World {
             durability: self.durability,
             reports_kept: self.reports_kept,
             is_fair: self.is_fair,
+            has_strays: self.has_strays,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,

@@ -50,14 +50,17 @@ pub(super) enum Event {
     Stream(StreamId, Direction),
     Connect {
         client: usize,
+        line: usize,
         replica: usize,
     },
     Connected {
         client: usize,
+        line: usize,
         stream: StreamId,
     },
     NotConnected {
         client: usize,
+        line: usize,
     },
     Client(usize),
     /// The next piece of a snapshot arrives.
@@ -134,6 +137,9 @@ pub(super) struct World {
     loses_disks: bool,
     /// Whether every replica takes orders, stamps them and passes them on.
     pub(super) is_fair: bool,
+    /// Whether gateways whose clocks are apart from the others' lose their stamps.
+    pub(super) has_strays: bool,
+    has_copies: bool,
     pub(super) losses: Choices<'static>,
     /// Reports of an account that replicas keep.
     pub(super) reports_kept: u32,
@@ -169,6 +175,12 @@ impl World {
         // Planted faults are looked for without it: some are in what it replaces.
         let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(8)).one_in(3);
         let is_fair = settings.is_fair.unwrap_or(drawn);
+        let mut of_fairness = Choices::of_random(random.fork(9));
+        let has_strays = settings.mutation.is_none() && of_fairness.one_in(2);
+        let drawn = settings.mutation.is_none() && of_fairness.one_in(2);
+        // Who sends by some replicas alone has to be sure that these come back.
+        let may_copy = is_fair && replicas > 1 && !loses_disks && durability == Durability::Disk;
+        let has_copies = may_copy && settings.has_copies.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -193,7 +205,8 @@ impl World {
             // The first account has two programs.
             for _ in 0..if key_number == 1 { 2 } else { 1 } {
                 let key = ClientKey::generate(algorithm, &entropy);
-                clients.push(Client::new(clients.len(), account, key, machines.len(), &random, settings.mutation));
+                let places = (machines.len(), replicas);
+                clients.push(Client::new(clients.len(), account, key, places, (has_copies, is_fair), &random, settings.mutation));
             }
         }
         let product_keeps = ReportSettings::default().per_account_max;
@@ -202,7 +215,8 @@ impl World {
         let has_threads = others.one_in(8) || settings.mutation == Some(Mutation::ThreadsMatter);
         let unwatched = (settings.mutation == Some(Mutation::Diverge)).then(|| replica_id(1));
         let mutation = settings.mutation;
-        let checks = Checks::new(checks::Options { clients: clients.len(), unwatched, reports_kept, has_threads, mutation });
+        let checks =
+            Checks::new(checks::Options { clients: clients.len(), unwatched, reports_kept, has_threads, has_strays, mutation });
         Self {
             settings: *settings,
             now_ns: 0,
@@ -224,6 +238,8 @@ impl World {
             durability,
             loses_disks,
             is_fair,
+            has_strays,
+            has_copies,
             losses,
             reports_kept,
             links,
@@ -364,6 +380,11 @@ impl World {
         self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.healing_ns = self.now_ns - since_ns;
         self.report.fair = u64::from(self.is_fair);
+        self.report.with_copies = u64::from(self.has_copies);
+        let held = checks.hold_counts();
+        (self.report.held, self.report.reordered, self.report.out_of_sequence) =
+            (held.judged, held.reordered, held.out_of_sequence);
+        self.report.pieces = checks.piece_count();
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
@@ -385,15 +406,15 @@ impl World {
             }
             Event::Timer { replica, generation, timer } => self.timer(replica, generation, timer),
             Event::Stream(stream, direction) => self.arrive(stream, direction),
-            Event::Connect { client, replica } => self.connect(client, replica),
-            Event::Connected { client, stream } => {
+            Event::Connect { client, line, replica } => self.connect(client, line, replica),
+            Event::Connected { client, line, stream } => {
                 self.network.is_up(stream);
-                self.clients[client].on_connected(self.now_ns, stream);
+                self.clients[client].on_connected(self.now_ns, line, stream);
                 self.client_acts(client);
                 Ok(())
             }
-            Event::NotConnected { client } => {
-                self.clients[client].on_disconnected(self.now_ns);
+            Event::NotConnected { client, line } => {
+                self.clients[client].on_disconnected(self.now_ns, line);
                 self.client_acts(client);
                 Ok(())
             }

@@ -10,6 +10,8 @@
 //! | `reports.rs` | each account is told what a replay of the log tells it, without a gap but for reports that nobody keeps any more, which it is told are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
 //! | `priority.rs` | orders trade in the order of the queue |
+//! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
+//! | `releases.rs` | with fair access, market data is released at the same instant at all replicas, by nobody before it |
 //! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
 //! | `threads.rs` | engines with two and eight threads give the events and states of one with one (in the seeds that decide so) |
 //! | `leaders.rs` | one leader a term |
@@ -22,22 +24,25 @@ mod answers;
 mod durable;
 mod funds;
 mod history;
+mod hold;
 mod leaders;
 mod limits;
 mod linear;
 mod priority;
 mod progress;
+mod releases;
 mod reports;
 mod sessions;
 mod slots;
 mod threads;
 
 use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
-use walras_engine::Engine;
+use walras_engine::{Engine, Numbered};
+use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{ClientError, ClientEvent};
-use walras_sequencer::{AppliedEntry, Entry};
+use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
 use walras_testkit::Listener;
-use walras_types::{AccountId, LogIndex};
+use walras_types::{AccountId, LogIndex, Ordinal, SessionId};
 use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
@@ -45,6 +50,7 @@ use crate::cluster::replica::Origin;
 use crate::common::checks::{Checked, Violation};
 
 pub(crate) use durable::check as check_durable;
+pub(crate) use hold::HoldCounts;
 pub(crate) use progress::check as check_progress;
 
 /// Everything that is checked.
@@ -60,6 +66,9 @@ pub(crate) struct Checks {
     limits: limits::Limits,
     priority: priority::Priority,
     funds: funds::Funds,
+    /// Where every stamp counts.
+    holds: Option<hold::Holds>,
+    releases: releases::Releases,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
 }
@@ -73,12 +82,14 @@ pub(crate) struct Options {
     pub(crate) reports_kept: u32,
     /// Whether engines with more threads apply the log too.
     pub(crate) has_threads: bool,
+    /// Whether stamps of gateways whose clocks are apart are discarded.
+    pub(crate) has_strays: bool,
     pub(crate) mutation: Option<Mutation>,
 }
 
 impl Checks {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { clients, unwatched, reports_kept, has_threads, mutation } = options;
+        let Options { clients, unwatched, reports_kept, has_threads, has_strays, mutation } = options;
         Self {
             violation: None,
             history: history::History::new(has_threads.then(|| threads::Threads::new(mutation)), mutation),
@@ -91,6 +102,8 @@ impl Checks {
             limits: limits::Limits::default(),
             priority: priority::Priority::default(),
             funds: funds::Funds::default(),
+            holds: (!has_strays).then(hold::Holds::default),
+            releases: releases::Releases::default(),
             unwatched,
         }
     }
@@ -129,6 +142,16 @@ impl Checks {
         self.reports.missing_count()
     }
 
+    /// What was seen of holds.
+    pub(crate) fn hold_counts(&self) -> HoldCounts {
+        self.holds.as_ref().map(hold::Holds::counts).unwrap_or_default()
+    }
+
+    /// Pieces of market data held until their time.
+    pub(crate) fn piece_count(&self) -> u64 {
+        self.releases.count()
+    }
+
     /// Whether a client was told all that concerns its account.
     pub(crate) fn has_heard_all(&self, client: usize) -> bool {
         self.reports.has_heard_all(client)
@@ -149,6 +172,9 @@ impl Checks {
 
     /// A replica goes on from a state.
     pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, listener: &Listener) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_start(replica);
+        }
         if self.unwatched != Some(replica) {
             let checked = self.history.on_start(replica, engine, listener);
             self.note(checked);
@@ -172,9 +198,15 @@ impl Checks {
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it was replayed just now");
                 self.sessions.on_entry(replayed)?;
                 self.reports.on_entry(replayed);
+                self.releases.on_entry(replayed);
                 self.limits.on_entry(replayed)?;
                 self.priority.on_entry(replayed)?;
                 self.funds.on_entry(replayed, self.history.replay().engine())?;
+            }
+            if let (Some(holds), Some(ordinal), Some(Numbered::Done(_))) =
+                (&mut self.holds, applied.entry.ordinal, applied.numbered)
+            {
+                holds.on_applied(replica, applied.entry.log_index, ordinal)?;
             }
             if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, listener, applied) }
         });
@@ -182,7 +214,89 @@ impl Checks {
     }
 
     pub(crate) fn on_role(&mut self, replica: ReplicaId, change: RoleChange) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_role(replica);
+        }
         let checked = self.leaders.on_role(replica, change);
+        self.note(checked);
+    }
+
+    /// A replica has taken an order of a participant and stamped it; it reaches the leader at once where that is the same.
+    pub(crate) fn on_stamped(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, leads: bool) {
+        let Some(holds) = &mut self.holds else { return };
+        let stamp_ns = holds.on_stamped(replica, ordinal, at.time_ns);
+        if leads {
+            self.on_order(replica, at, ordinal, Stamp::Gateway(stamp_ns));
+        }
+    }
+
+    /// An order reaches the leader.
+    pub(crate) fn on_order(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamp: Stamp) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_arrival(replica, at, ordinal, stamp, self.sessions.next_of(ordinal.session));
+        }
+    }
+
+    /// Whether an order, or a copy of it, has reached this leader before.
+    pub(crate) fn knows_order(&self, replica: ReplicaId, ordinal: Ordinal) -> bool {
+        self.holds.as_ref().is_some_and(|holds| holds.knows(replica, ordinal))
+    }
+
+    /// A command without a number reaches the leader behind those of a session.
+    pub(crate) fn on_behind(&mut self, replica: ReplicaId, at: GatewayTime, session: SessionId) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_behind(replica, at, session);
+        }
+    }
+
+    /// The leader refuses an order, and those after it.
+    pub(crate) fn on_order_refused(&mut self, replica: ReplicaId, ordinal: Ordinal) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_refused(replica, ordinal);
+        }
+    }
+
+    /// A replica has handed back an order that it had stamped, and those after it.
+    pub(crate) fn on_order_taken_back(&mut self, replica: ReplicaId, ordinal: Ordinal) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_taken_back(replica, ordinal);
+        }
+    }
+
+    /// A leader has let go of what was due: entries after `before`, up to `after`.
+    pub(crate) fn on_let_go(&mut self, replica: ReplicaId, at: GatewayTime, before: LogIndex, after: LogIndex) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_released(replica, at, before, after);
+        }
+    }
+
+    /// A leader has proposed what it had: entries up to this one, unless they were not taken.
+    pub(crate) fn on_made(&mut self, replica: ReplicaId, made: LogIndex) {
+        if let Some(holds) = &mut self.holds {
+            holds.on_made(replica, made);
+        }
+    }
+
+    /// Whether a leader is to say how many of its orders left out of sequence.
+    pub(crate) fn wants_count(&self, replica: ReplicaId) -> bool {
+        self.holds.as_ref().is_some_and(|holds| holds.wants_count(replica))
+    }
+
+    /// A leader's count of orders that left out of sequence.
+    pub(crate) fn on_counted(&mut self, replica: ReplicaId, counted: u64) {
+        let checked = self.holds.as_mut().map_or(Ok(()), |holds| holds.on_counted(replica, counted));
+        self.note(checked);
+    }
+
+    /// A replica holds what an entry published until then.
+    pub(crate) fn on_published(&mut self, replica: ReplicaId, log_index: LogIndex, release_ns: u64) {
+        let checked = self.releases.on_published(replica, log_index, release_ns);
+        self.note(checked);
+    }
+
+    /// A replica lets go of what an entry published.
+    pub(crate) fn on_piece_released(&mut self, replica: ReplicaId, log_index: LogIndex, clock_ns: u64) {
+        let checked = self.releases.on_released(replica, log_index, clock_ns);
         self.note(checked);
     }
 

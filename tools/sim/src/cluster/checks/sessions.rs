@@ -48,7 +48,11 @@ impl Sessions {
             (Some(_), _) => Ok(()),
             (None, _) => match command {
                 // The venue's own, and the one whose repetition does nothing.
-                Command::Tick | Command::Checkpoint(_) | Command::OpenSession(_) | Command::MassCancel(_) => Ok(()),
+                Command::Tick
+                | Command::Checkpoint(_)
+                | Command::OpenSession(_)
+                | Command::MassCancel(_)
+                | Command::SetAccessDelays(_) => Ok(()),
                 // Of batch markets: those say for which block, place or number they are, or set what is set already.
                 Command::CreateBatchMarket(_)
                 | Command::AddBatchAsset(_)
@@ -79,6 +83,11 @@ impl Sessions {
         }
         done.push(log_index);
         Ok(())
+    }
+
+    /// The command of a session that comes next.
+    pub(super) fn next_of(&self, session: SessionId) -> SessionSeq {
+        SessionSeq(self.of_session.get(&session).map_or(0, |client| self.done[*client].len()) as u64 + 1)
     }
 
     pub(super) fn on_logged_on(&self, client: usize, session: SessionId) -> Checked {

@@ -1,8 +1,10 @@
 //! Order entry at a replica: clients' connections, each with the product's end of a session.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use walras_consensus::ReplicaId;
 use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{Gateway, Permission, Principal, Refusal, SourceId};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
@@ -11,6 +13,7 @@ use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::{Origin, StreamId, fair};
+use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 
 struct Connection {
@@ -21,6 +24,8 @@ struct Connection {
     session: Option<SessionId>,
     /// When the client signed its logon, by its own clock.
     stamp_ns: u64,
+    /// Whether its client sends by other replicas too.
+    has_copies: bool,
     /// The session that it waits for, where others pass that on.
     opening: Option<OpenSession>,
 }
@@ -55,6 +60,8 @@ pub(super) struct Clerk<'a> {
     pub(super) now_ns: u64,
     pub(super) leader: &'a str,
     pub(super) mutation: Option<Mutation>,
+    pub(super) me: ReplicaId,
+    pub(super) checks: &'a RefCell<Checks>,
     /// Whoever passes on to the leader what comes here.
     pub(super) fair: Option<&'a mut FairAccess<Origin>>,
 }
@@ -80,6 +87,7 @@ impl Desk {
             wanted: ReportsWanted::None,
             session: None,
             stamp_ns: 0,
+            has_copies: false,
             opening: None,
         };
         self.connections.insert(stream, connection);
@@ -88,9 +96,10 @@ impl Desk {
     pub(super) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], clerk: &mut Clerk<'_>) {
         let Self { gateway, connections, immediate, waiting, .. } = self;
         let Some(connection) = connections.get_mut(&stream) else { return };
-        let Connection { server, source, account, wanted, stamp_ns, opening, .. } = connection;
+        let Connection { server, source, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
+        let source = *source;
         let mut host =
-            Doorkeeper { clerk, gateway, source: *source, stream, account, wanted, stamp_ns, opening, waiting, immediate };
+            Doorkeeper { clerk, gateway, source, stream, account, wanted, stamp_ns, has_copies, opening, waiting, immediate };
         server.on_bytes(host.clerk.now_ns, bytes, &mut host);
         while !host.immediate.is_empty() {
             for one in std::mem::take(host.immediate) {
@@ -137,7 +146,10 @@ impl Desk {
         if let Some(account) = ended.cancel {
             let (at, cancel) = (clerk.at(), MassCancel { account, instrument: None, side: None });
             match (&mut clerk.fair, ended.session) {
-                (Some(fair), Some(session)) => fair.cancel_behind(at, session, cancel),
+                (Some(fair), Some(session)) => {
+                    fair.cancel_behind(at, session, cancel);
+                    clerk.checks.borrow_mut().on_behind(clerk.me, at, session);
+                }
                 // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
                 _ => drop(clerk.sequencer.submit(TimeNs(clerk.clock_ns), None, &Command::MassCancel(cancel), None)),
             }
@@ -301,6 +313,7 @@ struct Doorkeeper<'a, 'd> {
     account: &'a mut Option<AccountId>,
     wanted: &'a mut ReportsWanted,
     stamp_ns: &'a mut u64,
+    has_copies: &'a mut bool,
     opening: &'a mut Option<OpenSession>,
     waiting: &'a mut Waiting,
     immediate: &'a mut Vec<Immediate>,
@@ -315,6 +328,7 @@ impl Doorkeeper<'_, '_> {
 impl EntryHost for Doorkeeper<'_, '_> {
     fn authenticate(&mut self, logon: LogonRequest) {
         *self.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
+        *self.has_copies = logon.terms.version.has_copies();
         let verdict = logon.authorize(self.gateway, self.clerk.clock_ns, self.source);
         self.immediate.push(Immediate::Logon(Box::new(verdict)));
     }
@@ -325,7 +339,7 @@ impl EntryHost for Doorkeeper<'_, '_> {
         if let Some(fair) = &mut self.clerk.fair {
             *self.opening = Some(open);
             self.waiting.entry((account, token)).or_default().push(self.stream);
-            return fair.open(at, open, *self.stamp_ns, false);
+            return fair.open(at, open, *self.stamp_ns, *self.has_copies);
         }
         let command = Command::OpenSession(open);
         if let Err((why, _)) = self.clerk.sequencer.submit(self.time(), None, &command, Some(Origin::Opens(self.stream))) {
@@ -339,10 +353,14 @@ impl EntryHost for Doorkeeper<'_, '_> {
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
         let at = self.clerk.at();
-        let Clerk { sequencer, fair, .. } = &mut *self.clerk;
+        let Clerk { sequencer, fair, checks, me, mutation, .. } = &mut *self.clerk;
         if let Some(fair) = fair {
-            if let Err(why) = fair.submit(at, sequencer.engine(), ordinal, bytes) {
-                self.immediate.push(Immediate::Command(ordinal, why));
+            if *self.has_copies && *mutation == Some(Mutation::CopiesUnnumbered) {
+                let _ = sequencer.submit(at.now, None, command, None);
+            }
+            match fair.submit(at, sequencer.engine(), ordinal, bytes) {
+                Ok(()) => checks.borrow_mut().on_stamped(*me, at, ordinal, sequencer.is_leading()),
+                Err(why) => self.immediate.push(Immediate::Command(ordinal, why)),
             }
             return;
         }

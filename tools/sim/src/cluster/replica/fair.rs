@@ -1,11 +1,17 @@
 //! Fair access at a replica: the product's, with the desk and the network of the simulation.
 
+use std::cell::RefCell;
+
+use bytes::Bytes;
 use walras_consensus::ReplicaId;
 use walras_fair_access::GatewayId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
+use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Reports, may_submit};
-use walras_sequencer::{FairAccess, ForwardSettings, GatewayHost, GatewayTime, IntakeSettings, NotTaken, RemoteOpening};
+use walras_sequencer::{
+    FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, RemoteOpening,
+};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, OpenSession};
@@ -13,16 +19,23 @@ use walras_wire::{Command, OpenSession};
 use super::desk::Desk;
 use super::process::Out;
 use super::{GATEWAYS, Origin};
+use crate::cluster::checks::Checks;
+use crate::cluster::mutation::Mutation;
+
+/// Further apart than any clock here is: nobody strays.
+const FAR_APART_NS: u64 = u64::MAX >> 2;
 
 /// Small, so that bounds are reached.
-pub(super) fn start(me: ReplicaId, seed: u64) -> FairAccess<Origin> {
+pub(super) fn start(me: ReplicaId, seed: u64, has_strays: bool) -> FairAccess<Origin> {
     let bounds = DelayBounds { min_ns: 100_000, max_ns: 20_000_000, start_ns: 2_000_000 };
     let delay = DelaySettings::Tracking(Tracking { bounds, target: Ppm(10_000), step_ns: 100_000, level_window: 50 });
+    let common = IntakeSettings::new(GATEWAYS, delay, seed);
     let intake = IntakeSettings {
         held_per_gateway_max: 24,
         sessions_max: 4,
         early_per_session_max: 4,
-        ..IntakeSettings::new(GATEWAYS, delay, seed)
+        stray_apart_max_ns: if has_strays { common.stray_apart_max_ns } else { FAR_APART_NS },
+        ..common
     };
     FairAccess::new(me, ForwardSettings { unanswered_max: 40, resend_ns: 300_000_000 }, intake)
 }
@@ -32,8 +45,47 @@ pub(super) fn time(now_ns: u64, clock_ns: u64) -> GatewayTime {
     GatewayTime { now_ns, now: TimeNs(clock_ns), time_ns: clock_ns, status: ClockStatus::Good }
 }
 
+/// What is handed over of a message that reaches the leader, and what the checkers are told of it.
+pub(super) fn heard(
+    bytes: Bytes,
+    me: ReplicaId,
+    at: GatewayTime,
+    checks: &RefCell<Checks>,
+    mutation: Option<Mutation>,
+) -> Option<Bytes> {
+    let checks = &mut checks.borrow_mut();
+    match GatewayMessage::decode(&bytes) {
+        Ok(GatewayMessage::Order { stamp, ordinal, content }) => {
+            let is_first = !checks.knows_order(me, ordinal);
+            checks.on_order(me, at, ordinal, stamp);
+            match mutation {
+                Some(Mutation::OrderByArrival) => {
+                    Some(GatewayMessage::Order { stamp: Stamp::OnArrival, ordinal, content }.encode().into())
+                }
+                Some(Mutation::SecondCopyCounts) if is_first => None,
+                _ => Some(bytes),
+            }
+        }
+        Ok(GatewayMessage::Behind { session, .. }) => {
+            checks.on_behind(me, at, session);
+            Some(bytes)
+        }
+        _ => Some(bytes),
+    }
+}
+
+/// Orders that left a leader's hold out of sequence.
+pub(super) fn out_of_sequence(fair: &FairAccess<Origin>, mutation: Option<Mutation>) -> u64 {
+    if mutation == Some(Mutation::CountNoneLate) {
+        return 0;
+    }
+    fair.sequenced().gateways.iter().map(|figures| figures.hold.out_of_sequence).sum()
+}
+
 /// Other replicas and clients.
 pub(super) struct People<'a> {
+    pub(super) me: ReplicaId,
+    pub(super) checks: &'a RefCell<Checks>,
     pub(super) desk: &'a mut Desk,
     pub(super) out: &'a mut Vec<Out>,
     pub(super) reports: &'a Reports,
@@ -42,6 +94,9 @@ pub(super) struct People<'a> {
 
 impl GatewayHost<Origin> for People<'_> {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        if let Ok(GatewayMessage::Refused { ordinal, .. }) = GatewayMessage::decode(&Bytes::copy_from_slice(&bytes)) {
+            self.checks.borrow_mut().on_order_refused(self.me, ordinal);
+        }
         self.out.push(Out::Send { to, bytes });
     }
 
@@ -58,6 +113,13 @@ impl GatewayHost<Origin> for People<'_> {
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        let mut checks = self.checks.borrow_mut();
+        // By itself, where it leads.
+        checks.on_order_refused(self.me, ordinal);
+        if reason != RejectReason::SessionSeqGap {
+            checks.on_order_taken_back(self.me, ordinal);
+        }
+        drop(checks);
         self.desk.refused(ordinal, reason);
     }
 

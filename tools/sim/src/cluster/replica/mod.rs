@@ -4,6 +4,7 @@ mod batches;
 mod desk;
 mod fair;
 mod process;
+mod releases;
 mod start;
 mod storage;
 mod surroundings;

@@ -1,6 +1,7 @@
 //! The process: what comes in, and what the sequencer and its surroundings make of it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
@@ -8,11 +9,12 @@ use walras_engine::Engine;
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
-use walras_types::TimeNs;
+use walras_types::{LogIndex, TimeNs};
 use walras_wire::Command;
 
 use super::desk::Clerk;
 use super::fair::{self, People};
+use super::releases::Releases;
 use super::surroundings::Surroundings;
 use super::{Origin, StreamId, batches};
 use crate::cluster::mutation::Mutation;
@@ -136,17 +138,17 @@ impl Process {
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
-        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, .. }, .. } = self;
+        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, me, checks, mutation, .. }, .. } = self;
         if let Some(fair) = fair
             && GatewayMessage::is_one(&bytes)
         {
-            fair.on_message(
-                fair::time(at.now_ns, at.clock_ns),
-                from,
-                &bytes,
-                sequencer,
-                &mut People { desk, out, reports, now_ns: *now_ns },
-            );
+            // Who does not lead drops orders.
+            let at = fair::time(at.now_ns, at.clock_ns);
+            let heard = if sequencer.is_leading() { fair::heard(bytes, *me, at, checks, *mutation) } else { Some(bytes) };
+            if let Some(bytes) = heard {
+                let mut people = People { me: *me, checks, desk, out, reports, now_ns: *now_ns };
+                fair.on_message(at, from, &bytes, sequencer, &mut people);
+            }
             return Ok(());
         }
         self.on_sequencers_message(at, bytes)
@@ -235,7 +237,9 @@ impl Process {
         let mutation = around.mutation;
         let mut fair = around.fair.take();
         let (clock_ns, now_ns) = (at.clock_ns, at.now_ns);
-        act(around, &mut Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, fair: fair.as_mut() });
+        let (me, checks) = (around.me, Rc::clone(&around.checks));
+        let mut clerk = Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, me, checks: &checks, fair: fair.as_mut() };
+        act(around, &mut clerk);
         around.fair = fair;
     }
 
@@ -305,12 +309,12 @@ impl Process {
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
-        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, .. }, .. } = self;
-        if let Some(fair) = fair {
-            fair.settle(fair::time(at.now_ns, at.clock_ns), sequencer, &mut People { desk, out, reports, now_ns: *now_ns });
-        }
+        self.settle_fairness(at);
         self.sequencer.drive_batches(at.now_ns, TimeNs(at.clock_ns), &mut self.around);
         self.sequencer.propose(at.now_ns, &mut self.around)?;
+        if self.sequencer.is_leading() {
+            self.around.checks.borrow_mut().on_made(self.around.me, made(&self.sequencer));
+        }
         self.write(at)?;
         while let Some(to) = self.around.not_sent.pop() {
             self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
@@ -324,6 +328,27 @@ impl Process {
             desk.flush(clerk, |stream, bytes, ends| out.push(Out::Stream { stream, bytes, ends }));
         });
         Ok(())
+    }
+
+    fn settle_fairness(&mut self, at: Moment) {
+        let Self { sequencer, around, .. } = self;
+        if let Surroundings { fair: Some(fair), desk, out, reports, now_ns, me, checks, .. } = around {
+            let before = made(sequencer);
+            let mut people = People { me: *me, checks, desk, out, reports, now_ns: *now_ns };
+            let at = fair::time(at.now_ns, at.clock_ns);
+            fair.settle(at, sequencer, &mut people);
+            if sequencer.is_leading() {
+                checks.borrow_mut().on_let_go(*me, at, before, made(sequencer));
+            }
+        }
+        let published = around.releases.as_mut().map_or_else(Vec::new, Releases::take_published);
+        for (log_index, transit_ns) in published {
+            sequencer.published(log_index, Some(transit_ns), around);
+        }
+        if let Surroundings { fair: Some(fair), releases: Some(releases), me, checks, mutation, .. } = around {
+            sequencer.steer_release(at.now_ns, TimeNs(at.clock_ns), fair.delay_ns());
+            releases.release(*me, at.clock_ns, &mut checks.borrow_mut(), *mutation);
+        }
     }
 
     fn write(&mut self, at: Moment) -> Done {
@@ -356,8 +381,10 @@ impl Process {
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
     pub(crate) fn deadline_ns(&self) -> u64 {
-        let Surroundings { desk, fair, now_ns, clock_ns, .. } = &self.around;
-        let wait_ns = fair.as_ref().and_then(|fair| fair.wait_ns(fair::time(*now_ns, *clock_ns)));
+        let Surroundings { desk, fair, releases, now_ns, clock_ns, .. } = &self.around;
+        let held_ns = fair.as_ref().and_then(|fair| fair.wait_ns(fair::time(*now_ns, *clock_ns)));
+        let released_ns = releases.as_ref().and_then(|releases| releases.wait_ns(*clock_ns));
+        let wait_ns = held_ns.into_iter().chain(released_ns).min();
         let fair_ns = wait_ns.map_or(u64::MAX, |wait_ns| now_ns.saturating_add(wait_ns));
         self.sequencer.next_deadline_ns().min(desk.deadline_ns()).min(fair_ns)
     }
@@ -447,4 +474,9 @@ impl Process {
     pub(crate) fn snapshot_counts(&self) -> (u64, u64) {
         (self.around.storage.written_count, self.around.installed_count)
     }
+}
+
+/// The last entry that a leader has made, decided or not.
+fn made(sequencer: &ReplicatedSequencer<Origin>) -> LogIndex {
+    LogIndex(sequencer.engine().last_applied().0 + sequencer.waiting() as u64)
 }

@@ -20,6 +20,7 @@ use walras_wire::Event;
 use super::desk::Desk;
 use super::fair;
 use super::process::{Moment, Process};
+use super::releases::{self, Releases};
 use super::storage::Storage;
 use super::surroundings::{State, Surroundings, report_settings};
 use crate::cluster::checks::Checks;
@@ -44,6 +45,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) reports_kept: u32,
     /// Whether orders are stamped at every replica, and sequenced by that.
     pub(crate) is_fair: bool,
+    /// Whether then stamps of replicas whose clocks are apart from the others' are discarded.
+    pub(crate) has_strays: bool,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -120,6 +123,7 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         packs_max: 4,
         checkpoint_every: CHECKPOINT_EVERY,
         peers: from.peers.clone(),
+        release: from.is_fair.then(releases::rules),
         ..ReplicatedSettings::new(consensus)
     }
 }
@@ -180,7 +184,8 @@ impl Process {
             desk: Desk::new(gateway(from), server_settings()),
             leader: None,
             vote: None,
-            fair: from.is_fair.then(|| fair::start(from.me, from.seed)),
+            fair: from.is_fair.then(|| fair::start(from.me, from.seed, from.has_strays)),
+            releases: from.is_fair.then(Releases::new),
             now_ns: from.at.now_ns,
             clock_ns: from.at.clock_ns,
             sync_ns: 0,
@@ -195,6 +200,8 @@ impl Process {
         };
         let settings = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
         let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings, recovered, engine, from.seed, &mut around)?;
+        // Nobody reads what was published of old.
+        let _ = around.releases.as_mut().map(Releases::take_published);
         let mut process = Self::new(sequencer, around);
         process.at(from.at);
         Ok((process, meta.log_index, report.store.torn_tail.is_some()))

@@ -14,8 +14,9 @@ use walras_wire::Event;
 
 use super::desk::Desk;
 use super::process::{Out, ReplicaTimer};
+use super::releases::Releases;
 use super::storage::{LogJob, Storage};
-use super::{Origin, address};
+use super::{Origin, address, fair};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 use crate::common::parts;
@@ -60,6 +61,8 @@ pub(super) struct Surroundings {
     /// The last vote that it wrote down.
     pub(super) vote: Option<(Term, ReplicaId)>,
     pub(super) fair: Option<FairAccess<Origin>>,
+    /// Market data that waits for its time, with fair access.
+    pub(super) releases: Option<Releases>,
     pub(super) now_ns: u64,
     pub(super) clock_ns: u64,
     /// How long its disk takes, in nanoseconds: a sync, a snapshot.
@@ -100,6 +103,19 @@ impl Surroundings {
     fn tell_gateway(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let Some(fair) = &mut self.fair else { return };
         fair.on_applied(applied);
+    }
+
+    fn check_fairness(&mut self, engine: &Engine) {
+        let Self { fair, releases, checks, me, clock_ns, mutation, .. } = self;
+        let checks = &mut checks.borrow_mut();
+        if let Some(fair) = fair
+            && checks.wants_count(*me)
+        {
+            checks.on_counted(*me, fair::out_of_sequence(fair, *mutation));
+        }
+        if let Some(releases) = releases {
+            releases.on_applied(*me, engine, *clock_ns, checks, *mutation);
+        }
     }
 
     fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
@@ -166,6 +182,7 @@ impl Host<Origin> for Surroundings {
         // Whether it could follow is for the checkers to see.
         let _ = self.listener.on_applied(engine, log_index, time, applied.events);
         self.checks.borrow_mut().on_applied(self.me, engine, &self.listener, &applied);
+        self.check_fairness(engine);
         self.tell_session(&applied);
         self.report(log_index, time, applied.events);
         self.tell_gateway(&applied);

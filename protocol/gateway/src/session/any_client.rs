@@ -1,0 +1,132 @@
+//! A program's end of its session, over one connection at a time or over several at once, for programs that let their users choose.
+
+use walras_types::SessionSeq;
+use walras_wire::Command;
+
+use super::client::SessionClient;
+use super::client_settings::{ClientEvent, SubmitError, Wish};
+use super::copied_client::CopiedClient;
+
+/// Either of them. The only stream of [`AnyClient::One`] is the stream 0. What each method does is said there.
+#[derive(Debug)]
+pub enum AnyClient {
+    /// One connection at a time.
+    One(Box<SessionClient>),
+    /// Several at once.
+    Several(Box<CopiedClient>),
+}
+
+impl AnyClient {
+    /// Streams.
+    #[must_use]
+    pub fn stream_count(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Several(client) => client.stream_count(),
+        }
+    }
+
+    /// Whether a stream at least is there now.
+    #[must_use]
+    pub fn is_logged_on(&self) -> bool {
+        match self {
+            Self::One(client) => client.is_logged_on(),
+            Self::Several(client) => client.is_logged_on(),
+        }
+    }
+
+    /// Commands that are not answered.
+    #[must_use]
+    pub fn unanswered_count(&self) -> usize {
+        match self {
+            Self::One(client) => client.unanswered_count(),
+            Self::Several(client) => client.unanswered_count(),
+        }
+    }
+
+    /// Takes a command, numbers it, and sends it by all streams.
+    ///
+    /// # Errors
+    /// Before the first logon, when too many are unanswered, and after the end.
+    pub fn submit(&mut self, now_ns: u64, command: &Command) -> Result<SessionSeq, SubmitError> {
+        match self {
+            Self::One(client) => client.submit(now_ns, command),
+            Self::Several(client) => client.submit(now_ns, command),
+        }
+    }
+
+    /// What the host is to do for a stream.
+    #[must_use]
+    pub fn wish(&self, stream: usize, now_ns: u64) -> Wish<'_> {
+        match self {
+            Self::One(client) => client.wish(now_ns),
+            Self::Several(client) => client.wish(stream, now_ns),
+        }
+    }
+
+    /// The host begins to connect a stream as wished.
+    pub fn on_connecting(&mut self, stream: usize) {
+        match self {
+            Self::One(client) => client.on_connecting(),
+            Self::Several(client) => client.on_connecting(stream),
+        }
+    }
+
+    /// A stream's connection is there: logs on.
+    pub fn on_connected(&mut self, stream: usize, now_ns: u64, nonce: &str) {
+        match self {
+            Self::One(client) => client.on_connected(now_ns, nonce),
+            Self::Several(client) => client.on_connected(stream, now_ns, nonce),
+        }
+    }
+
+    /// A stream's connection is lost or closed, or could not be made.
+    pub fn on_disconnected(&mut self, stream: usize, now_ns: u64) {
+        match self {
+            Self::One(client) => client.on_disconnected(now_ns),
+            Self::Several(client) => client.on_disconnected(stream, now_ns),
+        }
+    }
+
+    /// Bytes came by a stream.
+    pub fn on_bytes(&mut self, stream: usize, now_ns: u64, bytes: &[u8], tell: &mut impl FnMut(ClientEvent)) {
+        match self {
+            Self::One(client) => client.on_bytes(now_ns, bytes, tell),
+            Self::Several(client) => client.on_bytes(stream, now_ns, bytes, tell),
+        }
+    }
+
+    /// Time passed.
+    pub fn on_timer(&mut self, now_ns: u64, tell: &mut impl FnMut(ClientEvent)) {
+        match self {
+            Self::One(client) => client.on_timer(now_ns, tell),
+            Self::Several(client) => client.on_timer(now_ns, tell),
+        }
+    }
+
+    /// When [`AnyClient::on_timer`] or [`AnyClient::wish`] has something new.
+    #[must_use]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match self {
+            Self::One(client) => client.deadline_ns(),
+            Self::Several(client) => client.deadline_ns(),
+        }
+    }
+
+    /// Bytes to write to a stream.
+    #[must_use]
+    pub fn output(&self, stream: usize) -> &[u8] {
+        match self {
+            Self::One(client) => client.output(),
+            Self::Several(client) => client.output(stream),
+        }
+    }
+
+    /// So many of them were written.
+    pub fn consume(&mut self, stream: usize, len: usize) {
+        match self {
+            Self::One(client) => client.consume(len),
+            Self::Several(client) => client.consume(stream, len),
+        }
+    }
+}

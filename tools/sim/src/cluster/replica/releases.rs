@@ -1,0 +1,82 @@
+//! Market data at a replica with fair access: published where the log's time calls for it, held until its release time by the product's hold.
+
+use walras_consensus::ReplicaId;
+use walras_engine::Engine;
+use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
+use walras_fair_access::release::{Hold, HoldSettings};
+use walras_sequencer::ReleaseRules;
+use walras_types::LogIndex;
+
+use crate::cluster::checks::Checks;
+use crate::cluster::mutation::Mutation;
+
+/// From one publication to the next, by the log.
+const PUBLISH_EVERY_NS: u64 = 40_000_000;
+
+/// How the leader steers d_h: it moves often.
+pub(super) fn rules() -> ReleaseRules {
+    let bounds = DelayBounds { min_ns: 100_000, max_ns: 50_000_000, start_ns: 5_000_000 };
+    let tracking = Tracking { bounds, target: Ppm(50_000), step_ns: 200_000, level_window: 15 };
+    ReleaseRules { delay: DelaySettings::Tracking(tracking), change_min_ns: 100_000, change_every_ns: 400_000_000 }
+}
+
+/// What waits for its time, by the entry that it shows the state after.
+#[derive(Debug)]
+pub(super) struct Releases {
+    hold: Hold<LogIndex>,
+    next_ns: u64,
+    /// Entries at which it published, and how long after their making.
+    published: Vec<(LogIndex, i64)>,
+    /// The delay in force, and the one before it.
+    delays_ns: (u64, u64),
+}
+
+impl Releases {
+    pub(super) fn new() -> Self {
+        let hold = Hold::new(HoldSettings { held_max: 64, wait_max_ns: 2_000_000_000 });
+        Self { hold, next_ns: 0, published: Vec::new(), delays_ns: (0, 0) }
+    }
+
+    /// An entry was applied.
+    pub(super) fn on_applied(
+        &mut self,
+        me: ReplicaId,
+        engine: &Engine,
+        clock_ns: u64,
+        checks: &mut Checks,
+        mutation: Option<Mutation>,
+    ) {
+        let (time_ns, delay_ns) = (engine.time().0, engine.access_delays().release_ns);
+        if delay_ns != self.delays_ns.0 {
+            self.delays_ns = (delay_ns, self.delays_ns.0);
+        }
+        if time_ns < self.next_ns {
+            return;
+        }
+        self.next_ns = (time_ns / PUBLISH_EVERY_NS + 1) * PUBLISH_EVERY_NS;
+        let is_old = mutation == Some(Mutation::ReleaseByOldDelay) && me.get() == 2;
+        let release_ns = time_ns + if is_old { self.delays_ns.1 } else { delay_ns };
+        let log_index = engine.last_applied();
+        checks.on_published(me, log_index, release_ns);
+        // What is not taken, since a clock is far off, is lost to all readers here, who connect anew.
+        let _ = self.hold.push(clock_ns, release_ns, log_index);
+        self.published.push((log_index, clock_ns.wrapping_sub(time_ns).cast_signed()));
+    }
+
+    /// Lets go of what is due.
+    pub(super) fn release(&mut self, me: ReplicaId, clock_ns: u64, checks: &mut Checks, mutation: Option<Mutation>) {
+        let by_ns = if mutation == Some(Mutation::ReleaseEarly) { clock_ns + 1_000_000 } else { clock_ns };
+        while let Some(due) = self.hold.release_due(by_ns) {
+            checks.on_piece_released(me, due.data, clock_ns);
+        }
+    }
+
+    pub(super) fn take_published(&mut self) -> Vec<(LogIndex, i64)> {
+        std::mem::take(&mut self.published)
+    }
+
+    /// How long nothing is due.
+    pub(super) fn wait_ns(&self, clock_ns: u64) -> Option<u64> {
+        self.hold.next_release_ns().map(|at_ns| at_ns.saturating_sub(clock_ns))
+    }
+}
