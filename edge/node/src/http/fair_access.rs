@@ -59,7 +59,8 @@ fn target_ppm(delay: DelaySettings) -> Option<u32> {
 
 fn json(app: &App, looks: &Looks) -> Value {
     let Looks { orders, data, leads } = looks;
-    let mut value = json!({"is_sequencing": *leads && orders.is_some(), "clock": null, "gateway": null, "sequencer": null, "release": null});
+    let mut value =
+        json!({"is_sequencing": *leads && orders.is_some(), "clock": null, "gateway": null, "sequencer": null, "release": null});
     if let Some(orders) = orders {
         let FairAccessView { clock, .. } = orders;
         // The section `[clock]` may configure one that stamps no orders.

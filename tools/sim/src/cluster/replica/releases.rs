@@ -17,7 +17,12 @@ const PUBLISH_EVERY_NS: u64 = 40_000_000;
 pub(super) fn rules() -> ReleaseRules {
     let bounds = DelayBounds { min_ns: 100_000, max_ns: 50_000_000, start_ns: 5_000_000 };
     let tracking = Tracking { bounds, target: Ppm(50_000), step_ns: 200_000, level_window: 15 };
-    ReleaseRules { delay: DelaySettings::Tracking(tracking), change_min_ns: 100_000, change_every_ns: 400_000_000 }
+    ReleaseRules {
+        delay: DelaySettings::Tracking(tracking),
+        change_min_ns: 100_000,
+        change_every_ns: 400_000_000,
+        stray_apart_max_ns: 50_000_000,
+    }
 }
 
 /// What waits for its time, by the entry that it shows the state after.
