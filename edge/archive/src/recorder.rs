@@ -177,7 +177,8 @@ impl Recorder {
             | Event::Issued(_)
             | Event::Burnt(_)
             | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => {}
+            | Event::BlockRejected(_)
+            | Event::Shards(_) => {}
         }
     }
 
