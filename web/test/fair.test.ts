@@ -26,7 +26,7 @@ test("shares have two digits however small they are", () => {
 test("history keeps some minutes, breaks the line where nobody asked, and takes shares over some seconds", () => {
   const history = new FairHistory();
   const base = new FakeFair().fairAccess();
-  const at = (pieces: number, late: number, more: Partial<FairAccess> = {}): FairAccess => ({ ...base, release: { delay_ns: 2_000, target_ppm: null, pieces, late, late_ns_max: 1 }, ...more });
+  const at = (pieces: number, late: number, more: Partial<FairAccess> = {}): FairAccess => ({ ...base, release: base.release && { ...base.release, delay_ns: 2_000, target_ppm: null, pieces, late, late_ns_max: 1 }, ...more });
   history.add(at(100, 50), 1_000);
   assert.equal(history.latePpm, null, "of one look nothing can be said");
   history.add(at(200, 50), 2_000);

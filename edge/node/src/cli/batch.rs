@@ -243,7 +243,7 @@ fn asked(units: &str, amount: Amount) -> Option<Amount> {
     let mut is_more = false;
     for digit in fraction.bytes().rev() {
         let sum = u128::from(digit - b'0') * u128::from(amount.get()) + rest;
-        (rest, is_more) = (sum / 10, is_more || sum % 10 != 0);
+        (rest, is_more) = (sum / 10, is_more || !sum.is_multiple_of(10));
     }
     Amount::from_wide(product.checked_add(rest)?.checked_add(u128::from(is_more))?)
 }
