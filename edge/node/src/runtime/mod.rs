@@ -10,6 +10,7 @@
 //! applies the batch before and the next one collects. Queues are bounded; a full one refuses (`Overloaded`), it never grows.
 
 mod account;
+mod archive;
 mod batches;
 mod clock;
 mod engine_thread;
@@ -176,6 +177,8 @@ pub struct VenueHandle {
     cluster: Option<ClusterStatus>,
     /// Where market data is held.
     held: Option<HoldStatus>,
+    /// Where the past is kept.
+    archive: Option<walras_archive::Status>,
     signatures: Signatures,
 }
 
@@ -384,6 +387,12 @@ impl VenueHandle {
     #[must_use]
     pub fn held(&self) -> Option<HoldView> {
         self.held.as_ref().map(HoldStatus::view)
+    }
+
+    /// What the archive says and holds; `None` where none is kept.
+    #[must_use]
+    pub fn archive(&self) -> Option<&walras_archive::Status> {
+        self.archive.as_ref()
     }
 
     /// Asks something of the cluster.
