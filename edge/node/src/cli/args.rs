@@ -78,6 +78,9 @@ pub enum Command {
     /// Looks into a venue's log, while no venue runs on it.
     #[command(subcommand)]
     Log(LogCommand),
+    /// Looks into an archive, whether its venue runs or not.
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Checks a configuration file, or prints the reference of all keys.
     Config(ConfigArgs),
 }
@@ -751,6 +754,35 @@ pub enum LogCommand {
     Audit {
         /// The venue's data folder.
         dir: PathBuf,
+    },
+}
+
+/// `walras archive`.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// Lists the days.
+    Ls {
+        /// The archive's folder.
+        dir: PathBuf,
+    },
+    /// Checks every byte of the closed days, and that they follow each other.
+    Verify {
+        /// The archive's folder.
+        dir: PathBuf,
+        /// Only this day, such as 2026-11-21.
+        #[arg(long)]
+        day: Option<String>,
+    },
+    /// Prints an instrument's trades as CSV.
+    Export {
+        /// The archive's folder.
+        dir: PathBuf,
+        /// Its symbol.
+        #[arg(long)]
+        instrument: String,
+        /// Only of this day, such as 2026-11-21.
+        #[arg(long)]
+        day: Option<String>,
     },
 }
 

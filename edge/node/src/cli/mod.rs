@@ -1,6 +1,7 @@
 //! The command line: `walras serve` and its clients and tools.
 
 mod admin;
+mod archive;
 mod args;
 mod audit;
 mod audit_signatures;
@@ -51,6 +52,9 @@ pub enum CliError {
     /// The log is damaged.
     #[error("{0}")]
     Damaged(String),
+    /// The archive.
+    #[error(transparent)]
+    Archive(#[from] walras_archive::ArchiveError),
     /// The demo did not start.
     #[error(transparent)]
     Demo(#[from] crate::demo::DemoError),
@@ -106,7 +110,9 @@ impl CliError {
                 | Bench::Url { .. }
                 | Bench::Socket { .. },
             ) => 3,
-            Self::Damaged(_) | Self::Log(walras_log_store::LogError::Corrupt { .. }) => 5,
+            Self::Damaged(_)
+            | Self::Log(walras_log_store::LogError::Corrupt { .. })
+            | Self::Archive(walras_archive::ArchiveError::Damaged { .. }) => 5,
             Self::Halted(_) => 6,
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
             | Self::Config(_)
@@ -115,6 +121,7 @@ impl CliError {
             | Self::LocalCluster(_)
             | Self::Access(_)
             | Self::Log(_)
+            | Self::Archive(_)
             | Self::Demo(_)
             | Self::Replay(_)
             | Self::Clear(_)
@@ -170,6 +177,10 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Demo(args) => return serve::demo(args),
         Command::Cluster(command) => return cluster::run(cli, command),
         Command::Log(command) => return log::run(command, cli.json),
+        Command::Archive(command) => match archive::run(command)? {
+            Some(output) => output,
+            None => return Ok(()),
+        },
         Command::Config(args) => match &args.check {
             None => return print(&crate::config::reference()),
             Some(path) => {

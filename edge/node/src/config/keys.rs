@@ -153,6 +153,21 @@ sections! {
         /// File of an operator's key of that shard, with which transfers are brought there: one line, `<key id>.<secret>`. Not for the own shard.
         key_file: String = "";
     }
+    archive: Once /// The venue's past in files (`docs/history.md`), kept by this node: every trade, and pictures of every book, by day of the log's time.
+    Archive {
+        /// Folder of the archive; empty for none. One node per folder.
+        folder: String = "";
+        /// A picture of a book is taken after the first entry of every so many milliseconds of the log's time, where the book changed.
+        snapshot_every_ms: u64 = 1000_u32;
+        /// Levels of a side in a picture, 1 to 1000. A change takes effect with the next day.
+        depth: u32 = 10_u32;
+        /// Whether a day has Parquet files when it is closed.
+        parquet: bool = true;
+        /// Whether it has files in Databento's binary encoding (DBN, version 3).
+        dbn: bool = false;
+        /// Closed days that are kept; 0 for all.
+        keep_days: u32 = 0_u32;
+    }
     http: Once /// The HTTP server.
     Http {
         /// Address and port to listen on. Port 0 takes a free one and prints it.

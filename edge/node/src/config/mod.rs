@@ -1,6 +1,7 @@
 //! Configuration: a TOML file whose every key is known, documented and has a default.
 
 mod access_delay;
+mod archive;
 mod batch;
 mod clock;
 mod cluster;
@@ -12,8 +13,8 @@ mod shards;
 use std::path::{Path, PathBuf};
 
 pub use keys::{
-    Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times, Venue,
-    WebSocket,
+    Archive, Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times,
+    Venue, WebSocket,
 };
 
 /// Why a configuration was refused.
@@ -137,6 +138,7 @@ impl Config {
         range("demo.bots", u64::from(self.demo.bots), 0, 64, "give 0 to 64")?;
         range("demo.batch_bots", u64::from(self.demo.batch_bots), 0, 1_000, "give 0 to 1000")?;
         range("engine.threads", self.engine.threads as u64, 0, 1_024, "give 0 (as many as processors) to 1024")?;
+        archive::check(self)?;
         batch::check(&self.batch)?;
         clock::check(&self.clock)?;
         cluster::check(self)?;

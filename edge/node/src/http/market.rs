@@ -54,8 +54,8 @@ pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Api
     }
 }
 
-/// An instrument of a path: unknown ones are not found.
-fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, ApiError> {
+/// An instrument of a path, or of a query: unknown ones are not found.
+pub(super) fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, ApiError> {
     let refusal = || Refusal::new(RejectReason::UnknownInstrument, format!("instrument: {symbol:?}"));
     catalog.instrument_by_symbol(symbol).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))
 }
@@ -176,6 +176,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     super::fair_access::metrics(&app, &mut text);
     super::latency::metrics(&app, &mut text);
     super::shards::metrics(&app, &mut text).await;
+    super::history::metrics(&app, &mut text);
     if let Some(clock) = &app.clock {
         text += &super::clock::metrics(&clock.view());
     }

@@ -9,6 +9,7 @@ mod cluster;
 mod consistency;
 mod error;
 mod fair_access;
+mod history;
 mod latency;
 mod market;
 mod openapi;
@@ -29,11 +30,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use walras_clock_sync::Source;
 use walras_types::RejectReason;
 
 pub use error::{ApiError, status_of};
+pub(crate) use history::day_view;
 pub use openapi::DOCUMENT as OPENAPI_YAML;
 pub(crate) use orders::fresh_client_order_id;
 pub(crate) use server::{Place, place_of, stopped};
@@ -96,6 +98,10 @@ routes! {
     get "/v1/instruments/{instrument}/book" => market::book;
     get "/v1/instruments/{instrument}/trades" => market::trades;
     get "/v1/instruments/{instrument}/candles" => market::candles;
+    get "/v1/history/trades" => history::trades;
+    get "/v1/history/books" => history::books;
+    get "/v1/history/days" => history::days;
+    get "/v1/history/days/{day}/{file}" => history::file;
     get "/v1/batches" => batches::list;
     get "/v1/batches/{batch}/blocks" => batches::blocks;
     get "/v1/batches/{batch}/blocks/{block}/header" => batches::header;
@@ -158,7 +164,7 @@ pub fn router(app: App) -> Router {
         .layer(axum::middleware::from_fn_with_state(app.clone(), consistency::of_reads))
         .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
-        .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024)))
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024).and(NotForContentType::const_new(history::PARQUET))))
         .layer(axum::middleware::from_fn(security_headers))
         .with_state(app)
 }
@@ -180,7 +186,8 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
 /// Where market data is held, an answer that shows it waits as long: what it shows was made by now.
 async fn hold_public(State(app): State<App>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_public = ["/v1/instruments", "/v1/batches"].iter().any(|open| path.starts_with(open)) && request.method() == Method::GET;
+    let is_public = ["/v1/instruments", "/v1/batches", "/v1/history"].iter().any(|open| path.starts_with(open))
+        && request.method() == Method::GET;
     let response = next.run(request).await;
     let delay_ns = app.venue.status().release_delay_ns();
     if is_public && delay_ns > 0 {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, never, select};
 use tokio::sync::oneshot;
 use tracing::{error, info};
+use walras_archive::Recorder;
 use walras_engine::{ChangedLevel, Engine};
 use walras_market_data::{AccountDelta, MarketData};
 use walras_sequencer::{Applied, Batch, Entry, Sequencer, SolveJob};
@@ -33,6 +34,8 @@ pub(super) struct Core {
     pub(super) catalog: Catalog,
     /// For those who check signatures.
     pub(super) keys: KeyRing,
+    /// Where the past is kept.
+    pub(super) archive: Option<Recorder>,
     deltas: Vec<(AccountId, AccountDelta)>,
     accounts: u64,
     rejects: u64,
@@ -54,7 +57,7 @@ impl Core {
             }
         }
         let accounts = u64::from(engine.account_count());
-        Self { market, fills, catalog, keys, deltas: Vec::new(), accounts, rejects: 0 }
+        Self { market, fills, catalog, keys, archive: None, deltas: Vec::new(), accounts, rejects: 0 }
     }
 
     /// Accounts.
@@ -121,7 +124,17 @@ impl Core {
                 error!("market data: {e}");
             }
         }
+        if let Some(archive) = &mut self.archive {
+            archive.on_entry(log_index, time, events, engine);
+        }
         catalog_changed
+    }
+
+    /// The archive gets what was recorded.
+    pub(super) fn flush_archive(&mut self) {
+        if let Some(archive) = &mut self.archive {
+            archive.flush();
+        }
     }
 }
 
@@ -245,6 +258,7 @@ impl EngineThread {
             let instant = Instant::now();
             if instant >= next_flush {
                 self.feed.flush(self.sequencer.engine(), &mut self.core.market);
+                self.core.flush_archive();
                 next_flush = instant + self.pace.flush_every;
             }
             if instant >= next_tick {
@@ -264,6 +278,7 @@ impl EngineThread {
             }
         }
         self.feed.flush(self.sequencer.engine(), &mut self.core.market);
+        self.core.flush_archive();
         if self.pace.snapshot_index < self.sequencer.engine().last_applied() {
             self.snapshot_or_wait(None);
         }

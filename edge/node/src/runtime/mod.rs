@@ -10,6 +10,7 @@
 //! applies the batch before and the next one collects. Queues are bounded; a full one refuses (`Overloaded`), it never grows.
 
 mod account;
+mod archive;
 mod batches;
 mod clock;
 mod engine_thread;
@@ -181,6 +182,8 @@ pub struct VenueHandle {
     /// Where market data is held.
     held: Option<HoldStatus>,
     stages: Stages,
+    /// Where the past is kept.
+    archive: Option<walras_archive::Status>,
     signatures: Signatures,
 }
 
@@ -407,6 +410,12 @@ impl VenueHandle {
     #[must_use]
     pub fn stages(&self) -> &Stages {
         &self.stages
+    }
+
+    /// What the archive says and holds; `None` where none is kept.
+    #[must_use]
+    pub fn archive(&self) -> Option<&walras_archive::Status> {
+        self.archive.as_ref()
     }
 
     /// Asks something of the cluster.

@@ -13,6 +13,7 @@ use walras_market_data::MarketData;
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 
+use super::archive;
 use super::batches::{Declared, KeyRing, Signatures, Solver};
 use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
@@ -97,6 +98,7 @@ pub struct Venue {
     engine: JoinHandle<()>,
     log: JoinHandle<()>,
     snapshots: JoinHandle<()>,
+    archive: Option<walras_archive::Service>,
 }
 
 /// A state to be written.
@@ -169,10 +171,19 @@ impl Venue {
         }
         let threads = config.engine.threads();
         engine.set_threads(threads);
+        let archive = archive::open(config);
+        let recorder = archive.service.as_ref().map(|service| {
+            while_waiting("bringing the archive up to date", || archive::recorder_of_log(service, &engine, &log, &snapshot_store))
+        });
         let (keys, key_changes) = KeyRing::new();
         let mut core = Core::new(&engine, market, fills, keys);
+        core.archive = recorder.transpose()?;
         let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
         let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
+        if let Some(recorder) = &mut core.archive {
+            recorder.go_live();
+        }
+        archive::compare(archive.service.as_ref(), sequencer.engine());
         while_waiting("preparing the batch markets", || sequencer.prepare_batches());
         if let Some(chores) = log.maintenance() {
             chores.run()?;
@@ -248,9 +259,10 @@ impl Venue {
             cluster: None,
             held: None,
             stages,
+            archive: archive.status,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
-        Ok(Self { handle, recovered, engine, log, snapshots })
+        Ok(Self { handle, recovered, engine, log, snapshots, archive: archive.service })
     }
 
     /// For everybody who uses the venue.
@@ -274,6 +286,7 @@ impl Venue {
                     error!("a thread of the venue panicked; the log holds everything that was acknowledged");
                 }
             }
+            archive::stop(self.archive);
         });
     }
 }

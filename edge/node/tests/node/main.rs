@@ -11,6 +11,7 @@ mod cli;
 mod clock;
 mod demo;
 mod demo_process;
+mod history;
 mod instruments;
 mod page;
 mod recovery;

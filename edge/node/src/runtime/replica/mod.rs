@@ -220,6 +220,7 @@ impl<D: Disk> ReplicaThread<D> {
     /// Sends readers what changed. Where that is held it goes by the log's time, and a leader sees to it that this goes on after the last change.
     fn flush(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
+        around.core.flush_archive();
         if !around.feed.is_holding() {
             around.feed.flush(sequencer.engine(), &mut around.core.market);
         } else if sequencer.is_leading() && sequencer.waiting() == 0 && around.feed.is_behind(sequencer.engine()) {

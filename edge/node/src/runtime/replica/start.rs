@@ -33,6 +33,7 @@ use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread}
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::progress::while_waiting;
+use crate::runtime::archive;
 use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
 use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
@@ -147,6 +148,7 @@ pub struct ReplicaVenue {
     access: SharedAccess,
     thread: JoinHandle<Option<Halt>>,
     others: Vec<JoinHandle<()>>,
+    archive: Option<walras_archive::Service>,
     /// Its sender goes with the thread.
     ended: watch::Receiver<()>,
 }
@@ -212,6 +214,12 @@ impl ReplicaVenue {
         state.engine.set_threads(threads);
         while_waiting("preparing the batch markets", || state.engine.prepare_batches());
         let snapshot_index = recovered.snapshot.log_index;
+        let archive = archive::open(config);
+        if let Some(service) = &archive.service {
+            let catch_up = || archive::recorder_of_replica(service, &state.engine, &log, recovered.snapshot.slot, &store);
+            let recorder = while_waiting("bringing the archive up to date", catch_up)?;
+            state.core.archive = Some(recorder);
+        }
 
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
         let doorbell = Doorbell::new(poll.registry(), DOORBELL).map_err(RecoveryError::Thread)?;
@@ -317,6 +325,10 @@ impl ReplicaVenue {
         let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         // Nobody reads what was published of old.
         around.published.clear();
+        if let Some(recorder) = &mut around.core.archive {
+            recorder.go_live();
+        }
+        archive::compare(archive.service.as_ref(), sequencer.engine());
         let engine = sequencer.engine();
         let recovered = Recovered {
             snapshot_index,
@@ -367,9 +379,20 @@ impl ReplicaVenue {
             cluster: Some(cluster.clone()),
             held: release.map(|_| held),
             stages,
+            archive: archive.status,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         };
-        Ok(Self { handle, recovered, cluster, order_entry: entry_address, access, thread, others: threads_beside, ended })
+        Ok(Self {
+            handle,
+            recovered,
+            cluster,
+            order_entry: entry_address,
+            access,
+            thread,
+            others: threads_beside,
+            archive: archive.service,
+            ended,
+        })
     }
 
     /// Lets participants in, with these keys.
@@ -421,6 +444,7 @@ impl ReplicaVenue {
                     tracing::error!("a thread of the replica panicked; what was acknowledged is on its disk");
                 }
             }
+            archive::stop(self.archive);
             halt
         })
     }

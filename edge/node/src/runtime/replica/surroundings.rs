@@ -282,7 +282,12 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         let mut engine = engine;
         engine.set_threads(self.threads);
         info!("going on from the snapshot of entry {}", meta.log_index);
+        let archive = self.core.archive.take();
         (self.core, self.reports) = (core, reports);
+        self.core.archive = archive;
+        if let Some(archive) = &mut self.core.archive {
+            archive.start_over(&engine);
+        }
         self.shared_catalog.set(self.core.catalog.clone());
         self.replaced = true;
         if let Some(fair) = &mut self.fair {

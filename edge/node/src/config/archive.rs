@@ -1,0 +1,60 @@
+//! `[archive]`: where the venue's past is kept, and how much of it.
+
+use std::path::PathBuf;
+
+use walras_archive::Settings;
+
+use super::{Archive, Config, ConfigError};
+
+/// Levels of a side that a picture may have.
+const DEPTH_MAX: u32 = 1_000;
+/// A day of milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
+/// Whether the section can be.
+pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    let Archive { snapshot_every_ms, depth, .. } = &config.archive;
+    if !(1..=DAY_MS).contains(snapshot_every_ms) {
+        let value = snapshot_every_ms.to_string();
+        return Err(ConfigError::Range { key: "archive.snapshot_every_ms", value, advice: "give 1 to 86400000 (a day)" });
+    }
+    if !(1..=DEPTH_MAX).contains(depth) {
+        return Err(ConfigError::Range { key: "archive.depth", value: depth.to_string(), advice: "give 1 to 1000" });
+    }
+    Ok(())
+}
+
+impl Archive {
+    /// How the archive is kept; `None`: there is none.
+    #[must_use]
+    pub fn settings(&self) -> Option<Settings> {
+        let Self { folder, snapshot_every_ms, depth, parquet, dbn, keep_days } = self;
+        (!folder.is_empty()).then(|| Settings {
+            folder: PathBuf::from(folder),
+            depth: *depth,
+            snapshot_every_ns: snapshot_every_ms.saturating_mul(1_000_000),
+            parquet: *parquet,
+            dbn: *dbn,
+            keep_days: *keep_days,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_asked_for_by_its_folder() {
+        let mut config = Config::default();
+        assert_eq!(config.archive.settings(), None);
+        config.archive.folder = "past".to_owned();
+        let settings = config.archive.settings().unwrap();
+        assert_eq!((settings.snapshot_every_ns, settings.depth, settings.parquet, settings.dbn), (1_000_000_000, 10, true, false));
+        check(&config).unwrap();
+        config.archive.depth = 0;
+        assert!(check(&config).unwrap_err().to_string().contains("archive.depth = 0"));
+        (config.archive.depth, config.archive.snapshot_every_ms) = (1, 0);
+        assert!(check(&config).unwrap_err().to_string().contains("archive.snapshot_every_ms = 0"));
+    }
+}

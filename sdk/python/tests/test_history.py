@@ -1,0 +1,65 @@
+"""A day of a venue's archive as data frames have it: the files are those that a test in Rust makes again byte by byte; and what the document shows works."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import shutil
+from decimal import Decimal
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).parent.parent.parent.parent
+GOLDEN = REPOSITORY / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
+DOCUMENT = REPOSITORY / "docs" / "history.md"
+
+polars = pytest.importorskip("polars", reason="reads Parquet with polars, which is not installed")
+
+
+def rows(name: str) -> int:
+    manifest = json.loads((GOLDEN / "manifest.json").read_text())
+    (count,) = [file["rows"] for file in manifest["files"] if file["name"] == name]
+    return int(count)
+
+
+def test_trades() -> None:
+    trades = polars.read_parquet(GOLDEN / "BTC-USD.0.trades.parquet")
+    assert trades.height == rows("BTC-USD.0.trades.parquet") == 4
+    assert trades["taker_side"].to_list() == ["buy", "sell", "buy", "buy"]
+    assert trades["price_ticks"].to_list() == [60_002, 59_999, 60_002, 60_003]
+    assert trades["price"].to_list() == [Decimal("30001.0"), Decimal("29999.5"), Decimal("30001.0"), Decimal("30001.5")]
+    assert trades["size"].to_list() == [Decimal("0.002"), Decimal("0.001"), Decimal("0.003"), Decimal("0.003")]
+    assert trades["instrument"].unique().to_list() == ["BTC/USD"]
+    assert trades.schema["time_ns"] == polars.Datetime("ns")
+    assert trades["log_index"].is_sorted() and trades["time_ns"].is_sorted()
+
+
+def test_books() -> None:
+    books = polars.read_parquet(GOLDEN / "BTC-USD.0.books.parquet")
+    assert books.height == rows("BTC-USD.0.books.parquet")
+    best = books.filter(polars.col("level") == 0)
+    spread = best.pivot("side", index="log_index", values="price").drop_nulls()
+    assert spread.height > 0 and (spread["sell"] > spread["buy"]).all()
+
+
+def test_document(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "archive" / "2026-11-20")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(block, "docs/history.md", "exec"), names)
+    by_side, best = names["by_side"], names["best"]
+    assert isinstance(by_side, polars.DataFrame) and by_side.height == 2
+    assert isinstance(best, polars.DataFrame) and best.height > 0
+
+
+def test_duckdb(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="asks in SQL with DuckDB, which is not installed")
+    found = duckdb.sql(f"SELECT sum(size), count(*) FROM read_parquet('{GOLDEN}/*.trades.parquet')").fetchall()
+    assert found == [(Decimal("0.009"), 4)]
+    shutil.copytree(GOLDEN, tmp_path / "archive" / "2026-11-20")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    ((_, vwap, volume),) = duckdb.sql(block).fetchall()
+    assert volume == Decimal("0.009") and 30_000 < vwap < 30_002
