@@ -196,7 +196,14 @@ fn run_replay(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_fair_access(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    fair_access::run(&fair_access::Config { rounds, is_full: !options.small, data: data_folder() }, report)
+    let config = fair_access::Config {
+        rounds,
+        is_full: !options.small,
+        data: data_folder(),
+        walras: walras()?,
+        scratch: options.streams.clone(),
+    };
+    fair_access::run(&config, report)
 }
 
 fn run_instructions(options: &Options, report: &mut Report) -> anyhow::Result<()> {
@@ -209,10 +216,15 @@ fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()>
         seconds: if options.small { 1 } else { options.seconds },
         peers: options.peer.then(|| "bench/peers".into()),
         only_peer: options.only_peer.clone(),
-        walras: Some(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras")),
+        walras: Some(walras()?),
         scratch: options.streams.clone(),
     };
     replication::run(&config, report)
+}
+
+/// The program, built beside this one.
+fn walras() -> anyhow::Result<PathBuf> {
+    Ok(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras"))
 }
 
 fn run_simulation(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -1,11 +1,12 @@
 //! Fair access: clocks that agree, copies of one order, the sequencer's hold, release at an instant, delays that keep their targets:
 //! `make bench NAME=fair-access`.
 //!
-//! The mesh and the delays run in simulation, since no machine here has a cloud's clocks and links; the rest is real.
+//! The mesh and the delays run in simulation, since no machine here has a cloud's clocks and links; the rest is real, shards are processes.
 
 mod costs;
 mod reading;
 mod release;
+mod shard;
 
 use std::path::PathBuf;
 
@@ -27,10 +28,15 @@ pub struct Config {
     pub is_full: bool,
     /// Where measured delays may lie.
     pub data: PathBuf,
+    /// The program of which shards are made.
+    pub walras: PathBuf,
+    /// Where their logs lie.
+    pub scratch: PathBuf,
 }
 
 /// Without these nothing is written.
 const REQUIRED: &[&str] = &[
+    "orders_per_s_per_shard",
     "ddp_worst_relative_error",
     "mesh_p90_ns_asym_500ns",
     "mesh_p99_ns_symmetric",
@@ -42,7 +48,7 @@ const REQUIRED: &[&str] = &[
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.rounds(config.rounds);
     report.require(REQUIRED);
-    orders_per_s_per_shard(report);
+    orders_per_s_per_shard(config, report)?;
     mesh(config, report)?;
     delays(config, report)?;
     copies_and_holds(config, report)?;
@@ -50,12 +56,17 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     releases(config, report)
 }
 
-/// The place of `orders_per_s_per_shard`: it comes from real processes with fair access on, gateways, sequencer and engine, which this bench does
-/// not start yet. It is not written until it is measured.
-fn orders_per_s_per_shard(report: &mut Report) {
-    report.note(
-        "orders_per_s_per_shard is missing: it needs a cluster of processes with fair access on, which this bench does not start",
-    );
+/// Orders through real processes.
+fn orders_per_s_per_shard(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    if !config.walras.is_file() {
+        report.note(format!(
+            "orders_per_s_per_shard is missing: {} is not built; build it with `cargo build --release -p walras-node`",
+            config.walras.display()
+        ));
+        return Ok(());
+    }
+    let seconds = if config.is_full { 5.0 } else { 0.3 };
+    shard::shards(&config.walras, &config.scratch, config.rounds, seconds, report)
 }
 
 /// How far apart two clocks of a mesh are while they are in use: 50 nodes, 20 peers each, three seeds.

@@ -1,4 +1,4 @@
-//! A session of the load and its connection.
+//! A session of the load and its connections.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -6,20 +6,35 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use walras_gateway::generate_nonce;
-use walras_gateway::session::{ClientEvent, SessionClient, SubmitError, Wish};
+use walras_gateway::session::{AnyClient, ClientEvent, SubmitError, Wish};
+use walras_types::LogIndex;
 use walras_wire::Command;
 
+use super::entries::Entries;
 use crate::bench::Latencies;
 
-/// A session and its connection.
+/// A session and its connections.
 pub(super) struct Line {
-    pub(super) client: SessionClient,
-    pub(super) stream: Option<TcpStream>,
-    /// When the unanswered were due, the oldest first.
-    pub(super) due: VecDeque<u64>,
+    pub(super) client: AnyClient,
+    pub(super) wires: Vec<Wire>,
     /// What the session's window had no room for.
     pub(super) waiting: VecDeque<(u64, Command)>,
+    told: Told,
+}
+
+/// A connection, if it is there.
+#[derive(Default)]
+pub(super) struct Wire {
+    pub(super) stream: Option<TcpStream>,
     pub(super) is_blocked: bool,
+}
+
+/// What a session waits for and was told last.
+#[derive(Default)]
+struct Told {
+    /// When the unanswered were due, the oldest first.
+    due: VecDeque<u64>,
+    last: LogIndex,
 }
 
 /// What answers came to.
@@ -28,19 +43,28 @@ pub(super) struct Tally {
     pub(super) latencies: Latencies,
     pub(super) sum_ns: u128,
     pub(super) acknowledged: u64,
+    pub(super) answered: u64,
     pub(super) rejected: u64,
+    pub(super) late: u64,
     pub(super) reconnects: u64,
     /// Answers to commands due before do not count.
     pub(super) from_ns: u64,
     pub(super) unanswered: usize,
     pub(super) failed: Option<String>,
+    /// Those of the log that were named.
+    pub(super) entries: Entries,
 }
 
 impl Line {
+    pub(super) fn new(client: AnyClient) -> Self {
+        let wires = (0..client.stream_count()).map(|_| Wire::default()).collect();
+        Self { client, wires, waiting: VecDeque::new(), told: Told::default() }
+    }
+
     pub(super) fn send_waiting(&mut self, now_ns: u64) {
         while let Some((due_ns, command)) = self.waiting.front() {
             match self.client.submit(now_ns, command) {
-                Ok(_) => self.due.push_back(*due_ns),
+                Ok(_) => self.told.due.push_back(*due_ns),
                 Err(SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended) => return,
             }
             self.waiting.pop_front();
@@ -48,73 +72,83 @@ impl Line {
     }
 
     pub(super) fn on_timer(&mut self, now_ns: u64, tally: &mut Tally) {
-        let Self { client, due, .. } = self;
-        client.on_timer(now_ns, &mut |event| tally.on(now_ns, due, &event));
-        match self.client.wish(now_ns) {
-            Wish::Wait => {}
-            Wish::Connect(address) => {
-                let stream = connect(address);
-                self.client.on_connecting();
-                match stream {
-                    Ok(stream) => {
-                        let entropy = std::array::from_fn(|_| crate::access::random_u64() as u8);
-                        self.client.on_connected(now_ns, &generate_nonce(&entropy));
-                        self.stream = Some(stream);
+        let Self { client, told, .. } = self;
+        client.on_timer(now_ns, &mut |event| tally.on(now_ns, told, &event));
+        for at in 0..self.wires.len() {
+            match self.client.wish(at, now_ns) {
+                Wish::Wait => {}
+                Wish::Connect(address) => {
+                    let stream = connect(address);
+                    self.client.on_connecting(at);
+                    match stream {
+                        Ok(stream) => {
+                            let entropy = std::array::from_fn(|_| crate::access::random_u64() as u8);
+                            self.client.on_connected(at, now_ns, &generate_nonce(&entropy));
+                            self.wires[at].stream = Some(stream);
+                        }
+                        Err(_) => self.client.on_disconnected(at, now_ns),
                     }
-                    Err(_) => self.client.on_disconnected(now_ns),
                 }
+                Wish::Close => self.lose(at, now_ns, tally),
             }
-            Wish::Close => self.lose(now_ns, tally),
         }
     }
 
-    fn lose(&mut self, now_ns: u64, tally: &mut Tally) {
+    fn lose(&mut self, at: usize, now_ns: u64, tally: &mut Tally) {
         tally.reconnects += 1;
-        (self.stream, self.is_blocked) = (None, false);
-        self.client.on_disconnected(now_ns);
+        self.wires[at] = Wire::default();
+        self.client.on_disconnected(at, now_ns);
     }
 
     pub(super) fn write(&mut self, now_ns: u64, tally: &mut Tally) {
-        while !self.is_blocked
-            && !self.client.output().is_empty()
-            && let Some(stream) = &mut self.stream
-        {
-            match stream.write(self.client.output()) {
-                Ok(len) => self.client.consume(len),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.is_blocked = true,
-                Err(_) => self.lose(now_ns, tally),
+        for at in 0..self.wires.len() {
+            while let Wire { stream: Some(stream), is_blocked: is_blocked @ false } = &mut self.wires[at]
+                && !self.client.output(at).is_empty()
+            {
+                match stream.write(self.client.output(at)) {
+                    Ok(len) => self.client.consume(at, len),
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => *is_blocked = true,
+                    Err(_) => self.lose(at, now_ns, tally),
+                }
             }
         }
     }
 
-    pub(super) fn read(&mut self, now_ns: u64, buffer: &mut [u8], tally: &mut Tally) {
-        while let Some(stream) = &mut self.stream {
+    pub(super) fn read(&mut self, at: usize, now_ns: u64, buffer: &mut [u8], tally: &mut Tally) {
+        while let Some(stream) = &mut self.wires[at].stream {
             match stream.read(buffer) {
-                Ok(0) => self.lose(now_ns, tally),
+                Ok(0) => self.lose(at, now_ns, tally),
                 Ok(len) => {
-                    let Self { client, due, .. } = self;
-                    client.on_bytes(now_ns, &buffer[..len], &mut |event| tally.on(now_ns, due, &event));
+                    let Self { client, told, .. } = self;
+                    client.on_bytes(at, now_ns, &buffer[..len], &mut |event| tally.on(now_ns, told, &event));
                     if len < buffer.len() {
                         break;
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => self.lose(now_ns, tally),
+                Err(_) => self.lose(at, now_ns, tally),
             }
         }
-        if matches!(self.client.wish(now_ns), Wish::Close) {
-            self.lose(now_ns, tally);
+        if matches!(self.client.wish(at, now_ns), Wish::Close) {
+            self.lose(at, now_ns, tally);
         }
         self.send_waiting(now_ns);
     }
 }
 
 impl Tally {
-    fn on(&mut self, now_ns: u64, due: &mut VecDeque<u64>, event: &ClientEvent) {
+    fn on(&mut self, now_ns: u64, told: &mut Told, event: &ClientEvent) {
         match event {
-            ClientEvent::Answer { rejected, .. } => {
+            ClientEvent::Answer { log_index, rejected, .. } => {
                 self.unanswered = self.unanswered.saturating_sub(1);
-                let Some(due_ns) = due.pop_front() else { return };
+                self.answered += 1;
+                let before = std::mem::replace(&mut told.last, *log_index);
+                if before >= *log_index || !self.entries.insert(*log_index) {
+                    self.failed = Some(format!(
+                        "an answer names entry {log_index} of the log, after {before} in its session: it is another command's, or out of order"
+                    ));
+                }
+                let Some(due_ns) = told.due.pop_front() else { return };
                 if due_ns >= self.from_ns {
                     let took_ns = now_ns.saturating_sub(due_ns);
                     self.latencies.record(Duration::from_nanos(took_ns));
@@ -124,10 +158,10 @@ impl Tally {
                 self.rejected += u64::from(rejected.is_some());
             }
             ClientEvent::Ended(error) => self.failed = Some(error.to_string()),
+            ClientEvent::Late { .. } => self.late += 1,
             ClientEvent::LoggedOn { .. }
             | ClientEvent::Report { .. }
             | ClientEvent::ReportsMissing { .. }
-            | ClientEvent::Late { .. }
             | ClientEvent::Disconnected { .. } => {}
         }
     }

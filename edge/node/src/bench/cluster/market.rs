@@ -24,8 +24,8 @@ pub(super) fn settings(orders: &[String]) -> ClientSettings {
     }
 }
 
-/// The next free ids of the venue, and symbols that nothing there has.
-pub(super) fn options(client: &Client, accounts: u32) -> Result<VenueOptions, BenchError> {
+/// The next free ids of the venue, and symbols that nothing there has: for each of so many markets of the same two assets.
+pub(super) fn options(client: &Client, accounts: u32, markets: u32) -> Result<Vec<VenueOptions>, BenchError> {
     let count = |path: &str, field: &str| {
         let answer = client.get(path)?;
         Ok::<_, BenchError>(answer[field].as_array().map_or(0, Vec::len) as u32)
@@ -33,17 +33,23 @@ pub(super) fn options(client: &Client, accounts: u32) -> Result<VenueOptions, Be
     let (assets, instruments) = (count("/v1/assets", "assets")?, count("/v1/instruments", "instruments")?);
     let first_account = client.get("/v1/status")?["accounts"].as_u64().unwrap_or(0) as u32;
     let symbol = |text: String| Symbol::new(&text).expect("a letter and a number are a symbol");
-    Ok(VenueOptions {
+    let one = |market: u32| VenueOptions {
         base: AssetId(assets),
         base_symbol: symbol(format!("B{assets}")),
         quote: AssetId(assets + 1),
         quote_symbol: symbol(format!("Q{assets}")),
-        instrument: InstrumentId(instruments),
-        symbol: symbol(format!("B{assets}/Q{assets}")),
+        instrument: InstrumentId(instruments + market),
+        symbol: symbol(if market == 0 { format!("B{assets}/Q{assets}") } else { format!("B{assets}/Q{assets}.{market}") }),
         first_account: AccountId(first_account),
         accounts,
         ..VenueOptions::new(Format::Workload)
-    })
+    };
+    Ok((0..markets).map(one).collect())
+}
+
+/// Whether a command of the setting up is one market's, and not that of its assets and accounts.
+pub(super) fn is_market(command: &Command) -> bool {
+    matches!(command, Command::CreateInstrument(_) | Command::SetTradingPhase(_))
 }
 
 /// A key that trades for an account, made known to all these replicas.

@@ -1,41 +1,49 @@
 //! Load on a cluster's binary order entry: order flow ([`Flow`]) over several sessions from one thread, at an offered rate or with so many
-//! commands unanswered, each one's time counted from when it was due.
+//! commands unanswered, each one's time counted from when it was due; to whoever leads, or with fair access by one gateway or several
+//! ([`Ways`]).
+//!
+//! What is checked: an answer to each command, once, in the order of its session, with an entry of the log of its own that is later than that of
+//! the session's command before.
 //!
 //! The flow is `walras-market-history`'s churn, which is generated, or what an exchange recorded, as accounts of a venue send it ([`walras_replay::venue`]): limit and immediate-or-cancel
 //! orders, moves, cancels. It is made before; when it ends it begins again with other order numbers. Sessions are on their way at their
 //! own pace, so what concerns two of them may meet in another order than it was made in, and some commands are rejected: an answer like any other.
 
+mod entries;
 mod line;
 mod market;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use walras_gateway::ClientKey;
-use walras_gateway::session::{ClientSettings, SessionClient};
+use walras_gateway::session::{AnyClient, ClientSettings, CopiedClient, SessionClient};
 use walras_market_history::workload::{Churn, ChurnConfig};
 use walras_market_history::workload_file::INFO;
 use walras_market_history::{Format, HistoryEvent};
 use walras_replay::Loaded;
-use walras_replay::venue::{commands, setup};
+use walras_replay::venue::{VenueOptions, commands, setup};
 use walras_types::AccountId;
 use walras_wire::Command;
-use walras_wire::order_entry::Role;
+use walras_wire::order_entry::{Copies, EntryVersion, Role};
 
 use super::{BenchError, LatencyReport};
 use crate::cli::client::Client;
 use crate::runtime::now;
 use line::{Line, Tally};
 pub use market::account_key;
-use market::{account_of, options, rename, settings};
+use market::{account_of, is_market, options, rename, settings};
 
 /// Commands that are made; then they begin again.
 const FLOW_COMMANDS: u64 = 400_000;
 /// Orders that the book is held near.
 const RESTING_ORDERS: u64 = 1_000;
+/// And at least, however many markets there are.
+const RESTING_ORDERS_MIN: u64 = 10;
+/// Of another market's order numbers.
+const MARKET_IDS: u64 = 1 << 24;
 /// A later round's order numbers.
 const ROUND_IDS: u64 = 1 << 40;
 /// Commands that are due leave no more often than this, as from a program that waits and does not spin.
@@ -124,11 +132,42 @@ pub enum Flow {
     Recorded(PathBuf),
 }
 
+/// How sessions send.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ways {
+    /// To the leader.
+    #[default]
+    Leader,
+    /// With fair access: each session by so many of these gateways (addresses of order entry), the first of them in turn.
+    Gateways {
+        /// Where they take orders.
+        gateways: Vec<String>,
+        /// By how many a session sends each command.
+        copies: usize,
+    },
+}
+
+/// A load.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Sessions, each an account's.
+    pub sessions: u32,
+    /// Markets among which generated flow is spread evenly, from 1; recorded flow has one.
+    pub markets: u32,
+    /// What is sent.
+    pub flow: Flow,
+    /// By which way.
+    pub ways: Ways,
+}
+
 impl Flow {
-    fn load(&self) -> Result<Loaded, BenchError> {
+    /// That of one of so many markets.
+    fn load(&self, market: u32, markets: u32) -> Result<Loaded, BenchError> {
         match self {
             Self::Generated(seed) => {
-                let config = ChurnConfig { commands: FLOW_COMMANDS, target_orders: RESTING_ORDERS, ..ChurnConfig::standard(*seed) };
+                let share = |all: u64| (all / u64::from(markets)).max(RESTING_ORDERS_MIN);
+                let (commands, target_orders) = (share(FLOW_COMMANDS), share(RESTING_ORDERS));
+                let config = ChurnConfig { commands, target_orders, ..ChurnConfig::standard(*seed + u64::from(market)) };
                 let events: Vec<HistoryEvent> =
                     (0..).zip(Churn::new(config)).map(|(index, command)| command.event(index)).collect();
                 Ok(Loaded::from_events(Format::Workload, INFO, events))
@@ -159,10 +198,18 @@ impl ClusterLoad {
 
     /// The same with any flow.
     pub fn prepare_flow(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, flow: &Flow) -> Result<Self, BenchError> {
+        let options = LoadOptions { sessions, markets: 1, flow: flow.clone(), ways: Ways::Leader };
+        Self::prepare_with(replicas, key, &options)
+    }
+
+    /// The same with any load. All replicas by which it sends are to be among `replicas`: they are made to know the accounts' keys.
+    pub fn prepare_with(replicas: &[ReplicaAddress], key: &ClientKey, load: &LoadOptions) -> Result<Self, BenchError> {
+        let LoadOptions { sessions, markets, flow, ways } = load;
         let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, Some(key.clone()))).collect();
         let first = clients.first().ok_or_else(|| BenchError::Cluster("no replica is named".to_owned()))?;
-        let options = options(first, sessions.max(2))?;
-        let loaded = flow.load()?;
+        let markets = if matches!(flow, Flow::Recorded(_)) { 1 } else { (*markets).max(1) };
+        let options = options(first, (*sessions).max(2), markets)?;
+        let loaded = (0..markets).map(|market| flow.load(market, markets)).collect::<Result<Vec<_>, _>>()?;
 
         let orders: Vec<String> = replicas.iter().map(|replica| replica.orders.clone()).collect();
         let mut load = Self {
@@ -177,9 +224,12 @@ impl ClusterLoad {
             timers_ns: 0,
         };
         let operator = ClientSettings { role: Role::Operator, ..settings(&orders) };
-        load.log_on(vec![(operator, key.clone())])?;
-        for command in setup(&loaded, &options)? {
-            load.enter(0, load.now_ns(), command);
+        load.log_on(vec![client(operator, key.clone(), load.now_ns())])?;
+        for (market, (loaded, options)) in loaded.iter().zip(&options).enumerate() {
+            // Accounts and assets are the same in all of them.
+            for command in setup(loaded, options)?.into_iter().filter(|command| market == 0 || is_market(command)) {
+                load.enter(0, load.now_ns(), command);
+            }
         }
         load.drain()?;
         if load.tally.rejected > 0 {
@@ -189,12 +239,13 @@ impl ClusterLoad {
         }
         load.lines.clear();
         let mut accounts = Vec::new();
-        for account in (options.first_account.0..).take(options.accounts as usize) {
-            accounts.push((settings(&orders), account_key(&clients, AccountId(account))?));
+        let VenueOptions { first_account, accounts: count, .. } = options[0];
+        for (at, account) in (first_account.0..).take(count as usize).enumerate() {
+            let (key, now_ns) = (account_key(&clients, AccountId(account))?, load.now_ns());
+            accounts.push(ways.client(at, &orders, key, now_ns));
         }
         load.log_on(accounts)?;
-        let line = |account: AccountId| (account.0 - options.first_account.0) as usize;
-        load.flow = commands(&loaded, &options).filter_map(|(_, command)| Some((line(account_of(&command)?), command))).collect();
+        load.flow = mixed(&loaded, &options);
         Ok(load)
     }
 
@@ -202,16 +253,9 @@ impl ClusterLoad {
         self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn log_on(&mut self, sessions: Vec<(ClientSettings, ClientKey)>) -> Result<(), BenchError> {
+    fn log_on(&mut self, clients: Vec<AnyClient>) -> Result<(), BenchError> {
         let now_ns = self.now_ns();
-        let line = |(settings, key)| Line {
-            client: SessionClient::new(settings, key, now_ns).expect("there is a replica's address"),
-            stream: None,
-            due: VecDeque::new(),
-            waiting: VecDeque::new(),
-            is_blocked: false,
-        };
-        self.lines = sessions.into_iter().map(line).collect();
+        self.lines = clients.into_iter().map(Line::new).collect();
         let give_up_ns = now_ns + PATIENCE_NS;
         while !self.lines.iter().all(|line| line.client.is_logged_on()) {
             self.turn(5_000_000)?;
@@ -229,7 +273,7 @@ impl ClusterLoad {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let begin_ns = self.now_ns();
         let (from_ns, end_ns) = (begin_ns + ns(warm_up), begin_ns + ns(warm_up) + ns(time));
-        self.tally = Tally { from_ns, ..Tally::default() };
+        self.tally = Tally { from_ns, entries: std::mem::take(&mut self.tally.entries), ..Tally::default() };
         let mut sent = 0_u64;
         let mut now_ns = begin_ns;
         while now_ns < end_ns {
@@ -275,6 +319,18 @@ impl ClusterLoad {
         })
     }
 
+    /// Commands of the last run that were answered, those included that were so after its end.
+    #[must_use]
+    pub fn answered_count(&self) -> u64 {
+        self.tally.answered
+    }
+
+    /// Commands of the last run of which the venue said that they missed d_s.
+    #[must_use]
+    pub fn late_count(&self) -> u64 {
+        self.tally.late
+    }
+
     fn drain(&mut self) -> Result<(), BenchError> {
         let give_up_ns = self.now_ns() + PATIENCE_NS;
         while self.tally.unanswered > 0 {
@@ -311,20 +367,22 @@ impl ClusterLoad {
             self.timers_ns = now_ns + TIMERS_EVERY_NS;
         }
         for line in &mut self.lines {
-            if is_time || line.stream.is_none() {
+            if is_time || line.wires.iter().any(|wire| wire.stream.is_none()) {
                 line.on_timer(now_ns, &mut self.tally);
             }
             line.write(now_ns, &mut self.tally);
         }
-        let connected = |line: &&mut Line| line.stream.is_some();
-        let mut fds: Vec<PollFd<'_>> = self
-            .lines
-            .iter()
-            .filter_map(|line| {
-                let flags = if line.is_blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-                Some(PollFd::new(line.stream.as_ref()?, flags))
-            })
-            .collect();
+        let mut places = Vec::with_capacity(self.lines.len());
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.lines.len());
+        for (line, wires) in self.lines.iter().map(|line| &line.wires).enumerate() {
+            for (at, wire) in wires.iter().enumerate() {
+                let flags = if wire.is_blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                if let Some(stream) = &wire.stream {
+                    places.push((line, at));
+                    fds.push(PollFd::new(stream, flags));
+                }
+            }
+        }
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns.min(999_999_999).cast_signed() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -333,14 +391,51 @@ impl ClusterLoad {
         let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
         let now_ns = self.now_ns();
-        for (line, ready) in self.lines.iter_mut().filter(connected).zip(ready) {
+        for ((line, at), ready) in places.into_iter().zip(ready) {
+            let line = &mut self.lines[line];
             if ready.contains(PollFlags::OUT) {
-                line.is_blocked = false;
+                line.wires[at].is_blocked = false;
             }
             if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-                line.read(now_ns, &mut self.buffer, &mut self.tally);
+                line.read(at, now_ns, &mut self.buffer, &mut self.tally);
             }
         }
         self.tally.failed.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
     }
+}
+
+fn client(settings: ClientSettings, key: ClientKey, now_ns: u64) -> AnyClient {
+    AnyClient::One(Box::new(SessionClient::new(settings, key, now_ns).expect("there is a replica's address")))
+}
+
+impl Ways {
+    /// The client of a session, the how manieth of all.
+    fn client(&self, session: usize, orders: &[String], key: ClientKey, now_ns: u64) -> AnyClient {
+        let Self::Gateways { gateways, copies } = self else { return client(settings(orders), key, now_ns) };
+        let own: Vec<String> = gateways.iter().cycle().skip(session % gateways.len()).take(*copies).cloned().collect();
+        if own.len() == 1 {
+            // It is told of orders that are late.
+            let version = EntryVersion::Two { copies: Copies::One };
+            return client(ClientSettings { version, ..settings(&own) }, key, now_ns);
+        }
+        let client = CopiedClient::new(&settings(&[]), &own, &key, now_ns);
+        AnyClient::Several(Box::new(client.expect("there is a gateway's address")))
+    }
+}
+
+/// The commands of all markets, one of each in turn, with whose session sends them.
+fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Vec<(usize, Command)> {
+    let flows = loaded.iter().zip(options).zip(0_u64..).map(|((loaded, options), market)| {
+        commands(loaded, options).filter_map(move |(_, mut command)| {
+            let account = account_of(&command)?;
+            rename(&mut command, market * MARKET_IDS);
+            Some(((account.0 - options.first_account.0) as usize, command))
+        })
+    });
+    let mut flows: Vec<_> = flows.collect();
+    let mut all = Vec::new();
+    while !flows.is_empty() {
+        flows.retain_mut(|flow| flow.next().map(|one| all.push(one)).is_some());
+    }
+    all
 }
