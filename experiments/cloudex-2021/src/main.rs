@@ -5,12 +5,14 @@ use std::path::Path;
 use anyhow::bail;
 use walras_experiments_cloudex_2021::figure::{self, CADENCE_DRAWN, Extent, Way};
 use walras_experiments_cloudex_2021::network::{Source, data_folder};
+use walras_experiments_cloudex_2021::processes::{self, Given, SHARDS};
 use walras_experiments_cloudex_2021::record::{Record, direction_name};
-use walras_experiments_cloudex_2021::replicated;
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
+use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
 use walras_figures::origin::Origin;
 
-const USAGE: &str = "usage: cloudex-2021 fig-4|fig-5|fig-6a|all [--small]";
+const USAGE: &str = "usage: cloudex-2021 table-1|fig-4|fig-5|fig-6a|fig-6b|all [--small]
+table-1 and fig-6b run processes of walras, built beside this program, and want the machine for themselves";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +22,7 @@ fn main() -> anyhow::Result<()> {
         _ => bail!(USAGE),
     };
     let names = match name {
-        "all" => &["fig-4", "fig-5", "fig-6a"][..],
+        "all" => &["fig-4", "fig-5", "fig-6a", "table-1", "fig-6b"][..],
         _ => &[name],
     };
     for name in names {
@@ -32,6 +34,9 @@ fn main() -> anyhow::Result<()> {
                 let outcome = replicated::run(&workload, &data_folder())?;
                 (Record::of_replicated(&outcome, &workload)?, outcome.source)
             }
+            "table-1" => shards(&workload, extent)?,
+            // Nothing of it is simulated.
+            "fig-6b" => (record_processes::copies(&processes::copies(&Given::here(extent)?)?)?, Source::Measured),
             other => bail!("there is no experiment {other}; {USAGE}"),
         };
         if source == Source::Synthetic {
@@ -40,10 +45,19 @@ fn main() -> anyhow::Result<()> {
         println!("{}\n\n{}", record.folder, record.table);
         if extent == Extent::Full {
             record.write(&origin, Path::new(env!("CARGO_MANIFEST_DIR")))?;
-            println!("{}: wrote result.json, table.md and plot.svg", record.folder);
+            println!("{}: wrote its results", record.folder);
         }
     }
     Ok(())
+}
+
+/// Table 1. It needs no more simulated time than this: at each load there are hundreds of thousands of orders.
+fn shards(workload: &Workload, extent: Extent) -> anyhow::Result<(Record, Source)> {
+    let given = Given::here(extent)?;
+    let workload = Workload { duration_ns: workload.duration_ns.min(20_000_000_000), ..*workload };
+    let (rows, source) = sharded::run(&workload, &data_folder())?;
+    let real = SHARDS.map(|count| processes::shards(&given, count)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok((record_processes::shards(&rows, source, &real, &workload), source))
 }
 
 /// Figures 4 and 5.

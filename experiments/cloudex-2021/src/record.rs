@@ -22,8 +22,8 @@ pub struct Record {
     pub result: Value,
     /// A line per way.
     pub table: String,
-    /// The figure.
-    pub plot_svg: String,
+    /// The figure; a table has none.
+    pub plot_svg: Option<String>,
 }
 
 impl Record {
@@ -52,7 +52,7 @@ impl Record {
             },
             "panels": figure.panels.iter().map(|panel| panel_json(panel, figure.disturbance, extent)).collect::<Vec<_>>(),
         });
-        Ok(Self { folder, result, table: table(figure), plot_svg: plot::figure(figure)? })
+        Ok(Self { folder, result, table: table(figure), plot_svg: Some(plot::figure(figure)?) })
     }
 
     /// Of figure 6a.
@@ -96,26 +96,27 @@ impl Record {
             "by_copies": by_copies,
             "a_gateway_dies": [crash(one), crash(two)],
         });
-        Ok(Self { folder: "fig-6a", result, table, plot_svg: plot::replicated(outcome)? })
+        Ok(Self { folder: "fig-6a", result, table, plot_svg: Some(plot::replicated(outcome)?) })
     }
 
-    /// Writes `result.json`, `table.md` and `plot.svg`.
+    /// Writes `result.json`, `table.md` and, of a figure, `plot.svg`.
     ///
     /// # Errors
     /// In a debug build, and when the folder can not be written.
     pub fn write(&self, origin: &Origin, experiments: &Path) -> anyhow::Result<()> {
         let result = json!({ "figure": self.folder, "origin": origin.to_json()?, "result": self.result });
         let result = serde_json::to_string_pretty(&result)? + "\n";
-        let files = [("result.json", &*result), ("table.md", &self.table), ("plot.svg", &self.plot_svg)];
+        let mut files = vec![("result.json", &*result), ("table.md", &*self.table)];
+        files.extend(self.plot_svg.as_deref().map(|plot_svg| ("plot.svg", plot_svg)));
         write_files(&experiments.join(self.folder), &files)
     }
 }
 
-fn hundredths(value: f64) -> f64 {
+pub(crate) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-fn thousandths(value: f64) -> f64 {
+pub(crate) fn thousandths(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }
 

@@ -91,7 +91,7 @@ struct Copied {
 }
 
 /// Whether something straggles in an episode: the same answer whenever it is asked.
-fn straggle_ns(seed: u64, name: u64, at_ns: u64, (share, mean_ns): (f64, f64), draw: &mut Draw) -> f64 {
+pub(crate) fn straggle_ns(seed: u64, name: u64, at_ns: u64, (share, mean_ns): (f64, f64), draw: &mut Draw) -> f64 {
     let mut of_episode = Draw::new(seed ^ name.wrapping_mul(0x9e37_79b9), at_ns / EPISODE_NS);
     if of_episode.unit() < share { draw.exponential(mean_ns) } else { 0.0 }
 }

@@ -4,9 +4,13 @@ use std::path::Path;
 
 use walras_experiments_cloudex_2021::figure::{Extent, Figure, TARGETS, Way, run};
 use walras_experiments_cloudex_2021::network::{Source, data_folder};
+use walras_experiments_cloudex_2021::processes::{COPIES_MAX, Copies, Shards};
 use walras_experiments_cloudex_2021::record::Record;
-use walras_experiments_cloudex_2021::replicated;
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
+use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
+use walras_fair_cluster::{Measured, ProcessorTime, Sequenced};
+use walras_node::bench::LatencyReport;
+use walras_node::bench::cluster::ClusterReport;
 
 fn small(disturbance: Disturbance) -> Figure {
     run(&Workload::SMALL, Path::new("no/such/folder"), disturbance, Extent::Small).expect("the synthetic network needs no data")
@@ -36,7 +40,7 @@ fn under_the_disturbance_dynamic_is_below_static_at_every_target() {
     }
     let record = Record::of(&figure, &Workload::SMALL, Extent::Small).unwrap();
     assert_eq!(record.result["panels"][0]["targets"].as_array().unwrap().len(), TARGETS.len());
-    assert!(record.plot_svg.contains("inbound") && record.table.contains("| 0.5 |"));
+    assert!(record.plot_svg.unwrap().contains("inbound") && record.table.contains("| 0.5 |"));
 }
 
 #[test]
@@ -62,5 +66,57 @@ fn copies_cut_the_tail_and_survive_a_gateway() {
     let [alone, twice] = &outcome.with_crash;
     assert!(alone.lost > 0, "the gateway passed orders on that nobody else had");
     assert_eq!(twice.lost, 0);
-    assert!(Record::of_replicated(&outcome, &workload).unwrap().plot_svg.contains("p99.9"));
+    assert!(Record::of_replicated(&outcome, &workload).unwrap().plot_svg.unwrap().contains("p99.9"));
+}
+
+#[test]
+fn latencies_of_shards_are_near_those_published() {
+    let workload = Workload { duration_ns: 2_000_000_000, ..Workload::FULL };
+    let (rows, source) = sharded::run(&workload, Path::new("no/such/folder")).unwrap();
+    assert_eq!((rows.len(), source), (sharded::PUBLISHED.len(), Source::Synthetic));
+    for (row, (shards, orders_per_s, submission_us, end_to_end_us)) in rows.iter().zip(sharded::PUBLISHED) {
+        let sent = orders_per_s * 2.0;
+        assert!(row.shards == shards && (row.orders as f64 - sent).abs() < 0.02 * sent, "{row:?}");
+        assert!((row.submission_us / submission_us - 1.0).abs() < 0.2, "{row:?}");
+        assert!((row.end_to_end_us / end_to_end_us - 1.0).abs() < 0.2, "{row:?}");
+    }
+    assert!(rows[0].end_to_end_us > rows[4].end_to_end_us, "a shard with less to do answers sooner: {rows:?}");
+    let table = record_processes::shards(&rows, source, &[], &workload).table;
+    assert!(table.contains("| 16 | 61000 |"), "{table}");
+}
+
+fn measured(offered_per_second: Option<u64>, leader_ns: u64) -> Measured {
+    let latency = LatencyReport { p50_ns: 400_000, p99_ns: 900_000, ..LatencyReport::default() };
+    let report = ClusterReport {
+        offered_per_second,
+        outstanding: None,
+        sessions: 48,
+        seconds: 1.0,
+        acknowledged: 250_000,
+        rejected: 0,
+        acknowledged_per_second: 250_000.0,
+        mean_ns: 450_000.0,
+        latency,
+        reconnects: 0,
+    };
+    let processor = ProcessorTime { leader_ns, gateways_ns: 5_000_000, ..ProcessorTime::default() };
+    Measured { report, late: 0, answered: 1_000, sequenced: Sequenced { delay_ns: 300_000, ..Sequenced::default() }, processor }
+}
+
+#[test]
+fn runs_of_processes_are_set_beside_what_was_published() {
+    let shards =
+        |count: usize| Shards { most: vec![measured(None, 1); count], published_load: vec![measured(Some(22_000), 1); count] };
+    let record = record_processes::shards(&[], Source::Synthetic, &[shards(1), shards(2)], &Workload::SMALL);
+    assert!(record.table.contains("| 2 | 500000 | 250000, 250000 | 40000 | 12.5 | 400 / 900 | 300 |"), "{}", record.table);
+    assert_eq!(record.result["processes"]["met"], true);
+
+    let leader_ns = |copies: usize| 2_000_000 + 100_000 * copies as u64;
+    let by_copies: Vec<Measured> = (1..=COPIES_MAX).map(|copies| measured(Some(22_000), leader_ns(copies))).collect();
+    let copies = Copies { by_copies, with_a_death: measured(Some(22_000), 1) };
+    let record = record_processes::copies(&copies).unwrap();
+    // 2.1 us for each of 22,000 orders.
+    assert!(record.table.contains("| 1 | 0.046 (1.00) / 13 (1.00) |"), "{}", record.table);
+    assert_eq!(record.result["engine_three_copies_over_one"]["ours"], 1.095);
+    assert!(record.plot_svg.unwrap().contains("over one copy"));
 }

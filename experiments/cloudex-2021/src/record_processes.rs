@@ -1,0 +1,189 @@
+//! What runs of table 1 and figure 6b leave behind.
+
+use std::fmt::Write as _;
+
+use plotters::prelude::*;
+use serde_json::{Value, json};
+use walras_fair_cluster::Measured;
+use walras_figures::plot::{FONT, draw};
+
+use crate::network::Source;
+use crate::processes::{COPIES_MAX, Copies, PUBLISHED_CORES, PUBLISHED_PER_S, Shards};
+use crate::record::{Record, hundredths, thousandths};
+use crate::sharded::{DELAY_NS, PUBLISHED, Row};
+use crate::workload::Workload;
+
+/// The least throughput of a shard that the project asks for: ten times the published.
+const BAR_PER_S: f64 = 10.0 * PUBLISHED_PER_S as f64;
+/// The same of the engine's processor time with three copies over one.
+const BAR_THREE_OVER_ONE: f64 = 1.18;
+
+/// Of table 1.
+#[must_use]
+pub fn shards(simulated: &[Row], source: Source, real: &[Shards], workload: &Workload) -> Record {
+    let mut table = "Simulated at the published throughput: median latency in us, ours / published.\n\n\
+         | shards | orders/s | submission | end to end |\n| --- | --- | --- | --- |\n"
+        .to_owned();
+    let mut rows = Vec::new();
+    for (row, (_, _, submission_us, end_to_end_us)) in simulated.iter().zip(PUBLISHED) {
+        let Row { shards, orders_per_s, submission_us: ours_in_us, end_to_end_us: ours_us, orders } = *row;
+        let _ = writeln!(
+            table,
+            "| {shards} | {orders_per_s:.0} | {ours_in_us:.0} / {submission_us:.0} | {ours_us:.0} / {end_to_end_us:.0} |"
+        );
+        rows.push(json!({
+            "shards": shards, "orders_per_s": orders_per_s, "orders": orders,
+            "ours_us": { "submission_p50": hundredths(ours_in_us), "end_to_end_p50": hundredths(ours_us) },
+            "published_us": { "submission_p50": submission_us, "end_to_end_p50": end_to_end_us },
+        }));
+    }
+    let _ = write!(
+        table,
+        "\nReal processes over loopback, a cluster for each shard, all on this machine's processors.\n\n\
+         | shards | orders/s of all | of each | published of all | over the published | end to end at {PUBLISHED_PER_S}/s, us: p50 / p99 | d_s then, us |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n"
+    );
+    let mut real_rows = Vec::new();
+    for shards in real {
+        let (count, all) = (shards.count(), shards.orders_per_s());
+        let published = PUBLISHED.iter().find(|row| row.0 == count).map_or(f64::NAN, |row| row.1);
+        let each: Vec<String> =
+            shards.most.iter().map(|measured| format!("{:.0}", measured.report.acknowledged_per_second)).collect();
+        let us = |of: fn(&Measured) -> u64| shards.published_load.iter().map(of).max().unwrap_or(0) as f64 / 1_000.0;
+        let _ = writeln!(
+            table,
+            "| {count} | {all:.0} | {} | {published:.0} | {:.1} | {:.0} / {:.0} | {:.0} |",
+            each.join(", "),
+            all / published,
+            us(|of| of.report.latency.p50_ns),
+            us(|of| of.report.latency.p99_ns),
+            us(|of| of.sequenced.delay_ns),
+        );
+        real_rows.push(json!({
+            "shards": count, "orders_per_s": all.round(), "published_orders_per_s": published,
+            "over_published": hundredths(all / published),
+            "of_each": shards.most.iter().map(measured_json).collect::<Vec<_>>(),
+            "at_the_published_load": shards.published_load.iter().map(measured_json).collect::<Vec<_>>(),
+        }));
+    }
+    let met = real.first().map(|one| one.orders_per_s() >= BAR_PER_S);
+    let result = json!({
+        "simulated": {
+            "network": source.name(), "seed": workload.seed, "seconds": workload.duration_ns / 1_000_000_000, "fitted_delay_ns": DELAY_NS,
+            "rows": rows,
+        },
+        "processes": { "rows": real_rows, "orders_per_s_of_one_shard_at_least": BAR_PER_S, "met": met },
+    });
+    Record { folder: "table-1", result, table, plot_svg: None }
+}
+
+fn measured_json(measured: &Measured) -> Value {
+    let Measured { report, late, answered, sequenced, processor } = measured;
+    let us_per_order = |ns: u64| thousandths(ns as f64 / 1_000.0 / (*answered).max(1) as f64);
+    json!({
+        "report": report, "late": late, "answered": answered, "sequenced": sequenced,
+        "processor_us_per_order": {
+            "leader": us_per_order(processor.leader_ns), "gateways": us_per_order(processor.gateways_ns),
+            "participants": us_per_order(processor.participants_ns),
+        },
+    })
+}
+
+/// Processors of a role: nanoseconds of work for a second of orders at the offered rate.
+fn cores(measured: &Measured, of: fn(&Measured) -> u64) -> f64 {
+    of(measured) as f64 / measured.answered.max(1) as f64 * measured.report.offered_per_second.unwrap_or(0) as f64 / 1e9
+}
+
+/// Name, our processor time, and what was published.
+type Role = (&'static str, fn(&Measured) -> u64, fn(&(f64, f64, f64)) -> f64);
+
+const ROLES: [Role; 3] = [
+    ("engine", |of| of.processor.leader_ns, |of| of.0),
+    ("gateways", |of| of.processor.gateways_ns, |of| of.1),
+    ("participants", |of| of.processor.participants_ns, |of| of.2),
+];
+
+/// Of figure 6b.
+///
+/// # Errors
+/// When it can not be drawn.
+pub fn copies(copies: &Copies) -> anyhow::Result<Record> {
+    let mut table = format!(
+        "Processors at {PUBLISHED_PER_S} orders/s, ours / published; in brackets over one copy.\n\n\
+         | copies | engine | gateways | participants | copies dropped per order | end to end p50, us |\n\
+         | --- | --- | --- | --- | --- | --- |\n"
+    );
+    for (at, (measured, published)) in copies.by_copies.iter().zip(&PUBLISHED_CORES).enumerate() {
+        let cells: Vec<String> = ROLES
+            .iter()
+            .map(|(_, ours, theirs)| {
+                let (one, first) = (cores(measured, *ours), copies.by_copies.first().map_or(f64::NAN, |one| cores(one, *ours)));
+                let (theirs, theirs_first) = (theirs(published), theirs(&PUBLISHED_CORES[0]));
+                format!("{one:.3} ({:.2}) / {theirs} ({:.2})", one / first, theirs / theirs_first)
+            })
+            .collect();
+        let dropped = measured.sequenced.duplicates_per_order();
+        let p50_us = measured.report.latency.p50_ns as f64 / 1_000.0;
+        let _ = writeln!(table, "| {} | {} | {dropped:.2} | {p50_us:.0} |", at + 1, cells.join(" | "));
+    }
+    let death = &copies.with_a_death;
+    let _ = writeln!(
+        table,
+        "\nTwo copies, a gateway killed half way: {} orders answered, 0 lost, 0 doubled, {} connections lost.",
+        death.answered, death.report.reconnects
+    );
+    let ratio = copies.three_over_one();
+    let result = json!({
+        "offered_per_s": PUBLISHED_PER_S,
+        "by_copies": copies.by_copies.iter().map(measured_json).collect::<Vec<_>>(),
+        "published_cores": PUBLISHED_CORES,
+        "engine_three_copies_over_one": { "ours": thousandths(ratio), "published": 1.18, "at_most": BAR_THREE_OVER_ONE, "met": ratio <= BAR_THREE_OVER_ONE },
+        "a_gateway_is_killed": {
+            "copies": 2, "report": death.report, "late": death.late, "answered": death.answered, "sequenced": death.sequenced, "lost": 0, "doubled": 0,
+        },
+    });
+    Ok(Record { folder: "fig-6b", result, table, plot_svg: Some(plot(copies)?) })
+}
+
+/// Over one copy: the published machines are others.
+fn plot(copies: &Copies) -> anyhow::Result<String> {
+    const COLOURS: [RGBColor; 3] = [RGBColor(200, 60, 50), RGBColor(40, 90, 180), RGBColor(20, 140, 80)];
+    draw((760, 500), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption("Fig. 6b: processor time by number of copies", (FONT, 20))
+            .margin(12)
+            .x_label_area_size(42)
+            .y_label_area_size(56)
+            .build_cartesian_2d(0.7..COPIES_MAX as f64 + 0.3, 0.0..6.0)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_labels(COPIES_MAX)
+            .x_desc("copies of an order, each through another gateway")
+            .y_desc("over one copy")
+            .label_style((FONT, 13))
+            .x_label_formatter(&|copies| format!("{copies:.0}"))
+            .draw()?;
+        for ((name, ours, theirs), colour) in ROLES.into_iter().zip(COLOURS) {
+            let first = copies.by_copies.first().map_or(f64::NAN, |one| cores(one, ours));
+            let points = copies.by_copies.iter().enumerate().map(|(at, of)| ((at + 1) as f64, cores(of, ours) / first));
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(4))?
+                .label(name)
+                .legend(move |at| Circle::new((at.0 + 8, at.1), 4, colour.filled()));
+            let points =
+                PUBLISHED_CORES.iter().enumerate().map(|(at, of)| ((at + 1) as f64, theirs(of) / theirs(&PUBLISHED_CORES[0])));
+            chart
+                .draw_series(points.map(|point| Circle::new(point, 5, colour.stroke_width(1))))?
+                .label(format!("{name}, published"))
+                .legend(move |at| Circle::new((at.0 + 8, at.1), 5, colour.stroke_width(1)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .label_font((FONT, 13))
+            .draw()?;
+        Ok(())
+    })
+}
