@@ -76,8 +76,19 @@ impl Certificate {
     #[must_use]
     pub fn find(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Self {
         let looks = Looks::new(market, proposal, rules);
-        let (gap_ppb, potentials) = find(&looks, rules);
-        Self { gap_ppb, unserved_ppb: looks.unserved_ppb(), potentials }
+        Self::of_parts(&looks, &find_parts(&looks, rules))
+    }
+
+    /// That of all parts that are priced, of what was found for each.
+    pub(crate) fn of_parts(looks: &Looks, parts: &[PartProof]) -> Self {
+        let mut all = vec![0; looks.asset_count];
+        let mut gap_ppb = looks.of_nothing_ppb().unwrap_or(0);
+        for (of_part, potentials) in parts {
+            gap_ppb = gap_ppb.max(*of_part);
+            // Those of other parts say nothing of this one.
+            all.iter_mut().zip(potentials).for_each(|(all, potential)| *all += potential);
+        }
+        Self { gap_ppb, unserved_ppb: looks.unserved_ppb(), potentials: all }
     }
 
     /// What [`crate::BlockHeader::certificate`] has: the hash of `gap u32 | unserved u32 | each potential i64`, little endian.
@@ -111,20 +122,18 @@ pub(crate) fn potentials_gap_ppb(potentials: &[i64], looks: &Looks, rules: &Rule
     Ok(looks.of_nothing_ppb().or(of_parts).unwrap_or(0))
 }
 
-/// The smallest gap found, and the potentials that prove it.
-pub(crate) fn find(looks: &Looks, rules: &Rules) -> (u32, Vec<i64>) {
-    let mut best = vec![0; looks.asset_count];
-    let mut gap_ppb = looks.of_nothing_ppb().unwrap_or(0);
-    for part in PartValues::all(looks) {
+/// The smallest gap found of a part, and the potentials that prove it: zero for assets of other parts.
+pub(crate) type PartProof = (u32, Vec<i64>);
+
+/// Of each part that is priced, in their order.
+pub(crate) fn find_parts(looks: &Looks, rules: &Rules) -> Vec<PartProof> {
+    let of_part = |part: PartValues| {
+        let none = vec![0; looks.asset_count];
         let fitting = SPARE_SHIFTS.iter().map(|shift| part.fitting(looks.asset_count, (part.total() >> shift).max(2), rules));
-        let tried = [vec![0; looks.asset_count]].into_iter().chain(fitting);
-        let proven = tried.map(|potentials| (part.gap_ppb(&potentials, rules), potentials));
-        let Some((of_part, potentials)) = proven.min() else { continue };
-        gap_ppb = gap_ppb.max(of_part);
-        // Those of other parts say nothing of this one.
-        best.iter_mut().zip(&potentials).for_each(|(best, potential)| *best += potential);
-    }
-    (gap_ppb, best)
+        let first = (part.gap_ppb(&none, rules), none);
+        fitting.map(|potentials| (part.gap_ppb(&potentials, rules), potentials)).fold(first, |best, proof| best.min(proof))
+    };
+    PartValues::all(looks).into_iter().map(of_part).collect()
 }
 
 /// Shares of all that can be traded, as powers of two, that a pair's rest may be without counting; two units are rounding at least.

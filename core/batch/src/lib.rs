@@ -51,7 +51,7 @@ pub use close::{CloseError, Closed};
 pub use effects::{Effect, Then};
 pub use header::BlockHeader;
 pub use proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
-pub use quality::{Quality, QualityError, parts_beyond};
+pub use quality::{Assessed, Quality, QualityError, assess};
 pub use settings::{BatchSettings, SettingsError};
 pub use snapshot::{RestoreError, check_restored};
 pub use threads::threads_worth;

@@ -116,20 +116,29 @@ pub(crate) fn check(
     Ok(quality)
 }
 
-/// The parts of a market that a clearing prices and in which more is left undone than allowed, or of which only some assets are priced: for
-/// proposers, who have to set them aside or to find something better. Empty where a block of it is accepted.
+/// A verified clearing as its proposer judges it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assessed {
+    /// What a block of it states: [`Certificate::find`].
+    pub certificate: Certificate,
+    /// The parts that it prices and in which more is left undone than allowed, or of which it prices only some assets: they have to be set aside,
+    /// or something better found. A block of it is accepted where there are none.
+    pub beyond: Vec<usize>,
+}
+
+/// Judges a verified clearing, for its proposer: O(assets * pairs + pairs * log offers).
 #[must_use]
-pub fn parts_beyond(market: &BatchMarket, proposal: &Proposal, rules: &Rules, most: &QualityMax) -> Vec<usize> {
+pub fn assess(market: &BatchMarket, proposal: &Proposal, rules: &Rules, most: &QualityMax) -> Assessed {
     let looks = Looks::new(market, proposal, rules);
+    let proofs = crate::certificate::find_parts(&looks, rules);
+    let mut gaps = vec![0; looks.parts.count()];
+    looks.priced_parts().zip(&proofs).for_each(|(part, (gap_ppb, _))| gaps[part] = *gap_ppb);
     let of_asset = |asset: AssetIndex| proposal.prices.get(asset.index()).copied().flatten();
     let is_partly = |part: usize| looks.parts.assets(part).any(|asset| of_asset(asset).is_none());
-    let is_beyond = |part: usize| {
-        let alone = looks.only(part);
-        alone.unserved_ppb() > most.unserved_ppb || crate::certificate::find(&alone, rules).0 > most.gap_ppb
-    };
-    (0..looks.parts.count())
-        .filter(|&part| looks.parts.assets(part).any(|asset| of_asset(asset).is_some()) && (is_partly(part) || is_beyond(part)))
-        .collect()
+    let is_beyond = |part: usize| gaps[part] > most.gap_ppb || looks.only(part).unserved_ppb() > most.unserved_ppb;
+    let is_any = |part: usize| looks.parts.assets(part).any(|asset| of_asset(asset).is_some());
+    let beyond = (0..looks.parts.count()).filter(|&part| is_any(part) && (is_partly(part) || is_beyond(part))).collect();
+    Assessed { certificate: Certificate::of_parts(&looks, &proofs), beyond }
 }
 
 /// A pair within a part that is priced.

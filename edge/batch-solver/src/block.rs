@@ -1,13 +1,14 @@
 //! The second half of a block, as whoever leads a venue sends it: prices and amounts, the marginal offers, the certificate.
 
-use walras_batch::{BlockPlace, Certificate, ProposedClearing, parts_beyond};
+use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, assess};
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, PoolSide, Proposal, Rules, Verified, verify};
 use walras_price_solver::solve::Budget;
 use walras_trade_amounts::{AmountsFinder, propose};
 use walras_types::{BatchMarketId, BatchPrice, QualityMax};
 use walras_wire::batch::{BlockProposal, Certificate as CertificateWire, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire};
 
-use crate::clear::{ClearError, Settings, clear};
+use crate::clear::{ClearError, Settings, clear, search};
+use crate::quality::Times;
 
 /// A batch that is closed: what is to be cleared, and by which rules.
 #[derive(Clone, Copy, Debug)]
@@ -33,36 +34,41 @@ impl ClosedBatch<'_> {
     /// See [`ClearError`].
     pub fn propose(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<BlockProposal, ClearError> {
         let mut found = self.search(start, budget)?;
-        let mut beyond = self.parts_beyond(&found);
-        if !beyond.is_empty() && start.is_some() {
+        let mut assessed = self.assess(&found);
+        if !assessed.beyond.is_empty() && start.is_some() {
             // Where the last prices lead nowhere, from the start may.
             let cold = self.search(None, budget)?;
-            let of_cold = self.parts_beyond(&cold);
-            if of_cold.len() < beyond.len() {
-                (found, beyond) = (cold, of_cold);
+            let of_cold = self.assess(&cold);
+            if of_cold.beyond.len() < assessed.beyond.len() {
+                (found, assessed) = (cold, of_cold);
             }
         }
         let best_effort = Rules { lower_bounds: LowerBounds::BestEffort, ..self.rules };
         let parts = self.offers.parts();
         // Each time a part less is priced.
-        while !beyond.is_empty() {
-            for asset in beyond.iter().flat_map(|part| parts.assets(*part)) {
+        while !assessed.beyond.is_empty() {
+            for asset in assessed.beyond.iter().flat_map(|part| parts.assets(*part)) {
                 found.prices[asset.index()] = None;
             }
             found = propose(&mut AmountsFinder::new(), self.offers, &found.prices, &best_effort).proposal;
-            beyond = self.parts_beyond(&found);
+            assessed = self.assess(&found);
         }
         let verified = verify(self.offers, &found, &self.rules).map_err(ClearError::Rejected)?;
-        Ok(self.proposal(&found, &verified))
+        Ok(self.proposal(&found, &verified, assessed.certificate))
     }
 
     fn search(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<Proposal, ClearError> {
         let Rules { commission, mu, lower_bounds } = self.rules;
-        Ok(clear(self.offers, &Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) })?.proposal)
+        let settings = Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) };
+        Ok(match lower_bounds {
+            // Nobody reads a report, and what is proposed in the end is checked there.
+            LowerBounds::BestEffort => search(self.offers, &settings, &mut Times::default())?.1.proposal,
+            LowerBounds::Required => clear(self.offers, &settings)?.proposal,
+        })
     }
 
-    fn parts_beyond(&self, proposal: &Proposal) -> Vec<usize> {
-        parts_beyond(self.offers, proposal, &self.rules, &self.quality)
+    fn assess(&self, proposal: &Proposal) -> Assessed {
+        assess(self.offers, proposal, &self.rules, &self.quality)
     }
 
     /// How many assets could have traded with others and have no price in a proposed block.
@@ -76,13 +82,13 @@ impl ClosedBatch<'_> {
     /// The clearing in which nothing trades: payments and what else is in the batch take effect, and offers go on standing. It is always valid.
     #[must_use]
     pub fn propose_nothing(&self) -> BlockProposal {
-        let ProposedClearing { proposal, .. } = ProposedClearing::of_nothing(self.offers);
+        let ProposedClearing { proposal, certificate, .. } = ProposedClearing::of_nothing(self.offers);
         let verified = verify(self.offers, &proposal, &self.rules).expect("what trades nothing at no prices breaks no rule");
-        self.proposal(&proposal, &verified)
+        self.proposal(&proposal, &verified, certificate)
     }
 
-    fn proposal(&self, proposal: &Proposal, verified: &Verified<'_>) -> BlockProposal {
-        let Certificate { gap_ppb, unserved_ppb, potentials } = Certificate::find(self.offers, proposal, &self.rules);
+    fn proposal(&self, proposal: &Proposal, verified: &Verified<'_>, certificate: Certificate) -> BlockProposal {
+        let Certificate { gap_ppb, unserved_ppb, potentials } = certificate;
         let BlockPlace { number, parent, batch_hash } = self.place;
         let of_key = |OfferKey { limit, tie, id }: OfferKey| OfferKeyWire { limit, tie, id: id.0 };
         let trades = verified.pairs().iter().map(|clearing| PairTradeWire {

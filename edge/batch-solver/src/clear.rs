@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
+use walras_batch::Certificate;
 use walras_clearing::{BatchMarket, LowerBounds, Pair, Proposal, Rejected, Rules, Verified, verify};
-use walras_price_solver::demand::IndexError;
-use walras_price_solver::solve::{Budget, Newton, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
-use walras_trade_amounts::{AmountsFinder, propose};
+use walras_price_solver::demand::{DemandIndex, IndexError, Window};
+use walras_price_solver::solve::{Budget, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
+use walras_trade_amounts::{AmountsFinder, Proposed, propose};
 use walras_types::{BatchPrice, Commission, Mu};
 
-use crate::index;
+use crate::close_up::{CloseUp, Lens};
+use crate::index::{self, Scale};
 use crate::quality::{self, Report, Times};
 
 /// How prices are searched.
@@ -34,6 +36,16 @@ impl Solver {
     }
 }
 
+/// Which offers a search of prices looks at, one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// Of large markets those near the rates, and all where these do not suffice; of others all.
+    #[default]
+    CloseUps,
+    /// All, for comparison.
+    AllOffers,
+}
+
 /// How a market is to be cleared.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
@@ -43,6 +55,8 @@ pub struct Settings<'a> {
     pub mu: Mu,
     /// How prices are searched.
     pub solver: Solver,
+    /// Among which offers.
+    pub sight: Sight,
     /// How long.
     pub budget: Budget<'a>,
     /// Prices to start from, one or none per asset, such as the last batch's; without, it starts cold.
@@ -57,7 +71,7 @@ impl Settings<'_> {
     #[must_use]
     pub fn new(commission: Commission, mu: Mu) -> Self {
         let (solver, budget, lower_bounds) = (Solver::Portfolio, Budget::queries(10_000), LowerBounds::BestEffort);
-        Self { commission, mu, solver, budget, start: None, lower_bounds }
+        Self { commission, mu, solver, sight: Sight::CloseUps, budget, start: None, lower_bounds }
     }
 
     /// What the clearing is checked by.
@@ -117,11 +131,9 @@ pub struct Cleared<'m> {
 /// See [`ClearError`]. Where nothing can trade, the clearing is empty and no error.
 pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
     let mut times = Times::default();
-    let (priced, index_time) = find_prices(market, settings, &mut times)?;
-    times.index += index_time;
-    let best_effort = Rules { lower_bounds: LowerBounds::BestEffort, ..settings.rules() };
-    let proposed = timed(&mut times.amounts, || propose(&mut AmountsFinder::new(), market, &priced.prices, &best_effort));
-    let verified = timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort)).map_err(ClearError::Rejected)?;
+    let (priced, proposed) = search(market, settings, &mut times)?;
+    let verified =
+        timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort(settings))).map_err(ClearError::Rejected)?;
     let shortfall = verified.shortfall();
     if settings.lower_bounds == LowerBounds::Required && shortfall.pair_count > 0 {
         return Err(ClearError::LowerBounds { pair_count: shortfall.pair_count, first: shortfall.first.map(|(pair, _)| pair) });
@@ -129,6 +141,39 @@ pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cle
     let mut report = timed(&mut times.report, || quality::report(&priced, &proposed, &verified, settings.commission));
     report.times = times;
     Ok(Cleared { proposal: proposed.proposal, verified, report })
+}
+
+/// Prices and amounts, neither checked nor reported.
+pub(crate) fn search(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times) -> Result<(Priced, Proposed), ClearError> {
+    let lens = (settings.sight == Sight::CloseUps && Lens::is_for(market)).then_some(Lens::USUAL);
+    let rules = best_effort(settings);
+    let mut attempt = |margin: f64| -> Result<(Priced, Proposed), ClearError> {
+        let priced = find_prices(market, settings, lens, margin, times)?;
+        let proposed = timed(&mut times.amounts, || propose(&mut AmountsFinder::new(), market, &priced.prices, &rules));
+        Ok((priced, proposed))
+    };
+    let mut best = attempt(0.0)?;
+    if best.1.amounts.below_lower_count > 0 {
+        let left = |(_, proposed): &(Priced, Proposed)| {
+            let Certificate { gap_ppb, unserved_ppb, .. } = Certificate::find(market, &proposed.proposal, &rules);
+            (unserved_ppb, gap_ppb)
+        };
+        for margin in MARGINS {
+            let other = attempt(margin)?;
+            if left(&other) < left(&best) {
+                best = other;
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// Where an offer is so large that a small share of it balances the market, prices are so near its limit that hardly any part of it can be honoured in
+/// whole units, and those who would trade with it find nobody. Prices that leave it such a share of mu serve them.
+const MARGINS: [f64; 2] = [1.0 / 16.0, 1.0 / 2.0];
+
+fn best_effort(settings: &Settings<'_>) -> Rules {
+    Rules { lower_bounds: LowerBounds::BestEffort, ..settings.rules() }
 }
 
 fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
@@ -139,6 +184,7 @@ fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
 }
 
 /// Prices in the core's format, and how they were found.
+#[derive(Debug)]
 pub(crate) struct Priced {
     pub(crate) prices: Vec<Option<BatchPrice>>,
     pub(crate) solution: Solution,
@@ -149,25 +195,30 @@ pub(crate) struct Priced {
 /// Rounds in which buy offers that take part are told the rate, so that they count for what they need at it.
 const BUY_ROUNDS_MAX: usize = 4;
 
-fn find_prices(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times) -> Result<(Priced, Duration), ClearError> {
+/// Close-ups before all offers are looked at, and queries in each: where these do not suffice, more offers help, not more queries.
+const CLOSE_UPS_MAX: usize = 4;
+const CLOSE_UP_QUERIES_MAX: u64 = 500;
+
+/// Prices by close-ups, if there is a lens for them, else or where they lead nowhere by all offers.
+pub(crate) fn find_prices(
+    market: &BatchMarket,
+    settings: &Settings<'_>,
+    lens: Option<Lens>,
+    margin: f64,
+    times: &mut Times,
+) -> Result<Priced, ClearError> {
     let start = settings.start.map(|start| {
         let float = |price: &Option<BatchPrice>| price.map_or(0.0, index::float);
         (start.len() == market.asset_count()).then(|| start.iter().map(float).collect::<Vec<f64>>()).ok_or(start.len())
     });
     let start = start.transpose().map_err(|found| ClearError::StartPrices { expected: market.asset_count(), found })?;
-    let mut index_time = Duration::ZERO;
-    let mut queries = 0;
-    let mut solve = |buy_rate: index::BuyRate<'_>, start: Option<&[f64]>| -> Result<Solution, ClearError> {
-        let index = timed(&mut index_time, || index::index_with_buys(market, settings.commission, buy_rate))?;
-        let accuracy = index::accuracy(settings.commission, settings.mu);
-        let budget = Budget { queries: settings.budget.queries.saturating_sub(queries), ..settings.budget };
-        let problem = Problem { index: &index, start, accuracy, budget, feasible: None };
-        let mut solution = timed(&mut times.prices, || settings.solver.as_price_solver().solve(&problem));
-        queries += solution.queries;
-        solution.queries = queries;
-        Ok(solution)
+    let scale = Scale::new(settings.commission, settings.mu, margin);
+    let mut search = Search { market, settings, scale, queries: 0, times };
+    let by_close_ups = lens.map(|lens| search.by_close_ups(lens, start.as_deref())).transpose()?;
+    let mut solution = match by_close_ups.flatten() {
+        Some(solution) => solution,
+        None => search.among_all(&|_| None, start.as_deref())?,
     };
-    let mut solution = solve(&|_| None, start.as_deref())?;
     let is_unpriced =
         |prices: &[Option<f64>], pair: Pair| prices[pair.sell.index()].is_none() || prices[pair.buy.index()].is_none();
     let with_buys = market.books().iter().filter(|book| !book.buys().is_empty()).map(|book| book.pair());
@@ -181,9 +232,9 @@ fn find_prices(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times)
                 // Without a price yet: what they need at their limit.
                 needed.binary_search(&pair).ok().map(|_| if rate.is_finite() { rate } else { 0.0 })
             };
-            let from: Vec<f64> = prices.iter().map(|price| price.unwrap_or(0.0)).collect();
+            let from = floats(&prices);
             let is_first = needed.iter().any(|&pair| is_unpriced(&prices, pair));
-            let next = solve(&rate, if is_first { start.as_deref() } else { Some(&from) })?;
+            let next = search.among_all(&rate, if is_first { start.as_deref() } else { Some(&from) })?;
             let is_still = needed.iter().all(|&pair| {
                 let ratio = |prices: &[Option<f64>]| Some(prices[pair.sell.index()]? / prices[pair.buy.index()]?);
                 match (ratio(&prices), ratio(&next.prices)) {
@@ -198,5 +249,58 @@ fn find_prices(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times)
         }
     }
     let prices = index::batch_prices(market, &solution.prices);
-    Ok((Priced { prices, solution, buying_pair_count: needed.len() }, index_time))
+    Ok(Priced { prices, solution, buying_pair_count: needed.len() })
 }
+
+/// A search of prices on its way.
+struct Search<'a> {
+    market: &'a BatchMarket,
+    settings: &'a Settings<'a>,
+    scale: Scale,
+    /// Spent so far.
+    queries: u64,
+    times: &'a mut Times,
+}
+
+impl Search<'_> {
+    /// From all sell offers and pools, and from buy offers as far as they have a rate.
+    fn among_all(&mut self, buy_rate: index::BuyRate<'_>, start: Option<&[f64]>) -> Result<Solution, IndexError> {
+        let (market, kept) = (self.market, self.scale.kept);
+        let index = timed(&mut self.times.index, || index::index_with_buys(market, kept, buy_rate))?;
+        Ok(self.in_index(&index, start, u64::MAX))
+    }
+
+    /// From close-ups: `None` where none has the offers around the prices that were found in it, or these are not good.
+    fn by_close_ups(&mut self, lens: Lens, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
+        let (market, Scale { kept, accuracy }) = (self.market, self.scale);
+        let window = Window::of_mu(accuracy.mu);
+        let mut around: Option<Vec<f64>> = start.map(<[f64]>::to_vec);
+        for _ in 0..CLOSE_UPS_MAX {
+            let close_up = timed(&mut self.times.index, || CloseUp::taken(market, kept, around.as_deref(), window, lens))?;
+            let solution = self.in_index(&close_up.index, around.as_deref(), CLOSE_UP_QUERIES_MAX);
+            if close_up.is_sharp_at(&solution.prices, window) {
+                return Ok((solution.outcome < Outcome::Approximate).then_some(solution));
+            }
+            around = Some(floats(&solution.prices));
+        }
+        Ok(None)
+    }
+
+    fn in_index(&mut self, index: &DemandIndex, start: Option<&[f64]>, queries_max: u64) -> Solution {
+        let Settings { solver, budget, .. } = *self.settings;
+        let budget = Budget { queries: budget.queries.saturating_sub(self.queries).min(queries_max), ..budget };
+        let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
+        let mut solution = timed(&mut self.times.prices, || solver.as_price_solver().solve(&problem));
+        self.queries += solution.queries;
+        solution.queries = self.queries;
+        solution
+    }
+}
+
+/// Prices as a start of the next search; zero for none.
+fn floats(prices: &[Option<f64>]) -> Vec<f64> {
+    prices.iter().map(|price| price.unwrap_or(0.0)).collect()
+}
+
+#[cfg(test)]
+mod tests;

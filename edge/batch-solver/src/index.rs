@@ -20,10 +20,21 @@ pub(crate) fn kept(commission: Commission) -> f64 {
     1.0 - commission.exponent().map_or(0.0, |k| (-f64::from(k)).exp2())
 }
 
-/// The accuracy that the solver is asked for; see the head of this file.
-pub(crate) fn accuracy(commission: Commission, mu: Mu) -> Accuracy {
-    let (kept, mu) = (kept(commission), (-f64::from(mu.exponent())).exp2());
-    Accuracy { eps: 1.0 - kept, mu: (1.0 - (1.0 - mu) / kept).max(0.0) }
+/// How the solver sees limits, and the accuracy that it is asked for; see the head of this file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// Limits are divided by it.
+    pub(crate) kept: f64,
+    pub(crate) accuracy: Accuracy,
+}
+
+impl Scale {
+    /// Every offer that trades gets at least the share `margin` of mu more than its limit, and still trades in full where it must.
+    pub(crate) fn new(commission: Commission, mu: Mu, margin: f64) -> Self {
+        let (of_commission, mu) = (kept(commission), (-f64::from(mu.exponent())).exp2());
+        let kept = of_commission * (1.0 - margin * mu);
+        Self { kept, accuracy: Accuracy { eps: 1.0 - of_commission, mu: (1.0 - (1.0 - mu) / kept).max(0.0) } }
+    }
 }
 
 /// Sell offers and pools, ready for demand queries; offers of one limit count as one. Limits are divided by what the commission leaves.
@@ -31,19 +42,14 @@ pub(crate) fn accuracy(commission: Commission, mu: Mu) -> Accuracy {
 /// # Errors
 /// [`IndexError::TooMany`], when a pair has more than 2^28 offers or all have more than about 2^32.
 pub fn demand_index(market: &BatchMarket, commission: Commission) -> Result<DemandIndex, IndexError> {
-    index_with_buys(market, commission, &|_| None)
+    index_with_buys(market, kept(commission), &|_| None)
 }
 
 /// What buy offers of a pair count for: nothing, or as if they sold at this rate what they ask for.
 pub(crate) type BuyRate<'a> = &'a dyn Fn(Pair) -> Option<f64>;
 
-pub(crate) fn index_with_buys(
-    market: &BatchMarket,
-    commission: Commission,
-    buy_rate: BuyRate<'_>,
-) -> Result<DemandIndex, IndexError> {
-    let kept = kept(commission);
-    let mut index = DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pool_of(pool, kept)).collect())?;
+pub(crate) fn index_with_buys(market: &BatchMarket, kept: f64, buy_rate: BuyRate<'_>) -> Result<DemandIndex, IndexError> {
+    let mut index = without_offers(market, kept)?;
     index.reserve(market.books().len(), market.books().iter().map(|book| book.sells().as_slice().len()).sum());
     let mut levels = Vec::new();
     for book in market.books() {
@@ -51,6 +57,11 @@ pub(crate) fn index_with_buys(
         index.push_book(book.pair().sell.index(), book.pair().buy.index(), &levels)?;
     }
     Ok(index)
+}
+
+/// An index of the pools alone.
+pub(crate) fn without_offers(market: &BatchMarket, kept: f64) -> Result<DemandIndex, IndexError> {
+    DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pool_of(pool, kept)).collect())
 }
 
 /// The `(limit, amount)` of a pair, limits strictly ascending.

@@ -6,6 +6,11 @@ use walras_batch_solver::{Budget, ClearError, Cleared, Outcome, Settings, Solver
 use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, Rules, verify};
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding};
 
+#[path = "made/limits.rs"]
+mod limits;
+
+use limits::{stated, units};
+
 fn amount(units: u64) -> Amount {
     Amount::new(units).unwrap()
 }
@@ -195,20 +200,6 @@ fn the_order_of_offers_changes_nothing() {
     let (forward, backward) = (clear(&forward, &settings(10)).unwrap(), clear(&backward, &settings(10)).unwrap());
     assert!(!fills(&forward).is_empty());
     assert_eq!((forward.proposal, forward.report.queries), (backward.proposal, backward.report.queries));
-}
-
-fn stated() -> impl Strategy<Value = BatchPrice> {
-    let near_one = (-1.0..1.0_f64).prop_map(f64::exp2);
-    let far = (-125.0..125.0_f64).prop_map(f64::exp2);
-    let edge = prop_oneof![Just(BatchPrice::MIN), Just(BatchPrice::MAX), Just(BatchPrice::ONE), Just(BatchPrice::ZERO)];
-    prop_oneof![6 => near_one, 2 => (-20.0..20.0_f64).prop_map(f64::exp2), 1 => far]
-        .prop_map(|value| BatchPrice::from_bits(value.to_bits()).unwrap())
-        .boxed()
-        .prop_union(edge.boxed())
-}
-
-fn units() -> impl Strategy<Value = u64> {
-    prop_oneof![4 => 1..1_000_u64, 3 => 1..1_000_000_000_u64, 2 => 1..=3_u64, 1 => 1..=Amount::MAX.get() / 64, 1 => Just(Amount::MAX.get() / 64)]
 }
 
 fn markets() -> impl Strategy<Value = BatchMarket> {

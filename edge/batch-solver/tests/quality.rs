@@ -4,16 +4,23 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use walras_batch::{BlockPlace, Certificate, ProposedClearing, QualityMax, parts_beyond};
+use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch};
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules, verify};
 use walras_price_solver::real_days::RealDays;
-use walras_price_solver::synthetic::{self, MadeBatch, Model, Shape, Variant};
+use walras_price_solver::synthetic::{MadeBatch, Model, Offer as Offered, Shape, Variant};
 use walras_types::{Amount, BatchMarketId, BatchPrice, Commission, Mu};
 use walras_wire::batch::BlockProposal;
 
-/// What `[[batch]]` has where nothing is said: a percent of each.
-const USUAL: QualityMax = QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 };
+const USUAL: QualityMax = QualityMax::USUAL;
+
+#[path = "made/limits.rs"]
+mod limits;
+#[path = "made/market.rs"]
+mod market;
+
+use limits::{stated, units};
+use market::market_of;
 
 fn usual_rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
@@ -29,34 +36,9 @@ fn closed(offers: &BatchMarket, rules: Rules, quality: QualityMax) -> ClosedBatc
 fn assert_acceptable(market: &BatchMarket, rules: &Rules, quality: &QualityMax, block: &BlockProposal) {
     let proposed = ProposedClearing::from(block);
     verify(market, &proposed.proposal, rules).unwrap();
-    assert_eq!(parts_beyond(market, &proposed.proposal, rules, quality), []);
-    assert_eq!(proposed.certificate, Certificate::find(market, &proposed.proposal, rules));
-}
-
-fn market_of(asset_count: usize, offers: &[synthetic::Offer]) -> BatchMarket {
-    let offer = |(id, offer): (u64, &synthetic::Offer)| {
-        let pair = Pair { sell: AssetIndex(offer.sell as u16), buy: AssetIndex(offer.buy as u16) };
-        let limit = BatchPrice::from_bits(offer.limit.to_bits()).ok()?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and is checked")]
-        let amount = Amount::new(offer.amount as u64)?;
-        Some((pair, Offer::new(limit, id, OfferId(id), amount).ok()?))
-    };
-    let offers: Vec<_> = (0..).zip(offers).filter_map(offer).collect();
-    BatchMarket::build(asset_count, &offers, &[], Vec::new()).unwrap()
-}
-
-fn stated() -> impl Strategy<Value = BatchPrice> {
-    let near_one = (-1.0..1.0_f64).prop_map(f64::exp2);
-    let far = (-125.0..125.0_f64).prop_map(f64::exp2);
-    let edge = prop_oneof![Just(BatchPrice::MIN), Just(BatchPrice::MAX), Just(BatchPrice::ONE), Just(BatchPrice::ZERO)];
-    prop_oneof![6 => near_one, 2 => (-20.0..20.0_f64).prop_map(f64::exp2), 1 => far]
-        .prop_map(|value| BatchPrice::from_bits(value.to_bits()).unwrap())
-        .boxed()
-        .prop_union(edge.boxed())
-}
-
-fn units() -> impl Strategy<Value = u64> {
-    prop_oneof![4 => 1..1_000_u64, 3 => 1..1_000_000_000_u64, 2 => 1..=3_u64, 1 => 1..=Amount::MAX.get() / 64, 1 => Just(Amount::MAX.get() / 64)]
+    let certificate = Certificate::find(market, &proposed.proposal, rules);
+    assert_eq!(proposed.certificate, certificate);
+    assert_eq!(assess(market, &proposed.proposal, rules, quality), Assessed { certificate, beyond: Vec::new() });
 }
 
 fn markets() -> impl Strategy<Value = BatchMarket> {
@@ -196,4 +178,33 @@ fn real_days_are_far_within_the_usual_rules() {
         }
     }
     worst.assert_far_from_usual("real days");
+}
+
+/// Made batches, and one offer between their first two assets that is so many times what all others are together. Prices that nearly clear such a
+/// market are a hair above its limit, where hardly any part of it can be honoured in whole units.
+#[test]
+fn an_offer_far_larger_than_all_others_holds_up_nobody() {
+    // The offers of a made batch are finer than this by so much.
+    const FINENESS: f64 = 1e4;
+    for (asset_count, offer_count) in [(2, 20), (3, 30), (5, 100), (10, 300)] {
+        for times in [1e3, 1e5, 1e7, 1e9, 1e12] {
+            for nearness in [-0.5, -0.03, -0.001, 0.001, 0.03] {
+                let mut worst = Worst::default();
+                for seed in 0..3 {
+                    let model = Model { asset_count, offer_count, variant: Variant::Default, shape: Shape::EvenCycles };
+                    let MadeBatch { mut offers, valuations, .. } = MadeBatch::new(model, seed);
+                    offers.iter_mut().for_each(|offer| offer.amount = (offer.amount / FINENESS).max(1.0));
+                    let all: f64 = offers.iter().map(|offer| offer.amount * valuations[offer.sell]).sum();
+                    let limit = valuations[0] / valuations[1] * (1.0 + nearness);
+                    offers.push(Offered { sell: 0, buy: 1, limit, amount: all / valuations[0] * times });
+                    worst.see(&market_of(asset_count, &offers));
+                }
+                let kind = format!("{asset_count} assets, {times:e} times the others, limit {nearness} from the rate: {worst:?}");
+                assert!(
+                    worst.set_aside == 0 && worst.gap_ppb <= USUAL.gap_ppb && worst.unserved_ppb <= USUAL.unserved_ppb,
+                    "{kind}"
+                );
+            }
+        }
+    }
 }

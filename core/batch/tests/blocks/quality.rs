@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::Ratio;
 use proptest::prelude::*;
 use walras_batch::{
-    BlockRejected, Certificate, Intake, POTENTIAL_ONE, ProposedClearing, Quality, QualityError, QualityMax, gap_ppb, parts_beyond,
+    BlockRejected, Certificate, Intake, POTENTIAL_ONE, ProposedClearing, Quality, QualityError, QualityMax, assess, gap_ppb,
 };
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Pair, PairTrade, Proposal, Rules};
 use walras_types::{
@@ -292,7 +292,7 @@ fn all_that_fits_trades_and_both_numbers_are_small() {
     let mut world = closed(&FITTING, MOST);
     let all = UNITS + UNITS / 100;
     let block = block(&world, [100, 100, 0], &[(pair(0, 1), all), (pair(1, 0), all)]);
-    assert!(parts_beyond(world.batch.market(), &block.proposal, &rules(), &MOST).is_empty());
+    assert!(assess(world.batch.market(), &block.proposal, &rules(), &MOST).beyond.is_empty());
     let Quality { gap_ppb, unserved_ppb, set_aside } = world.clear(&block, 1).unwrap().header.quality;
     assert!(gap_ppb <= 1 && unserved_ppb == 0 && set_aside == 0, "{gap_ppb} {unserved_ppb} {set_aside}");
 }
@@ -301,7 +301,7 @@ fn all_that_fits_trades_and_both_numbers_are_small() {
 fn half_of_somebodys_offer_can_not_be_withheld_at_good_prices() {
     let mut world = closed(&FITTING, MOST);
     let half = block(&world, [100, 100, 0], &[(pair(0, 1), UNITS / 2), (pair(1, 0), UNITS / 2)]);
-    assert_eq!(parts_beyond(world.batch.market(), &half.proposal, &rules(), &MOST), [0]);
+    assert_eq!(assess(world.batch.market(), &half.proposal, &rules(), &MOST).beyond, [0]);
     let QualityError::GapBeyond { found, most } = quality(world.clear(&half, 1)) else { panic!("the gap is what is wrong") };
     assert!((500_000_000..520_000_000).contains(&found) && most == MOST.gap_ppb, "{found}");
     // What is left of it counts whatever is left of the other side: the evidence can not make it look less.
