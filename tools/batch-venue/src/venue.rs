@@ -3,10 +3,10 @@
 use std::num::NonZero;
 use std::time::Instant;
 
-use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Certificate, Closed, Intake, ProposedClearing};
-use walras_batch_solver::{Settings, clear};
+use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Closed, Intake, ProposedClearing, threads_worth};
+use walras_batch_solver::{Budget, ClosedBatch};
 use walras_batch_workload::Model;
-use walras_clearing::{LowerBounds, OfferKey, Pair, Rules, Verified};
+use walras_clearing::{LowerBounds, Rules};
 use walras_ledger::Ledger;
 use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu, PublicKey, QualityMax};
 
@@ -19,7 +19,7 @@ pub struct Venue {
     pub accounts: Accounts,
     /// What stands.
     pub batch: Batch,
-    /// How many threads apply a block. May change between blocks: nothing else depends on it.
+    /// How many threads apply a block, of those that it is worth. May change between blocks: nothing else depends on it.
     pub threads: NonZero<usize>,
     /// Which transactions a batch keeps.
     pub intake: Intake,
@@ -71,8 +71,8 @@ pub fn rules() -> Rules {
     Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
-/// What `[[batch]]` has where nothing is said.
-const QUALITY: QualityMax = QualityMax { gap_ppb: 10_000_000, unserved_ppb: 10_000_000 };
+/// As in the venue.
+const QUERIES_MAX: u64 = 10_000;
 
 impl Venue {
     /// Every account of the model with a key and so much of every asset; batches are filtered.
@@ -94,8 +94,12 @@ impl Venue {
         for account in (0..model.account_count).map(AccountId) {
             accounts.set_key(account, key(account))?;
         }
-        let batch =
-            Batch::new(BatchSettings { market: model.market, assets: model.assets.clone(), rules: rules(), quality: QUALITY })?;
+        let batch = Batch::new(BatchSettings {
+            market: model.market,
+            assets: model.assets.clone(),
+            rules: rules(),
+            quality: QualityMax::USUAL,
+        })?;
         Ok(Self { ledger, accounts, batch, threads, intake: Intake::Filter })
     }
 
@@ -112,16 +116,14 @@ impl Venue {
     pub fn propose(&mut self, transactions: &[BatchTransaction], start: Option<&[Option<BatchPrice>]>) -> anyhow::Result<Proposed> {
         let Self { ledger, accounts, batch, threads, intake } = self;
         let mut times = Times::default();
-        let closed = timed(&mut times.close_ms, || batch.close(ledger, accounts, transactions, *intake, *threads))?;
+        let threads = threads_worth(*threads, transactions.len());
+        let closed = timed(&mut times.close_ms, || batch.close(ledger, accounts, transactions, *intake, threads))?;
         let place = BlockPlace { number: batch.number(), parent: *batch.parent(), batch_hash: closed.batch_hash };
-        let mut block = timed(&mut times.solve_ms, || {
-            let Rules { commission, mu, .. } = rules();
-            let found = clear(batch.market(), &Settings { start, ..Settings::new(commission, mu) })?;
-            let marginal = marginal(&found.verified);
-            let certificate = Certificate::find(batch.market(), &found.proposal, &rules());
-            anyhow::Ok(ProposedClearing { place: Some(place), proposal: found.proposal, marginal, certificate, expected: None })
-        })?;
-        let cleared = timed(&mut times.clear_ms, || batch.clear(ledger, accounts, &block, *threads))?;
+        let (market, offers) = (batch.settings().market, batch.market());
+        let closed_batch = ClosedBatch { market, place, offers, rules: rules(), quality: QualityMax::USUAL };
+        let found = timed(&mut times.solve_ms, || closed_batch.propose(start, Budget::queries(QUERIES_MAX)))?;
+        let mut block = ProposedClearing::from(&found);
+        let cleared = timed(&mut times.clear_ms, || batch.clear(ledger, accounts, &block, threads))?;
         block.expected = Some(cleared.roots);
         Ok(Proposed { block, closed, times, header_bytes: cleared.header.bytes().len() })
     }
@@ -132,11 +134,12 @@ impl Venue {
     /// When it is not accepted.
     pub fn validate(&mut self, transactions: &[BatchTransaction], block: &ProposedClearing) -> anyhow::Result<f64> {
         let Self { ledger, accounts, batch, threads, intake } = self;
+        let threads = threads_worth(*threads, transactions.len());
         let mut validate_ms = 0.0;
         // What comes of it is dropped later, as the proposer's is.
         let _results = timed(&mut validate_ms, || {
-            let closed = batch.close(ledger, accounts, transactions, *intake, *threads)?;
-            anyhow::Ok((closed, batch.clear(ledger, accounts, block, *threads)?))
+            let closed = batch.close(ledger, accounts, transactions, *intake, threads)?;
+            anyhow::Ok((closed, batch.clear(ledger, accounts, block, threads)?))
         })?;
         Ok(validate_ms)
     }
@@ -158,11 +161,6 @@ pub(crate) fn timed<T>(ms: &mut f64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn marginal(verified: &Verified<'_>) -> Vec<(Pair, OfferKey)> {
-    let key = |clearing| verified.fills(clearing).marginal_sell();
-    verified.pairs().iter().filter_map(|clearing| Some((clearing.pair, key(clearing)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use walras_batch_workload::{Workload, stands_in};
@@ -171,7 +169,7 @@ mod tests {
 
     #[test]
     fn threads_change_nothing_and_a_lie_is_found() {
-        let mut workload = Workload::new(Model::standard(5, 200, 2_000), 1);
+        let mut workload = Workload::new(Model::standard(5, 200, 5_000), 1);
         let two = NonZero::new(2).unwrap();
         let mut proposer = Venue::new(workload.model(), workload.endowment(), two).unwrap();
         let mut validator = Venue { threads: NonZero::<usize>::MIN, ..proposer.clone() };
@@ -183,7 +181,7 @@ mod tests {
             lie.expected.as_mut().unwrap().state[0] ^= 1;
             assert!(validator.clone().validate(&transactions, &lie).is_err());
             validator.validate(&transactions, &proposed.block).unwrap();
-            assert_eq!((proposed.dropped().count(), proposed.closed.kept_count), (0, 2_000));
+            assert_eq!((proposed.dropped().count(), proposed.closed.kept_count), (0, 5_000));
             assert!(proposed.times.total() > 0.0 && proposed.header_bytes > 0);
             workload.closed(&proposed.closed.batch_hash, proposed.dropped());
             start = Some(proposed.block.proposal.prices);
