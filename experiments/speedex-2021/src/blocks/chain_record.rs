@@ -144,14 +144,27 @@ fn by_threads(setup: &Setup, measured: &Measured, shown: Shown) -> anyhow::Resul
             format!("{:.2}", speed_up(summed)),
         ];
         if let (Shown::SignedRate(_), Some(check_ms), Some(rate)) = (shown, summed.point.check_ms, summed.signed_rate) {
-            cells.extend([time_label(check_ms), thousands(rate), thousands(rate / summed.point.threads as f64)]);
+            cells.extend([time_label(check_ms), thousands(rate)]);
         }
+        let of_threads = |rate: f64| thousands(rate / summed.point.threads as f64);
+        let reference = reference_mixed(summed.point.threads).filter(|_| setup.paper == Paper::Speedex2023);
+        let (rate, reference) = match shown {
+            Shown::Propose(_) => (per_second(summed.kept as usize, summed.propose.median), reference.map(|(propose, _)| propose)),
+            Shown::Validate(_) => (summed.validate_rate, reference.map(|(_, validate)| validate)),
+            Shown::Rate(_) | Shown::SignedRate(_) => (summed.signed_rate.unwrap_or(summed.rate), None),
+        };
+        cells.extend([of_threads(rate), reference.map_or("-".into(), of_threads), thousands(published_per_core(setup.paper).0)]);
         cells
     };
     let mut header = vec!["threads", "open offers", "close", "solve", "clear", "propose", "validate", "tx/s", "times one"];
     if let Shown::SignedRate(_) = shown {
-        header.extend(["signatures", "tx/s signed", "per thread"]);
+        header.extend(["signatures", "tx/s signed"]);
     }
+    header.extend(match shown {
+        Shown::Propose(_) => ["proposed per thread", "reference per thread", "published per core"],
+        Shown::Validate(_) => ["validated per thread", "reference per thread", "published per core"],
+        Shown::Rate(_) | Shown::SignedRate(_) => ["per thread", "reference per thread", "published per core"],
+    });
     let header: Vec<String> = header.into_iter().map(String::from).collect();
     let rows: Vec<Vec<String>> = points.iter().map(row).collect();
     let result = json!({
@@ -190,12 +203,17 @@ fn published(paper: Paper) -> Value {
     }
 }
 
-/// The published beside ours, in a few lines below a table.
-fn beside(paper: Paper, points: &[Summed<'_>]) -> String {
-    let (per_core, cores) = match paper {
+/// Transactions a second of a core of the paper's machine, whole system, and how many it has.
+const fn published_per_core(paper: Paper) -> (f64, usize) {
+    match paper {
         Paper::Speedex2021 => (RATE_PER_CORE_2021, 32),
         Paper::Speedex2023 => (RATE_PER_CORE_2023, 48),
-    };
+    }
+}
+
+/// The published beside ours, in a few lines below a table.
+fn beside(paper: Paper, points: &[Summed<'_>]) -> String {
+    let (per_core, cores) = published_per_core(paper);
     let mut lines = format!("Published: {} tx/s for each of {cores} cores.\n", thousands(per_core));
     if paper == Paper::Speedex2023 {
         for summed in points.iter().take_while(|summed| summed.point.stop == points[0].point.stop) {
@@ -237,6 +255,8 @@ fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
                 grouped(point.block_len),
                 range(&propose),
                 range(&validate),
+                thousands(propose.median / point.threads as f64),
+                thousands(RATE_PER_CORE_2023),
                 time_label(point.block_len as f64 / propose.median * 1e3),
             ]);
             ours.push(json!({
@@ -254,7 +274,15 @@ fn by_block_len(setup: &Setup, measured: &Measured) -> anyhow::Result<Record> {
     let threads = measured.by_block_len.first().map_or(0, |point| point.threads);
     let title = format!("Rate against block size, {}, no signatures", threads_named(threads));
     let plot_svg = plot::rates(&title, "transactions in a block (logarithmic)", Axis::Counts, "transactions / s", &series)?;
-    let header = ["open offers", "block", "proposed tx/s (10th to 90th)", "validated tx/s (10th to 90th)", "a block takes"];
+    let header = [
+        "open offers",
+        "block",
+        "proposed tx/s (10th to 90th)",
+        "validated tx/s (10th to 90th)",
+        "proposed per thread",
+        "published per core",
+        "a block takes",
+    ];
     let result = json!({
         "setup": described(setup),
         "published": "the larger the block, the higher the rate; points not legible in the copy at hand",
