@@ -82,7 +82,7 @@ fn check_names(r: &Reader<'_>, market: BatchMarketId, sequence: TransactionSeq, 
 }
 
 fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
-    let BatchFeed { market, assets, blocks, proofs, header_bytes: _, next_block, closing, standing, revision } = feed;
+    let BatchFeed { market, assets, blocks, proofs, header_bytes: _, next_block, closing, traded: _, standing, revision } = feed;
     market.put(w);
     put_count(w, assets.len());
     assets.iter().for_each(|asset| asset.put(w));
@@ -123,7 +123,8 @@ fn get_feed(r: &mut Reader<'_>) -> Result<BatchFeed, DecodeError> {
     }
     let header_bytes = proofs.iter().map(|proof| proof.header.len()).sum();
     let closing = Closing { kept, dropped, sold };
-    Ok(BatchFeed { market, assets, blocks, proofs, header_bytes, next_block, closing, standing, revision })
+    let of_market = BatchFeed::new(market);
+    Ok(BatchFeed { assets, blocks, proofs, header_bytes, next_block, closing, standing, revision, ..of_market })
 }
 
 fn put_block(w: &mut Writer<'_>, block: &BatchBlock) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use walras_batch::{BlockHeader, Roots};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, effective_limit};
 
 use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX};
 
@@ -60,6 +60,55 @@ pub(crate) struct Closing {
     pub(crate) sold: Vec<u64>,
 }
 
+/// Offers that traded in one block, as they stood before: 24 bytes each. No part of snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traded {
+    /// Pairs that traded, and where the offers of each begin.
+    pairs: Vec<(AssetId, AssetId, usize)>,
+    /// Of each pair in ascending order of the limits that whole units can honour.
+    offers: Vec<TradedOffer>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TradedOffer {
+    stated: BatchPrice,
+    amount: Amount,
+    /// Units that traded of this one and those before it in its pair.
+    through: u64,
+}
+
+impl Traded {
+    fn push(&mut self, pair: (AssetId, AssetId), (stated, amount): (BatchPrice, Amount), sold: Amount) {
+        if self.pairs.last().is_none_or(|(sell, buy, _)| (*sell, *buy) != pair) {
+            self.pairs.push((pair.0, pair.1, self.offers.len()));
+        }
+        let begin = self.pairs.last().map_or(0, |(_, _, begin)| *begin);
+        let before = self.offers[begin..].last().map_or(0, |last| last.through);
+        self.offers.push(TradedOffer { stated, amount, through: before.saturating_add(sold.get()) });
+    }
+
+    fn of(&self, pair: (AssetId, AssetId)) -> TradedOffers<'_> {
+        let Some(at) = self.pairs.iter().position(|(sell, buy, _)| (*sell, *buy) == pair) else { return TradedOffers::default() };
+        let end = self.pairs.get(at + 1).map_or(self.offers.len(), |(_, _, begin)| *begin);
+        TradedOffers(&self.offers[self.pairs[at].2..end])
+    }
+}
+
+/// The offers of one pair that traded in a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TradedOffers<'f>(&'f [TradedOffer]);
+
+impl TradedOffers<'_> {
+    /// Units that those with this limit or a lower one traded: O(log offers).
+    #[must_use]
+    pub fn at_or_below(&self, limit: BatchPrice) -> Amount {
+        let is_within = |offer: &TradedOffer| effective_limit(offer.stated, offer.amount).is_some_and(|own| own <= limit);
+        let count = self.0.partition_point(is_within);
+        let units = count.checked_sub(1).map_or(0, |last| self.0[last].through);
+        Amount::new(units).unwrap_or(Amount::MAX)
+    }
+}
+
 /// One batch market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchFeed {
@@ -73,6 +122,8 @@ pub struct BatchFeed {
     /// The block that the batch which collects, or is closed, will be.
     pub(crate) next_block: u64,
     pub(crate) closing: Closing,
+    /// Of the last block; none while a batch is closed and waits.
+    pub(crate) traded: Traded,
     pub(crate) standing: u64,
     pub(crate) revision: LogIndex,
 }
@@ -87,6 +138,7 @@ impl BatchFeed {
             header_bytes: 0,
             next_block: 1,
             closing: Closing::default(),
+            traded: Traded::default(),
             standing: 0,
             revision: LogIndex(0),
         }
@@ -128,6 +180,13 @@ impl BatchFeed {
         self.standing
     }
 
+    /// What offers of a pair traded in the last block; what the block left of them still stands. Beside what stands it is what was offered when the
+    /// batch was closed. Nothing from the moment when the next one is closed, and after a restart until a block is cleared.
+    #[must_use]
+    pub fn traded(&self, sell: AssetId, buy: AssetId) -> TradedOffers<'_> {
+        self.traded.of((sell, buy))
+    }
+
     /// The latest log entry that concerned it: nothing here changed for a reader who saw this number.
     #[must_use]
     pub fn revision(&self) -> LogIndex {
@@ -137,10 +196,15 @@ impl BatchFeed {
     pub(crate) fn closed(&mut self, block: u64, kept: u32, dropped: u32) {
         self.next_block = block;
         self.closing = Closing { kept, dropped, sold: vec![0; self.assets.len()] };
+        self.traded = Traded::default();
     }
 
-    pub(crate) fn sold(&mut self, asset: AssetId, sold: Amount) {
-        let place = self.assets.iter().position(|known| *known == asset);
+    /// An offer traded; `stood` is its limit and amount before.
+    pub(crate) fn sold(&mut self, (sell, buy): (AssetId, AssetId), stood: Option<(BatchPrice, Amount)>, sold: Amount) {
+        if let Some(stood) = stood {
+            self.traded.push((sell, buy), stood, sold);
+        }
+        let place = self.assets.iter().position(|known| *known == sell);
         if let Some(sum) = place.and_then(|place| self.closing.sold.get_mut(place)) {
             // No more is sold of an asset than there is.
             *sum = sum.saturating_add(sold.get());
@@ -176,8 +240,13 @@ impl BatchFeed {
 #[cfg(test)]
 mod tests {
     use walras_batch::Quality;
+    use walras_types::Rounding;
 
     use super::*;
+
+    fn amount(units: u64) -> Amount {
+        Amount::new(units).unwrap()
+    }
 
     fn block(number: u64) -> BatchBlock {
         BatchBlock {
@@ -204,8 +273,10 @@ mod tests {
         let blocks = BLOCKS_MAX as u64 + 2;
         for number in 1..=blocks {
             feed.closed(number, 3, 2);
-            feed.sold(AssetId(2), Amount::new(5).unwrap());
-            feed.sold(AssetId(2), Amount::new(6).unwrap());
+            let stood = |limit: u64, units| Some((BatchPrice::from_ratio(limit.into(), 4, Rounding::Up).unwrap(), amount(units)));
+            feed.sold((AssetId(2), AssetId(7)), stood(4, 5), amount(5));
+            feed.sold((AssetId(2), AssetId(7)), stood(8, 9), amount(6));
+            feed.sold((AssetId(7), AssetId(2)), stood(1, 40), amount(40));
             feed.cleared(block(number));
             let header = BlockHeader {
                 market: BatchMarketId(0),
@@ -224,11 +295,20 @@ mod tests {
         assert_eq!((feed.blocks().len(), feed.next_block), (BLOCKS_MAX, blocks + 1));
         let last = feed.blocks().next_back().unwrap();
         assert_eq!((last.block, last.dropped, last.prices[0]), (blocks, 2, Some(BatchPrice::ONE)));
-        assert_eq!(last.sold, [Amount::ZERO, Amount::new(11).unwrap()]);
+        assert_eq!(last.sold, [amount(40), amount(11)]);
+        let at = |sell, buy, limit: u64| {
+            let limit = BatchPrice::from_ratio(limit.into(), 4, Rounding::Down).unwrap();
+            feed.traded(AssetId(sell), AssetId(buy)).at_or_below(limit).get()
+        };
+        assert_eq!([3, 4, 7, 8, 80].map(|limit| at(2, 7, limit)), [0, 5, 5, 11, 11]);
+        assert_eq!((at(7, 2, 1), at(2, 3, 80)), (40, 0));
         assert_eq!(feed.blocks_after(blocks - 2).count(), 2);
         assert!(feed.proof(2).is_none());
         let proof = feed.proof(blocks).unwrap();
         assert_eq!((proof.block, proof.touched), (blocks, [4; 32]));
         assert_eq!(feed.header_bytes, feed.proofs.iter().map(|proof| proof.header.len()).sum());
+        feed.closed(blocks + 1, 3, 2);
+        let any = BatchPrice::MAX;
+        assert_eq!(feed.traded(AssetId(2), AssetId(7)).at_or_below(any), Amount::ZERO, "another batch is closed");
     }
 }

@@ -49,7 +49,7 @@ mod snapshot;
 mod tape;
 mod ticker;
 
-pub use batches::{BatchBlock, BatchFeed, BlockProof};
+pub use batches::{BatchBlock, BatchFeed, BlockProof, TradedOffers};
 pub use book::{PublicBook, PublicOrder};
 pub use books::PublicBooks;
 pub use candles::{Candle, Candles, Interval};

@@ -6,7 +6,7 @@
 //! at most as many levels (under 50 bytes each).
 //!
 //! Per batch market: [`BLOCKS_MAX`] blocks (under 2 KB each with the 100 assets that a market has at most) and [`HEADER_BYTES_MAX`] of their
-//! headers. Per standing offer 40 bytes, per account up to the last that had one 48, and [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most.
+//! headers, and 24 bytes for each offer that traded in the last block, of those that stood before. Per standing offer 40 bytes, per account up to the last that had one 48, and [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most.
 
 /// Trades that a tape remembers.
 pub const TRADES_MAX: usize = 10_000;

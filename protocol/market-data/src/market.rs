@@ -241,7 +241,8 @@ impl MarketData {
             Event::OfferOpened(e) => self.change_offer(e.market, event),
             Event::OfferCancelled(e) => self.change_offer(e.market, event),
             Event::OfferTraded(e) => {
-                self.batch_mut(e.market)?.sold(e.sell, e.sold);
+                let stood = self.offers.stood(e.account, e.sequence);
+                self.batch_mut(e.market)?.sold((e.sell, e.buy), stood, e.sold);
                 self.change_offer(e.market, event)
             }
             Event::BlockCleared(e) => {

@@ -305,6 +305,13 @@ impl Offers {
         self.account(account).into_iter().flat_map(|of| of.standing.iter().map(Standing::unpack))
     }
 
+    /// The stated limit of an account's standing offer, and its amount.
+    pub(crate) fn stood(&self, account: AccountId, sequence: TransactionSeq) -> Option<(BatchPrice, Amount)> {
+        let of = self.account(account)?;
+        let offer = of.standing.get(of.place(sequence).ok()?)?;
+        Some((offer.stated, offer.amount))
+    }
+
     /// An account's last fills, newest first, [`OFFER_FILLS_MAX`] at most.
     pub fn fills_newest_first(&self, account: AccountId) -> impl Iterator<Item = OfferFill> {
         self.account(account).into_iter().flat_map(|of| of.fills.iter().rev().map(Filled::unpack))

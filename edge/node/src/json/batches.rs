@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use walras_batch::light::roots_bytes;
-use walras_clearing::{BatchMarket, Pair};
-use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer};
+use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
+use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer, TradedOffers};
 use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
@@ -274,12 +274,20 @@ pub struct DemandCurve {
 }
 
 impl DemandCurve {
-    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each.
+    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each. `traded` is
+    /// what traded beside what stands, of the pair and of the one back.
     #[must_use]
-    pub fn new(market: &BatchMarket, pair: Pair, (sell, buy): (AssetId, AssetId), price: Option<f64>, span_ppm: u32) -> Self {
+    pub fn new(
+        market: &BatchMarket,
+        traded: [TradedOffers<'_>; 2],
+        pair: Pair,
+        (sell, buy): (AssetId, AssetId),
+        price: Option<f64>,
+        span_ppm: u32,
+    ) -> Self {
         let back = Pair { sell: pair.buy, buy: pair.sell };
         let (supply, demand) = (market.book(pair).map(|book| book.sells()), market.book(back).map(|book| book.sells()));
-        let best = |offers: Option<&walras_clearing::PairOffers<walras_clearing::Offer>>| {
+        let best = |offers: Option<&PairOffers<Offer>>| {
             offers.and_then(|offers| offers.as_slice().first()).map(|offer| float(offer.key().limit)).filter(|limit| *limit > 0.0)
         };
         let price = price.or_else(|| match (best(supply), best(demand).map(f64::recip)) {
@@ -288,17 +296,18 @@ impl DemandCurve {
         });
         let Some(middle) = price else { return Self { sell, buy, price: None, points: Vec::new() } };
         let step = f64::from(span_ppm) / 1e6 / f64::from(POINTS_PER_SIDE);
-        let at = |offers: Option<&walras_clearing::PairOffers<walras_clearing::Offer>>, limit: f64| {
-            let limit = BatchPrice::from_bits(limit.to_bits()).ok();
-            offers.zip(limit).map_or(Amount::ZERO, |(offers, limit)| offers.units_at_or_below(limit))
+        let at = |offers: Option<&PairOffers<Offer>>, traded: TradedOffers<'_>, limit: f64| {
+            let Ok(limit) = BatchPrice::from_bits(limit.to_bits()) else { return Amount::ZERO };
+            let standing = offers.map_or(Amount::ZERO, |offers| offers.units_at_or_below(limit));
+            standing.checked_add(traded.at_or_below(limit)).unwrap_or(Amount::MAX)
         };
         let point = |number: i32| {
             let price = middle * (1.0 + step * f64::from(number));
             #[expect(clippy::cast_precision_loss, reason = "a curve is shown, not settled")]
-            let wanted = at(demand, price.recip()).get() as f64 / price;
+            let wanted = at(demand, traded[1], price.recip()).get() as f64 / price;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
             let wanted = Amount::new(wanted as u64).unwrap_or(Amount::MAX);
-            (price, at(supply, price), wanted)
+            (price, at(supply, traded[0], price), wanted)
         };
         Self { sell, buy, price: Some(middle), points: (-POINTS_PER_SIDE..=POINTS_PER_SIDE).map(point).collect() }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use walras_engine::{BatchMarketView, Engine};
-use walras_market_data::{BatchBlock, BatchFeed, MarketData};
+use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers};
 use walras_types::{AssetId, BatchMarketId};
 
 use crate::json::batches::{BatchLook, DemandCurve, last_rate};
@@ -59,7 +59,7 @@ pub(in crate::runtime) fn batch_push(engine: &Engine, feed: &BatchFeed, after: O
     })
 }
 
-/// Supply and demand of a pair; `None` where there is no such pair in the market.
+/// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None` where there is no such pair in the market.
 pub(crate) fn demand_curve(
     engine: &Engine,
     market: &MarketData,
@@ -69,6 +69,9 @@ pub(crate) fn demand_curve(
 ) -> Option<DemandCurve> {
     let pair = engine.batch_pair(batch, sell, buy).filter(|_| sell != buy)?;
     let offers = engine.batch_market(batch)?.market?;
-    let price = market.batch(batch).and_then(|feed| last_rate(feed.blocks().rev(), pair));
-    Some(DemandCurve::new(offers, pair, (sell, buy), price, span_ppm))
+    let feed = market.batch(batch);
+    let price = feed.and_then(|feed| last_rate(feed.blocks().rev(), pair));
+    let traded =
+        [(sell, buy), (buy, sell)].map(|(sell, buy)| feed.map_or_else(TradedOffers::default, |feed| feed.traded(sell, buy)));
+    Some(DemandCurve::new(offers, traded, pair, (sell, buy), price, span_ppm))
 }
