@@ -169,7 +169,8 @@ impl<I: PriceIndex> Engine<I> {
             | Command::CollectFees(_)
             | Command::SetRiskLimits(_)
             | Command::SetTradingPhase(_)
-            | Command::SetAccessDelays(_) => unreachable!("a command of batch markets"),
+            | Command::SetAccessDelays(_)
+            | Command::Shards(_) => unreachable!("a command of batch markets"),
         }
     }
 
@@ -271,6 +272,7 @@ impl<I: PriceIndex> Engine<I> {
         let transaction = submit.transaction();
         let BatchTransaction { account, sequence, .. } = transaction;
         self.check_active(account)?;
+        let has_shards = self.shard_place().count > 1;
         let Batches { accounts, markets, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
@@ -278,6 +280,9 @@ impl<I: PriceIndex> Engine<I> {
         let block = batch.number() + u64::from(batch.closed().is_some());
         if named_market(&transaction).is_some_and(|named| named != market) {
             return Err(RejectReason::BatchMarketMismatch);
+        }
+        if has_shards && matches!(transaction.operation, BatchOperation::CreateAccount(_)) {
+            return Err(RejectReason::AccountsByOperator);
         }
         if accounts.key(account).is_none() {
             return Err(RejectReason::NoTransactionKey);

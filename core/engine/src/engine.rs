@@ -7,13 +7,14 @@ use walras_order_book::{Ladder, PriceIndex};
 use walras_types::{
     AccountId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::{AccessDelays, AccountStatus, AssetSpec, Command, Event, Rejected};
+use walras_wire::{AccessDelays, AccountStatus, AssetSpec, Command, Event, Rejected, ShardCommand};
 
 use crate::batches::Batches;
 use crate::market::{Market, MarketState};
 use crate::names::Names;
 use crate::sessions::Sessions;
 use crate::settle::Settler;
+use crate::shards::Shards;
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
 pub struct Engine<I: PriceIndex = Ladder> {
@@ -38,6 +39,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) tells_levels: bool,
     pub(crate) batches: Batches,
     pub(crate) access_delays: AccessDelays,
+    pub(crate) shards: Shards,
 }
 
 /// Later than any order expires.
@@ -84,6 +86,7 @@ impl<I: PriceIndex> Engine<I> {
             tells_levels: true,
             batches: Batches::new(),
             access_delays: AccessDelays::default(),
+            shards: Shards::new(),
         }
     }
 
@@ -152,6 +155,7 @@ impl<I: PriceIndex> Engine<I> {
             | Command::SetIssuer(_)
             | Command::SubmitTransaction(_)
             | Command::CloseBatch(_) => self.execute_batch(command, events),
+            Command::Shards(c) => self.execute_shards(c, events),
         }
     }
 
@@ -201,10 +205,13 @@ impl<I: PriceIndex> Engine<I> {
         if index < self.markets.len() { Ok(index) } else { Err(RejectReason::UnknownInstrument) }
     }
 
-    /// The market of an instrument whose orders this entry may change.
+    /// The market of an instrument whose orders this entry may change: one of this shard's.
     #[inline]
     pub(crate) fn enter_market(&mut self, instrument: InstrumentId) -> Result<usize, RejectReason> {
         let index = self.market_index(instrument)?;
+        if self.markets[index].state.shard != self.shards.own() {
+            return Err(RejectReason::InstrumentElsewhere);
+        }
         // Not after orders of any market expired: then all are entered.
         if self.tells_levels && self.entered.is_empty() {
             self.markets[index].state.changed.clear();
@@ -265,6 +272,8 @@ fn named(command: &Command) -> Named {
         Command::SetRiskLimits(c) => (None, Some(c.instrument), None),
         Command::SetTradingPhase(c) => (None, Some(c.instrument), None),
         Command::SubmitTransaction(c) => (Some(c.account()), None, None),
+        Command::Shards(ShardCommand::AssignInstrument(c)) => (None, Some(c.instrument), None),
+        Command::Shards(c) => (c.account(), None, None),
         Command::Tick
         | Command::CloseSession(_)
         | Command::Checkpoint(_)

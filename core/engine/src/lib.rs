@@ -8,6 +8,8 @@
 //! [`Engine::apply_clearing`] is the same for a proposed clearing of a batch market: what is collected by commands and closed by one more is
 //! checked, traded and hashed there, or refused, with no effect (`batches.rs`, and `walras_batch` below it).
 //!
+//! An engine may be one of several shards, each with a log of its own, between which funds are moved by numbered transfers (`shards.rs`).
+//!
 //! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's); whether the
 //! signature of a transaction holds (checked before, and by whoever audits the log), when a batch is closed and what its prices are (whoever
 //! leads).
@@ -17,7 +19,9 @@
 //!   (`market.rs`), what its offers sell and what a closed batch waits to move. So funds never run out while matching or clearing, and
 //!   nothing stays reserved for what is gone.
 //! - An account's open lots and order count in an instrument are those of its orders in the book.
-//! - The ledger's: balances and fees add up to the supply.
+//! - The ledger's: balances, fees and what is in transit to other shards add up to the supply, which is what was issued here, and what other
+//!   shards sent less what they took. What is in transit is the sum of the transfers that were not answered (`shards.rs`).
+//! - Another shard's instrument is closed and has no orders.
 //! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
 //!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::Event::BlockRejected`] then.
 //! - The number of threads ([`Engine::set_threads`]), and when hashes are made, change nothing.
@@ -49,6 +53,7 @@ mod queries;
 mod session_index;
 mod sessions;
 mod settle;
+mod shards;
 mod snapshot;
 mod terms;
 mod warm;
@@ -59,6 +64,7 @@ pub use engine::Engine;
 pub use frozen::Frozen;
 pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
+pub use shards::{InTransit, TransferOutcome};
 pub use snapshot::RestoreError;
 pub use walras_batch::BlockPlace;
 pub use walras_ledger::Balance;

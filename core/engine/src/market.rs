@@ -4,7 +4,7 @@ use walras_ledger::Ledger;
 use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex, Rank};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
-    Rounding, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
+    Rounding, ShardId, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
 };
 
 use crate::names::Names;
@@ -23,6 +23,8 @@ pub(crate) struct Market<I: PriceIndex> {
 pub(crate) struct MarketState {
     pub(crate) spec: InstrumentSpec,
     pub(crate) phase: TradingPhase,
+    /// Whose it is.
+    pub(crate) shard: ShardId,
     /// The definition's, until an uncross sets it: fixed through the day, it centres the price band.
     pub(crate) reference_price: PriceTicks,
     /// Prices at which the market may trade, around the reference price.
@@ -137,6 +139,7 @@ impl MarketState {
         Self {
             spec,
             phase: TradingPhase::Closed,
+            shard: ShardId(0),
             reference_price: center,
             band: around(center, spec.band_ppm),
             trade_count: 0,

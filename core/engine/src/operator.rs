@@ -186,7 +186,7 @@ pub(crate) fn is_consistent(spec: &InstrumentSpec) -> bool {
         && spec.band_ppm <= BAND_PPM_MAX
 }
 
-fn transfer_reason(error: LedgerError) -> RejectReason {
+pub(crate) fn transfer_reason(error: LedgerError) -> RejectReason {
     match error {
         LedgerError::UnknownAccount => RejectReason::UnknownAccount,
         LedgerError::UnknownAsset => RejectReason::UnknownAsset,
@@ -194,6 +194,8 @@ fn transfer_reason(error: LedgerError) -> RejectReason {
         LedgerError::Full => RejectReason::IdNotNext,
         LedgerError::InsufficientAvailable => RejectReason::InsufficientFunds,
         LedgerError::SupplyOverflow => RejectReason::SupplyOverflow,
-        LedgerError::InsufficientReserved | LedgerError::SettlementInvalid => unreachable!("nothing reserved is transferred"),
+        LedgerError::InsufficientReserved | LedgerError::InsufficientInTransit | LedgerError::SettlementInvalid => {
+            unreachable!("only what is available is transferred")
+        }
     }
 }

@@ -74,7 +74,8 @@ impl<I: PriceIndex> Engine<I> {
         &self.assets
     }
 
-    /// How much of an asset was issued and not withdrawn; zero when there is no such asset.
+    /// How much of an asset this venue, or this shard of one, answers for: what was issued here and not withdrawn, and what other shards
+    /// sent less what they took. Zero when there is no such asset.
     #[must_use]
     pub fn supply(&self, asset: AssetId) -> Amount {
         self.ledger.supply(asset).unwrap_or_default()
@@ -188,6 +189,7 @@ impl<I: PriceIndex> Engine<I> {
             market.check_invariants(&mut reserved);
             assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_expiry, "an order expires before it is looked for");
         }
+        self.check_shards();
         self.batches.check_invariants(&self.statuses, &self.ledger, self.last_applied);
         for batch in self.batches.markets.iter().filter_map(|state| state.batch.as_ref()) {
             batch.for_each_reserved(|account, asset, amount| *reserved.entry((account, asset)).or_default() += amount.get());

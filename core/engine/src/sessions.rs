@@ -223,6 +223,7 @@ impl Session {
             Command::MassCancel(c) => c.account == account,
             Command::CloseSession(c) => c.session == self.id,
             Command::SubmitTransaction(c) => c.account() == account,
+            Command::Shards(c) => c.account() == Some(account),
             Command::Tick
             | Command::OpenSession(_)
             | Command::Checkpoint(_)

@@ -2,8 +2,8 @@
 //! that replicas compare states by comparing hashes.
 //!
 //! Little endian, in this order: magic, snapshot version, wire version; log index and time; the delays of fair access; assets; accounts with status and last
-//! transfer; instruments, each with definition, phase, reference price, last price, trade count, the accounts that have a position
-//! or limits of their own, and the open orders in the book's order; the open sessions by id, each with account, token, last use, next
+//! transfer; instruments, each with definition, phase, shard, reference price, last price, trade count, the accounts that have a position
+//! or limits of their own, and the open orders in the book's order; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next
 //! place and the answers it remembers, oldest first; batch markets
 //! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
@@ -20,9 +20,10 @@ use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
 use crate::operator::{are_possible, is_consistent};
 use crate::sessions::Sessions;
+use crate::shards::Shards;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 5;
+const SNAPSHOT_VERSION: u16 = 6;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -166,6 +167,7 @@ impl<I: PriceIndex> Engine<I> {
         for _ in 0..r.u32()? {
             engine.decode_market(r)?;
         }
+        engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.batches = Batches::decode(r)?;
         engine.ledger = Ledger::restore(&content[r.position()..])?;
@@ -215,6 +217,7 @@ impl<I: PriceIndex> Engine<I> {
         for market in &self.markets {
             market.encode(&mut buffer, &mut flush);
         }
+        self.shards.encode(&mut buffer, &mut flush);
         self.sessions.encode(&mut buffer, &mut flush);
         sink(&buffer);
     }
@@ -226,6 +229,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         let mut state = MarketState::new(spec);
         state.phase = TradingPhase::get(r)?;
+        state.shard = Wire::get(r)?;
         state.set_reference_price(Wire::get(r)?);
         let last_price = Wire::get(r)?;
         state.trade_count = r.u64()?;
@@ -277,6 +281,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RestoreError::Contradiction("an asset's id"));
         }
         self.check_restored_batches()?;
+        self.check_restored_shards()?;
         let mut reserved = vec![vec![0_u64; accounts]; self.assets.len()];
         let mut fits = true;
         for batch in self.batches.markets.iter().filter_map(|state| state.batch.as_ref()) {
@@ -317,6 +322,7 @@ impl<I: PriceIndex> Market<I> {
         let w = &mut Writer(buffer);
         state.spec.put(w);
         state.phase.put(w);
+        state.shard.put(w);
         state.reference_price.put(w);
         self.book.last_price().put(w);
         w.u64(state.trade_count);

@@ -25,6 +25,8 @@ pub enum LedgerError {
     InsufficientAvailable,
     /// Less is reserved than asked.
     InsufficientReserved,
+    /// Less is in transit than asked.
+    InsufficientInTransit,
     /// The supply would exceed an amount's range.
     SupplyOverflow,
     /// What a trade moves does not add up: see [`Settlement`].
@@ -40,6 +42,9 @@ impl std::fmt::Display for LedgerError {
             Self::InsufficientAvailable => f.write_str("the available balance does not cover the amount: ask for less, or deposit"),
             Self::InsufficientReserved => {
                 f.write_str("less is reserved than the amount: the caller's reserves and the ledger's disagree")
+            }
+            Self::InsufficientInTransit => {
+                f.write_str("less is in transit than the amount: the caller's transfers and the ledger's disagree")
             }
             Self::SupplyOverflow => f.write_str("the asset's supply would exceed the largest amount: deposit less"),
             Self::SettlementInvalid => {
@@ -80,6 +85,10 @@ pub(crate) struct Column {
     pub(crate) balances: Vec<Balance>,
     pub(crate) supply: Amount,
     pub(crate) fees: Amount,
+    /// Left accounts for another ledger, which was not yet seen to take it; a part of the supply.
+    pub(crate) in_transit: Amount,
+    /// Taken from other ledgers less what they were seen to take. What was issued here is the supply less this.
+    pub(crate) moved_in: i128,
 }
 
 /// All balances of a venue: per asset a column indexed by account, so that a look-up is two indexings and no search.
@@ -159,7 +168,7 @@ impl Ledger {
         self.columns.get(asset.0 as usize)?.balances.get(account.0 as usize).copied()
     }
 
-    /// How much of `asset` was issued and not withdrawn.
+    /// How much of `asset` was issued here and not withdrawn, and came from other ledgers and did not go to them.
     #[must_use]
     pub fn supply(&self, asset: AssetId) -> Option<Amount> {
         Some(self.columns.get(asset.0 as usize)?.supply)
@@ -169,6 +178,57 @@ impl Ledger {
     #[must_use]
     pub fn fees(&self, asset: AssetId) -> Option<Amount> {
         Some(self.columns.get(asset.0 as usize)?.fees)
+    }
+
+    /// How much of `asset` left accounts for another ledger that was not yet seen to take it.
+    #[must_use]
+    pub fn in_transit(&self, asset: AssetId) -> Option<Amount> {
+        Some(self.columns.get(asset.0 as usize)?.in_transit)
+    }
+
+    /// How much of `asset` was deposited or issued here and neither withdrawn nor burnt here. Below zero where more went out here than
+    /// came in, after other ledgers sent it. The sum over all ledgers of a venue is what the venue owes.
+    #[must_use]
+    pub fn issued_here(&self, asset: AssetId) -> Option<i128> {
+        let column = self.columns.get(asset.0 as usize)?;
+        Some(i128::from(column.supply.get()) - column.moved_in)
+    }
+
+    /// Takes `amount` out of an account's available balance and sends it to another ledger: until [`Self::sent_was_taken`] or
+    /// [`Self::sent_came_back`], it is in transit.
+    pub fn send(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        balance.available = balance.available.checked_sub(amount).ok_or(LedgerError::InsufficientAvailable)?;
+        column.in_transit = plus(column.in_transit, amount);
+        self.mark(account);
+        Ok(())
+    }
+
+    /// The other ledger took `amount` that was in transit: it is no part of this one's supply any more.
+    pub fn sent_was_taken(&mut self, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        column.in_transit = column.in_transit.checked_sub(amount).ok_or(LedgerError::InsufficientInTransit)?;
+        column.supply = minus(column.supply, amount);
+        column.moved_in -= i128::from(amount.get());
+        Ok(())
+    }
+
+    /// The other ledger refused `amount` that was in transit: it is its account's again.
+    pub fn sent_came_back(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        column.in_transit = column.in_transit.checked_sub(amount).ok_or(LedgerError::InsufficientInTransit)?;
+        balance.available = plus(balance.available, amount);
+        self.mark(account);
+        Ok(())
+    }
+
+    /// Takes `amount` that another ledger sent: it is a part of this one's supply now.
+    pub fn receive(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        self.deposit(account, asset, amount)?;
+        self.columns[asset.0 as usize].moved_in += i128::from(amount.get());
+        Ok(())
     }
 
     /// Issues `amount` to an account.
@@ -285,7 +345,11 @@ impl Ledger {
             );
             let wide = |amount: Amount| u128::from(amount.get());
             let held: u128 = column.balances.iter().map(|b| wide(b.available) + wide(b.reserved)).sum();
-            assert_eq!(held + wide(column.fees), wide(column.supply), "asset {asset}: balances and fees are not the supply");
+            assert_eq!(
+                held + wide(column.fees) + wide(column.in_transit),
+                wide(column.supply),
+                "asset {asset}: balances, fees and what is in transit are not the supply"
+            );
         }
     }
 

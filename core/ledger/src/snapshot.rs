@@ -1,6 +1,6 @@
 //! A ledger as bytes and back: little endian, one encoding per state.
 //!
-//! `account_count: u32, asset_count: u32`, then per asset `supply: u64, fees: u64` and per account `available: u64, reserved: u64`.
+//! `account_count: u32, asset_count: u32`, then per asset `supply: u64, fees: u64, in_transit: u64, moved_in: i128` and per account `available: u64, reserved: u64`.
 //! Dense, so that no count in damaged bytes can ask for more memory than the bytes themselves take.
 
 use walras_types::Amount;
@@ -15,7 +15,7 @@ pub enum RestoreError {
     Length,
     /// A count or amount beyond its limit.
     OutOfRange,
-    /// The balances and fees of an asset are not its supply.
+    /// The balances, fees and what is in transit of an asset are not its supply.
     Unbalanced,
 }
 
@@ -35,7 +35,7 @@ impl Ledger {
     /// How many bytes [`Self::snapshot`] gives.
     #[must_use]
     pub fn snapshot_len(&self) -> usize {
-        8 + self.columns.len() * (16 + 16 * self.account_count as usize)
+        8 + self.columns.len() * column_len(self.account_count)
     }
 
     /// Gives the ledger's bytes to `sink`, piece by piece.
@@ -44,6 +44,8 @@ impl Ledger {
         sink(&self.asset_count().to_le_bytes());
         for column in &self.columns {
             sink(&pair(column.supply, column.fees));
+            sink(&column.in_transit.get().to_le_bytes());
+            sink(&column.moved_in.to_le_bytes());
             for balance in &column.balances {
                 sink(&pair(balance.available, balance.reserved));
             }
@@ -58,29 +60,45 @@ impl Ledger {
         if account_count > ACCOUNTS_MAX || asset_count > ASSETS_MAX {
             return Err(RestoreError::OutOfRange);
         }
-        let column_rows = 1 + account_count as usize;
-        if rows.len() != 16 * column_rows * asset_count as usize {
+        let column_len = column_len(account_count);
+        if rows.len() != column_len * asset_count as usize {
             return Err(RestoreError::Length);
         }
-        let columns = rows.chunks_exact(16 * column_rows).map(restore_column).collect::<Result<_, _>>()?;
+        let columns = rows.chunks_exact(column_len).map(restore_column).collect::<Result<_, _>>()?;
         Ok(Self { columns, account_count, dirty: Vec::new() })
     }
 }
 
+/// What moves between ledgers in 2^63 entries of the log, each of the largest amount.
+const MOVED_MAX: u128 = (walras_types::limits::AMOUNT_MAX as u128) << 63;
+
+/// Bytes of an asset before its balances.
+const HEAD_LEN: usize = 40;
+
+fn column_len(account_count: u32) -> usize {
+    HEAD_LEN + 16 * account_count as usize
+}
+
 fn restore_column(bytes: &[u8]) -> Result<Column, RestoreError> {
-    let mut rows = bytes.chunks_exact(16).map(unpair);
-    let (supply, fees) = rows.next().ok_or(RestoreError::Length)??;
-    let mut held = u128::from(fees.get());
-    let mut balances = Vec::with_capacity(bytes.len() / 16 - 1);
-    for row in rows {
-        let (available, reserved) = row?;
+    let (head, rows) = bytes.split_first_chunk::<HEAD_LEN>().ok_or(RestoreError::Length)?;
+    let (supply, fees) = unpair(&head[..16])?;
+    let in_transit = u64::from_le_bytes(head[16..24].try_into().expect("eight of forty bytes"));
+    let in_transit = Amount::new(in_transit).ok_or(RestoreError::OutOfRange)?;
+    let moved_in = i128::from_le_bytes(head[24..].try_into().expect("sixteen of forty bytes"));
+    if moved_in.unsigned_abs() > MOVED_MAX {
+        return Err(RestoreError::OutOfRange);
+    }
+    let mut held = u128::from(fees.get()) + u128::from(in_transit.get());
+    let mut balances = Vec::with_capacity(rows.len() / 16);
+    for row in rows.chunks_exact(16) {
+        let (available, reserved) = unpair(row)?;
         held += u128::from(available.get()) + u128::from(reserved.get());
         balances.push(Balance { available, reserved });
     }
     if held != u128::from(supply.get()) {
         return Err(RestoreError::Unbalanced);
     }
-    Ok(Column { balances, supply, fees })
+    Ok(Column { balances, supply, fees, in_transit, moved_in })
 }
 
 fn pair(a: Amount, b: Amount) -> [u8; 16] {

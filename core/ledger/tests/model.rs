@@ -20,6 +20,10 @@ enum Call {
     Adjust(u32, u32, u64, u64),
     Settle { pair: (u32, u32), parties: (u32, u32), base_amount: u64, value: u64, buyer_reserved: u64, fees: (i64, i64) },
     CollectFees(u32, u32),
+    Send(u32, u32, u64),
+    SentWasTaken(u32, u64),
+    SentCameBack(u32, u32, u64),
+    Receive(u32, u32, u64),
 }
 
 /// Wide integers in maps, every rule written as a sentence of the documentation says it.
@@ -31,6 +35,8 @@ struct Model {
     reserved: BTreeMap<(u32, u32), i128>,
     supply: BTreeMap<u32, i128>,
     fees: BTreeMap<u32, i128>,
+    in_transit: BTreeMap<u32, i128>,
+    issued_here: BTreeMap<u32, i128>,
 }
 
 impl Model {
@@ -57,6 +63,7 @@ impl Model {
             Call::Deposit(account, asset, amount) => {
                 self.exists(account, asset)?;
                 to(&mut self.available, (account, asset), amount.into());
+                *self.issued_here.entry(asset).or_default() += i128::from(amount);
                 *self.supply.entry(asset).or_default() += i128::from(amount);
                 if self.supply[&asset] > AMOUNT_MAX.into() {
                     return Err(LedgerError::SupplyOverflow);
@@ -65,6 +72,7 @@ impl Model {
             Call::Withdraw(account, asset, amount) => {
                 self.exists(account, asset)?;
                 to(&mut self.available, (account, asset), -i128::from(amount));
+                *self.issued_here.entry(asset).or_default() -= i128::from(amount);
                 *self.supply.entry(asset).or_default() -= i128::from(amount);
                 if self.available[&(account, asset)] < 0 {
                     return Err(LedgerError::InsufficientAvailable);
@@ -112,8 +120,38 @@ impl Model {
                 let fees = self.fees.insert(asset, 0).unwrap_or(0);
                 to(&mut self.available, (account, asset), fees);
             }
+            Call::Send(account, asset, amount) => {
+                self.exists(account, asset)?;
+                to(&mut self.available, (account, asset), -i128::from(amount));
+                *self.in_transit.entry(asset).or_default() += i128::from(amount);
+                if self.available[&(account, asset)] < 0 {
+                    return Err(LedgerError::InsufficientAvailable);
+                }
+            }
+            Call::SentWasTaken(asset, amount) => {
+                self.no_more_in_transit(asset, amount)?;
+                *self.supply.entry(asset).or_default() -= i128::from(amount);
+            }
+            Call::SentCameBack(account, asset, amount) => {
+                self.exists(account, asset)?;
+                self.no_more_in_transit(asset, amount)?;
+                to(&mut self.available, (account, asset), amount.into());
+            }
+            Call::Receive(account, asset, amount) => {
+                self.change(Call::Deposit(account, asset, amount))?;
+                *self.issued_here.entry(asset).or_default() -= i128::from(amount);
+            }
         }
         Ok(())
+    }
+
+    fn no_more_in_transit(&mut self, asset: u32, amount: u64) -> Result<(), LedgerError> {
+        if asset >= self.assets {
+            return Err(LedgerError::UnknownAsset);
+        }
+        let left = self.in_transit.entry(asset).or_default();
+        *left -= i128::from(amount);
+        if *left < 0 { Err(LedgerError::InsufficientInTransit) } else { Ok(()) }
     }
 
     fn assert_equals(&self, ledger: &Ledger) {
@@ -122,6 +160,8 @@ impl Model {
         for asset in 0..self.assets {
             let units = |amount: Option<Amount>| i128::from(amount.unwrap().get());
             assert_eq!(units(ledger.supply(AssetId(asset))), self.supply.get(&asset).copied().unwrap_or(0));
+            assert_eq!(units(ledger.in_transit(AssetId(asset))), self.in_transit.get(&asset).copied().unwrap_or(0));
+            assert_eq!(ledger.issued_here(AssetId(asset)).unwrap(), self.issued_here.get(&asset).copied().unwrap_or(0));
             assert_eq!(units(ledger.fees(AssetId(asset))), self.fees.get(&asset).copied().unwrap_or(0));
             for account in 0..self.accounts {
                 let Balance { available, reserved } = ledger.balance(AccountId(account), AssetId(asset)).unwrap();
@@ -157,6 +197,10 @@ fn apply(ledger: &mut Ledger, call: Call) -> Result<(), LedgerError> {
             seller_fee: fees.1,
         }),
         Call::CollectFees(account, asset) => ledger.collect_fees(AssetId(asset), AccountId(account)).map(drop),
+        Call::Send(account, asset, units) => ledger.send(AccountId(account), AssetId(asset), amount(units)),
+        Call::SentWasTaken(asset, units) => ledger.sent_was_taken(AssetId(asset), amount(units)),
+        Call::SentCameBack(account, asset, units) => ledger.sent_came_back(AccountId(account), AssetId(asset), amount(units)),
+        Call::Receive(account, asset, units) => ledger.receive(AccountId(account), AssetId(asset), amount(units)),
     }
 }
 
@@ -186,6 +230,10 @@ fn call() -> impl Strategy<Value = Call> {
             }
         ),
         2 => at().prop_map(|(a, s)| Call::CollectFees(a, s)),
+        3 => (at(), units()).prop_map(|((a, s), n)| Call::Send(a, s, n)),
+        2 => (0..3u32, units()).prop_map(|(s, n)| Call::SentWasTaken(s, n)),
+        1 => (at(), units()).prop_map(|((a, s), n)| Call::SentCameBack(a, s, n)),
+        2 => (at(), units()).prop_map(|((a, s), n)| Call::Receive(a, s, n)),
     ]
 }
 
@@ -270,6 +318,8 @@ fn damaged_bytes_are_refused() {
         Ledger::restore(&bytes)
     };
     assert_eq!(set(24, 8), Err(RestoreError::Unbalanced));
+    assert_eq!(set(48, 8), Err(RestoreError::Unbalanced));
+    assert_eq!(set(47, 0x7f), Err(RestoreError::OutOfRange));
     assert_eq!(set(31, 0x80), Err(RestoreError::OutOfRange));
     assert_eq!(set(3, 0xff), Err(RestoreError::OutOfRange));
     assert_eq!(set(0, 2), Err(RestoreError::Length));

@@ -56,12 +56,32 @@ id_type! {
     SessionSeq(u64)
 }
 id_type! {
+    /// A shard of a venue: a log of its own, with an engine and a ledger of its own. From 0 without gaps.
+    ShardId(u8)
+}
+id_type! {
+    /// A transfer's place among those from one shard to one other, from 1 without gaps.
+    TransferSeq(u64)
+}
+id_type! {
+    /// The participant's name of a transfer to another shard, strictly increasing per account: a repeated one is rejected.
+    ClientTransferId(u64)
+}
+id_type! {
     /// Time in nanoseconds since the Unix epoch, as the sequencer stamped it into the log.
     TimeNs(u64)
 }
 
 impl LogIndex {
     /// The position after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl TransferSeq {
+    /// The place after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)

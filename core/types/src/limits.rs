@@ -79,6 +79,12 @@ pub const BATCH_INTERVAL_NS_MAX: u64 = 86_400_000_000_000;
 /// Longest that fair access may make orders or market data wait, in nanoseconds: ten seconds.
 pub const ACCESS_DELAY_NS_MAX: u64 = 10_000_000_000;
 
+/// Shards of a venue.
+pub const SHARDS_MAX: u8 = 64;
+
+/// Transfers from one shard to one other that the other has not been seen to answer.
+pub const TRANSFERS_IN_TRANSIT_MAX: usize = 1 << 12;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 

@@ -54,6 +54,8 @@ reject_reasons! {
     UnknownBatchMarket = 11, "No such batch market: list the venue's batch markets and use an id from there.";
     DuplicateTransaction = 12, "A transaction of this account and number is collected already: wait for its block, and number another one anew.";
     KeyTaken = 13, "Another account has that public key, or will when its block is cleared: use another key.";
+    UnknownShard = 14, "No such other shard: list the venue's shards and use the number of another than this one.";
+    TransferTaken = 15, "The transfer of that number was taken already: ask what came of it, and tell the shard that sent it.";
 
     // 20-39: the command is outside its documented range.
     PriceOutOfRange = 20, "The price is out of range: give one from 1 to 1099511627775 ticks.";
@@ -73,6 +75,7 @@ reject_reasons! {
     BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
     BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
     AccessDelayTooLong = 36, "The delay of fair access is too long: give at most ten seconds.";
+    ShardsInvalid = 37, "The shards do not fit: give a count from 1 to 64 that never falls and an own number below it that never changes, and make a shard other than 0 one before its first instrument.";
 
     // 40-59: the market's state does not allow it.
     PhaseTakesNoOrders = 40, "The instrument is closed or halted: send only cancels, and wait with orders until its phase changes.";
@@ -88,6 +91,11 @@ reject_reasons! {
     BatchNotNext = 51, "That is not the number of the market's next block: look at the last one, and close the one after it.";
     BatchNotCleared = 52, "The batch that was closed before waits to be cleared: clear it first.";
     BatchAssetsFixed = 53, "The assets of a batch market are fixed once it was opened: create another market.";
+    InstrumentElsewhere = 54, "The instrument is another shard's: list the venue's shards and send the command to the one that has it.";
+    InstrumentInUse = 55, "The instrument can not go to another shard now: wait until it is closed and has no open orders.";
+    TransferNotNext = 56, "That is not the number of the next transfer: send all of them in the order of their numbers, and confirm none that is not in transit.";
+    TransfersFull = 57, "As many transfers to that shard are in transit as there can be: wait until it has taken some, then try again.";
+    AccountsByOperator = 58, "The venue has several shards, and an account has the same id in all of them: ask the operator to create it.";
 
     // 60-79: the account may not.
     InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.";

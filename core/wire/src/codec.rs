@@ -2,8 +2,8 @@
 //! reader in any language is a page.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, SessionId, SessionSeq, Side, SizeLots,
-    Symbol, TimeNs, TradeId, TransferId,
+    AccountId, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, LogIndex, OrderId, PriceTicks, SessionId,
+    SessionSeq, ShardId, Side, SizeLots, Symbol, TimeNs, TradeId, TransferId, TransferSeq,
 };
 
 /// Why bytes were refused.
@@ -133,7 +133,7 @@ macro_rules! wire_ids {
     };
 }
 
-wire_ids!(AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
+wire_ids!(AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, ClientTransferId: u64, TransferSeq: u64, ShardId: u8, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
 
 impl Wire for PriceTicks {
     #[inline]

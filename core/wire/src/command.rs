@@ -8,6 +8,7 @@ use walras_types::{
 use crate::batch_command::{
     AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
 };
+use crate::shards::ShardCommand;
 
 /// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub enum Command {
     SubmitTransaction(SubmitTransaction),
     /// Whoever leads: close a market's batch.
     CloseBatch(CloseBatch),
+    /// What a venue of several shards is asked beside.
+    Shards(ShardCommand),
 }
 
 /// An order as it comes in.

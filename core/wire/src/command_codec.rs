@@ -41,6 +41,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::SetIssuer(c) => tagged(w, 37, c),
         Command::SubmitTransaction(c) => tagged(w, 9, c),
         Command::CloseBatch(c) => tagged(w, 10, c),
+        Command::Shards(c) => tagged(w, 11, c),
     }
 }
 
@@ -74,6 +75,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         37 => Command::SetIssuer(Wire::get(r)?),
         9 => Command::SubmitTransaction(Wire::get(r)?),
         10 => Command::CloseBatch(Wire::get(r)?),
+        11 => Command::Shards(Wire::get(r)?),
         _ => return Err(DecodeError { at_byte: 0, expected: "a command's tag" }),
     };
     r.clone().finish()?;

@@ -12,6 +12,7 @@ use crate::batch_event::{
     OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected, TransactionDropped,
 };
 use crate::command::{AccessDelays, AccountStatus, AssetSpec};
+use crate::shards::ShardEvent;
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,8 @@ pub enum Event {
     BlockCleared(BlockCleared),
     /// A proposed clearing was refused.
     BlockRejected(BlockRejected),
+    /// What happened to one of several shards.
+    Shards(ShardEvent),
 }
 
 /// A command was refused.

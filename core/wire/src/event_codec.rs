@@ -69,6 +69,7 @@ event_codec!(
     Burnt = 46,
     BlockCleared = 47,
     BlockRejected = 48,
+    Shards = 49,
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });

@@ -10,7 +10,7 @@
 //!
 //! - No [`Command`] and no [`Event`] takes more than two cache lines of memory.
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; those of batch markets are in files of their own; order entry's frames are in [`order_entry`], a batch
+//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; those of batch markets and of shards are in files of their own; order entry's frames are in [`order_entry`], a batch
 //! market's transactions and blocks in [`batch`].
 #![deny(clippy::float_arithmetic)]
 
@@ -23,6 +23,7 @@ mod command_codec;
 mod event;
 mod event_codec;
 pub mod order_entry;
+mod shards;
 
 pub use batch_command::*;
 pub use batch_event::*;
@@ -31,9 +32,10 @@ pub use command::*;
 pub use command_codec::{decode_command, encode_command};
 pub use event::*;
 pub use event_codec::{decode_event, encode_event};
+pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 5;
+pub const WIRE_VERSION: u16 = 6;
 
 // Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
 const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

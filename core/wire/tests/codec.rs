@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
-use walras_types::{AccountId, LogIndex, SessionId};
+use walras_types::{
+    AccountId, Amount, AssetId, ClientTransferId, InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
+};
 use walras_wire::*;
 
 fn command_bytes(command: &Command) -> Vec<u8> {
@@ -32,6 +34,72 @@ fn command() -> impl Strategy<Value = Command> {
         number().prop_map(|session| Command::CloseSession(CloseSession { session: SessionId(session) })),
         (number(), any::<[u8; 32]>())
             .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
+        shard_command().prop_map(Command::Shards),
+    ]
+}
+
+fn transfer_out() -> impl Strategy<Value = TransferOut> {
+    (any::<u32>(), any::<u32>(), 0..1_u64 << 63, any::<u8>(), number()).prop_map(|(account, asset, amount, to, name)| TransferOut {
+        account: AccountId(account),
+        asset: AssetId(asset),
+        amount: Amount::new(amount).unwrap(),
+        to_shard: ShardId(to),
+        client_transfer_id: ClientTransferId(name),
+    })
+}
+
+fn transfer_in() -> impl Strategy<Value = TransferIn> {
+    (any::<u8>(), number(), transfer_out()).prop_map(|(from, seq, TransferOut { account, asset, amount, to_shard, .. })| {
+        TransferIn { from_shard: ShardId(from), to_shard, transfer_seq: TransferSeq(seq), account, asset, amount }
+    })
+}
+
+fn place() -> impl Strategy<Value = ShardPlace> {
+    any::<(u8, u8)>().prop_map(|(own, count)| ShardPlace { own: ShardId(own), count })
+}
+
+fn instrument_shard() -> impl Strategy<Value = InstrumentShard> {
+    any::<(u32, u8)>().prop_map(|(id, shard)| InstrumentShard { instrument: InstrumentId(id), shard: ShardId(shard) })
+}
+
+fn transfer_place() -> impl Strategy<Value = TransferPlace> {
+    (any::<u8>(), number()).prop_map(|(shard, seq)| TransferPlace { shard: ShardId(shard), transfer_seq: TransferSeq(seq) })
+}
+
+fn taken() -> impl Strategy<Value = TransfersTaken> {
+    (any::<u8>(), number(), number()).prop_map(|(by, first, last)| TransfersTaken {
+        by_shard: ShardId(by),
+        first: TransferSeq(first),
+        last: TransferSeq(last),
+    })
+}
+
+fn shard_command() -> impl Strategy<Value = ShardCommand> {
+    prop_oneof![
+        place().prop_map(ShardCommand::Configure),
+        instrument_shard().prop_map(ShardCommand::AssignInstrument),
+        transfer_out().prop_map(ShardCommand::TransferOut),
+        transfer_in().prop_map(ShardCommand::TransferIn),
+        taken().prop_map(ShardCommand::ConfirmTransfers),
+        transfer_place().prop_map(ShardCommand::ReturnTransfer),
+    ]
+}
+
+fn shard_event() -> impl Strategy<Value = ShardEvent> {
+    let sent = (transfer_out(), number());
+    let returned = (transfer_place(), transfer_out());
+    prop_oneof![
+        place().prop_map(ShardEvent::Configured),
+        instrument_shard().prop_map(ShardEvent::InstrumentAssigned),
+        sent.prop_map(|(transfer, seq)| ShardEvent::TransferSent(TransferSent { transfer, transfer_seq: TransferSeq(seq) })),
+        transfer_in().prop_map(ShardEvent::TransferReceived),
+        transfer_in().prop_map(|transfer| {
+            ShardEvent::TransferRefused(TransferRefused { transfer, reason: RejectReason::SupplyOverflow })
+        }),
+        taken().prop_map(ShardEvent::TransfersConfirmed),
+        returned.prop_map(|(place, TransferOut { account, asset, amount, .. })| {
+            ShardEvent::TransferReturned(TransferReturned { place, account, asset, amount })
+        }),
     ]
 }
 
@@ -44,6 +112,7 @@ fn event() -> impl Strategy<Value = Event> {
         })),
         (number(), owner())
             .prop_map(|(session, account)| Event::SessionClosed(SessionClosed { session: SessionId(session), account })),
+        shard_event().prop_map(Event::Shards),
     ]
 }
 
@@ -86,7 +155,7 @@ proptest! {
 
     /// Any bytes behind a tag of theirs.
     #[test]
-    fn any_bytes_are_read_or_refused(tag in prop_oneof![6..9_u8, 24..26_u8], rest in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_bytes_are_read_or_refused(tag in prop_oneof![6..9_u8, Just(11), 24..26_u8, Just(49)], rest in prop::collection::vec(any::<u8>(), 0..60)) {
         let bytes = [&[tag], &rest[..]].concat();
         if let Ok(command) = decode_command(&bytes) {
             prop_assert_eq!(command_bytes(&command), bytes.clone());
@@ -113,4 +182,19 @@ fn the_bytes_are_as_they_ever_were() {
     let opened = Event::SessionOpened(SessionOpened { session, account, token });
     assert_eq!(event_bytes(&opened), [&[24], &number[..], &owner, &nine].concat());
     assert_eq!(event_bytes(&Event::SessionClosed(SessionClosed { session, account: None })), [&[25], &number[..], &[0]].concat());
+}
+
+#[test]
+fn the_bytes_of_transfers_are_as_they_ever_were() {
+    let (account, asset, amount) = (AccountId(0x0403_0201), AssetId(7), Amount::new(9).unwrap());
+    let (whose, nine) = ([1, 2, 3, 4, 7, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0, 0]);
+    let out = TransferOut { account, asset, amount, to_shard: ShardId(5), client_transfer_id: ClientTransferId(9) };
+    let bytes = [&[11, 3], &whose[..], &nine, &[5], &nine].concat();
+    assert_eq!(command_bytes(&Command::Shards(ShardCommand::TransferOut(out))), bytes);
+    let (from_shard, to_shard, transfer_seq) = (ShardId(2), ShardId(5), TransferSeq(9));
+    let inward = TransferIn { from_shard, to_shard, transfer_seq, account, asset, amount };
+    let bytes = [&[11, 4, 2, 5], &nine[..], &whose, &nine].concat();
+    assert_eq!(command_bytes(&Command::Shards(ShardCommand::TransferIn(inward))), bytes);
+    let sent = ShardEvent::TransferSent(TransferSent { transfer: out, transfer_seq });
+    assert_eq!(event_bytes(&Event::Shards(sent)), [&[49, 3], &whose[..], &nine, &[5], &nine, &nine].concat());
 }

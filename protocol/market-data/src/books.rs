@@ -91,6 +91,7 @@ impl PublicBooks {
             | Event::FeesCollected(_)
             | Event::RiskLimitsChanged(_)
             | Event::AccessDelaysChanged(_)
+            | Event::Shards(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::TransactionCollected(_)

@@ -212,6 +212,7 @@ impl MarketData {
             | Event::FeesCollected(_)
             | Event::RiskLimitsChanged(_)
             | Event::AccessDelaysChanged(_)
+            | Event::Shards(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::AccountKeySet(_)

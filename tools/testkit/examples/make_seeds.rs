@@ -11,9 +11,9 @@ use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
 use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
 use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp};
 use walras_sequencer::{Content, Entry, encode_clearing, encode_entry};
-use walras_testkit::batch_commands;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Listener, Random};
+use walras_testkit::{batch_commands, shard_commands};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
     IssuedAmount, LogIndex, Ordinal, Payment, PublicKey, RejectReason, SessionId, SessionSeq, Side, TimeNs, TransactionSeq,
@@ -78,6 +78,27 @@ fn play_batches(seed: u64, count: usize, mut see: impl FnMut(&Content, &[Event])
     engine
 }
 
+/// An engine that is one of several shards, after some commands of them among others.
+fn play_shards(seed: u64, count: usize, mut see: impl FnMut(&walras_wire::Command, &[Event])) -> Engine {
+    let c = &mut Choices::of_seed(seed);
+    let (mut engine, mut time) = (Engine::new(), TimeNs(1_000));
+    let mut queue = vec![shard_commands::opening(c)];
+    queue.extend(commands::opening(c, Range::Near));
+    let opening = queue.len();
+    for number in 0..opening + count {
+        time = TimeNs(time.0 + c.below(4));
+        let command = match queue.get(number) {
+            Some(command) => *command,
+            None if c.below(3) > 0 => shard_commands::command(c, &engine),
+            None => commands::command(c, Range::Near, time),
+        };
+        let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
+        engine.apply(log_index, time, &command, &mut events);
+        see(&command, &events);
+    }
+    engine
+}
+
 fn wire() {
     let (mut kinds, mut event_kinds) = (Vec::new(), Vec::new());
     for seed in 0..40 {
@@ -100,6 +121,7 @@ fn wire() {
             }
         };
         let _ = play(seed, range, 150, &mut see);
+        let _ = play_shards(seed, 80, &mut see);
         let _ = play_batches(seed, 200, |content, events| see(content.command().unwrap_or(&walras_wire::Command::Tick), events));
     }
 }
@@ -122,6 +144,15 @@ fn states() {
         let mut bytes = Vec::new();
         engine.snapshot(&mut bytes);
         put("engine_restore", &format!("with-batches-{count}"), &bytes[..bytes.len() - HASH_BYTES]);
+    }
+}
+
+fn states_of_shards() {
+    for (seed, count) in [(1, 60), (2, 200)] {
+        let engine = play_shards(seed, count, |_, _| ());
+        let mut bytes = Vec::new();
+        engine.snapshot(&mut bytes);
+        put("engine_restore", &format!("of-shards-{count}"), &bytes[..bytes.len() - HASH_BYTES]);
     }
 }
 
@@ -353,6 +384,7 @@ fn main() {
     blocks();
     wire();
     states();
+    states_of_shards();
     random_bytes();
     histories();
     files();

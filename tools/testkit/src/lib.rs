@@ -21,6 +21,7 @@ mod choices;
 pub mod commands;
 pub mod fuzz;
 mod listener;
+pub mod shard_commands;
 pub mod smoke;
 
 pub use choices::{Choices, Random};

@@ -125,6 +125,7 @@ impl Teller {
             | Event::Withdrawn(_)
             | Event::RiskLimitsChanged(_)
             | Event::AccessDelaysChanged(_)
+            | Event::Shards(_)
             | Event::SessionOpened(_)
             | Event::SessionClosed(_)
             | Event::TransactionCollected(_)

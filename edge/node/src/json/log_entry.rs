@@ -20,6 +20,7 @@ use walras_wire::{
 use super::names;
 
 mod batches;
+mod shards;
 
 /// What a reader of JSON that knows only doubles holds exactly: everything below.
 const EXACT_BELOW: u64 = 1 << 53;
@@ -175,6 +176,7 @@ fn command(command: &Command) -> Value {
             let CloseBatch { market, block } = c;
             ("close_batch", object([("batch_market_id", Some(market.0.into())), ("block", Some(number(*block)))]))
         }
+        Command::Shards(c) => shards::command(c),
     };
     let mut fields = fields;
     fields.insert("kind".to_owned(), kind.into());

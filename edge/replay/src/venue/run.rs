@@ -192,6 +192,7 @@ impl Round {
                 | Event::FeesCollected(_)
                 | Event::RiskLimitsChanged(_)
                 | Event::AccessDelaysChanged(_)
+                | Event::Shards(_)
                 | Event::SessionOpened(_)
                 | Event::SessionClosed(_)
                 | Event::TransactionCollected(_)

@@ -147,6 +147,7 @@ impl Reports {
                 Some(e.to)
             }
             Event::Issued(e) | Event::Burnt(e) => Some(e.account),
+            Event::Shards(e) => e.account(),
             // Every new connection opens its session again: that is no news to the account.
             Event::SessionOpened(_)
             | Event::PhaseChanged(_)

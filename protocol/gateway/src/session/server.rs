@@ -7,7 +7,7 @@ use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
 };
-use walras_wire::{Command, decode_command};
+use walras_wire::{Command, ShardCommand, decode_command};
 
 use super::UNANSWERED_MAX;
 use super::reports::Reports;
@@ -553,6 +553,7 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         | Command::CancelOrder(_)
         | Command::AmendOrder(_)
         | Command::MassCancel(_)
+        | Command::Shards(ShardCommand::TransferOut(_))
         | Command::CloseSession(_) => true,
         Command::CreateAsset(_)
         | Command::CreateInstrument(_)
@@ -568,7 +569,8 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         | Command::SetBatchPhase(_)
         | Command::SetBatchInterval(_)
         | Command::SetAccountKey(_)
-        | Command::SetIssuer(_) => role == Role::Operator,
+        | Command::SetIssuer(_)
+        | Command::Shards(_) => role == Role::Operator,
         // Nobody checks a transaction's signature here; a batch is closed, and delays are set, by whoever leads.
         Command::SubmitTransaction(_) | Command::CloseBatch(_) | Command::SetAccessDelays(_) => false,
         Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,

@@ -9,9 +9,9 @@ use walras_types::{LogIndex, Ordinal, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{Command, Event};
 
-use crate::batch_commands;
 use crate::commands::{self, Range};
 use crate::{Choices, Listener};
+use crate::{batch_commands, shard_commands};
 
 /// Most commands of one input: state grows with each, and checking it all after each is quadratic.
 const COMMANDS_MAX: usize = 400;
@@ -24,6 +24,10 @@ pub fn apply(bytes: &[u8]) {
     let c = &mut Choices::of_bytes(bytes);
     let range = c.pick(&[Range::Near, Range::Near, Range::Near, Range::Wild]);
     let mut venue = Venue::new(Engine::new(), Engine::with_hash_seed(c.any()));
+    let has_shards = c.below(3) == 0;
+    if has_shards {
+        venue.apply(&shard_commands::opening(c));
+    }
     if c.below(8) < 7 {
         for command in commands::opening(c, range) {
             venue.apply(&command);
@@ -54,6 +58,9 @@ pub fn apply(bytes: &[u8]) {
                 }
                 None => command = batch_commands::command(c, &venue.ladder),
             }
+        }
+        if has_shards && c.below(3) == 0 {
+            command = shard_commands::command(c, &venue.ladder);
         }
         let ordinal = if c.below(3) == 0 { commands::ordinal(c, &venue.ladder) } else { None };
         if let (Command::CloseSession(close), Some(ordinal)) = (&mut command, ordinal) {

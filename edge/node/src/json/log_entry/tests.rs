@@ -10,12 +10,13 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
-    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
 };
 
 use super::*;
 
 mod batches;
+mod shards;
 
 /// An object that is read key by key; what is left unread is an error.
 struct Fields(serde_json::Map<String, Value>);
@@ -248,7 +249,11 @@ fn read_command(mut f: Fields) -> Command {
         "set_access_delays" => {
             Command::SetAccessDelays(AccessDelays { sequencing_ns: f.number("sequencing_ns"), release_ns: f.number("release_ns") })
         }
-        other => batches::read_command(other, &mut f).unwrap_or_else(|| panic!("{other}")),
+        other => {
+            let of_shards = shards::read_command(other, &mut f);
+            let found = of_shards.or_else(|| batches::read_command(other, &mut f));
+            found.unwrap_or_else(|| panic!("{other}"))
+        }
     };
     f.end();
     command
@@ -260,7 +265,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 26;
+const KINDS: usize = 32;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -290,6 +295,12 @@ fn kind(command: &Command) -> usize {
         Command::SubmitTransaction(_) => 23,
         Command::CloseBatch(_) => 24,
         Command::SetAccessDelays(_) => 25,
+        Command::Shards(ShardCommand::Configure(_)) => 26,
+        Command::Shards(ShardCommand::AssignInstrument(_)) => 27,
+        Command::Shards(ShardCommand::TransferOut(_)) => 28,
+        Command::Shards(ShardCommand::TransferIn(_)) => 29,
+        Command::Shards(ShardCommand::ConfirmTransfers(_)) => 30,
+        Command::Shards(ShardCommand::ReturnTransfer(_)) => 31,
     }
 }
 
@@ -382,6 +393,7 @@ fn commands() -> Vec<Command> {
     ];
     all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
     all.extend(batches::commands());
+    all.extend(shards::commands());
     all.extend(phases.map(|phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })));
     all.extend(orders().into_iter().map(|terms| Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })));
     all

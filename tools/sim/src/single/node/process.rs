@@ -390,6 +390,7 @@ fn account_of(command: &Command) -> Option<AccountId> {
         Command::MassCancel(c) => Some(c.account),
         Command::OpenSession(c) => c.account,
         Command::SubmitTransaction(c) => Some(c.account()),
+        Command::Shards(c) => c.account(),
         Command::CloseSession(_)
         | Command::Checkpoint(_)
         | Command::Tick

@@ -1,0 +1,311 @@
+//! Random trading at two to four shards, with a courier on a path that loses, doubles, reorders and delays, and that forgets all it knows
+//! whenever it likes. After every step the sum over all shards is what came in; with an honest courier all arrives in the end.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use walras_engine::{Engine, TransferOutcome};
+use walras_types::*;
+use walras_wire::*;
+
+use crate::rules::carried;
+use crate::venue::{lots, ticks, units};
+use crate::world::{ACCOUNTS, ASSETS, World, shard};
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Shard, account, instrument, name, side, price, size.
+    Order(usize, u32, u32, u64, bool, i64, u64),
+    Cancel(usize, u32),
+    /// Shard, account, asset, amount, in or out of the venue.
+    Cash(usize, u32, u32, u64, bool),
+    CollectFees(usize, u32, u32),
+    /// From, to, account, asset, amount. Now and then an account that the others do not have.
+    Send(usize, usize, u32, u32, u64),
+    /// The courier looks at what is in transit from one to the other, and sends all of it on its way.
+    Look(usize, usize),
+    /// A message on its way arrives; it stays on its way, too, if it is to come twice.
+    Arrive(usize, bool),
+    Lose(usize),
+    Restart(usize),
+    Tick(u64),
+}
+
+/// What is on its way: a transfer, or the word on what became of some, as the receiver's state said when it was asked.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    Carried(TransferIn),
+    /// From whom, by whom, the first and the last number, and what came of all of them.
+    Answered(ShardId, ShardId, TransferSeq, TransferSeq, TransferOutcome),
+}
+
+/// Who knows nothing but what is on its way.
+struct Courier {
+    ways: Vec<Message>,
+}
+
+impl Courier {
+    fn look(&mut self, world: &World, from: usize, to: usize) {
+        let found = world.shards[from].transfers_in_transit(shard(to)).map(|waits| Message::Carried(carried(from, &waits)));
+        self.ways.extend(found);
+    }
+
+    /// Brings a message to where it goes. What a shard refuses is dropped: the next look finds it again.
+    fn arrive(&mut self, world: &mut World, message: Message) {
+        match message {
+            Message::Carried(transfer) => {
+                let (from, by) = (transfer.from_shard, transfer.to_shard);
+                world.apply(usize::from(by.0), Command::Shards(ShardCommand::TransferIn(transfer)));
+                // Asked afresh, whether it was taken just now or before.
+                let receiver = &world.shards[usize::from(by.0)];
+                if let Some(outcome) = receiver.transfer_outcome(from, transfer.transfer_seq) {
+                    let last = same_outcome(receiver, from, transfer.transfer_seq, outcome);
+                    self.ways.push(Message::Answered(from, by, transfer.transfer_seq, last, outcome));
+                }
+            }
+            Message::Answered(from, by, first, last, outcome) => {
+                let command = match outcome {
+                    TransferOutcome::Taken => ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: by, first, last }),
+                    TransferOutcome::Refused => ShardCommand::ReturnTransfer(TransferPlace { shard: by, transfer_seq: first }),
+                };
+                world.apply(usize::from(from.0), Command::Shards(command));
+            }
+        }
+    }
+}
+
+/// The last number from `first` on of which the same came.
+fn same_outcome(receiver: &Engine, from: ShardId, first: TransferSeq, outcome: TransferOutcome) -> TransferSeq {
+    let mut last = first;
+    while receiver.transfer_outcome(from, last.next()) == Some(outcome) {
+        last = last.next();
+    }
+    last
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (at, account, asset) = (|| 0..4_usize, || prop_oneof![12 => 0..ACCOUNTS, 1 => Just(ACCOUNTS)], || 0..3_u32);
+    // Account 4 is at shard 0 alone.
+    let sender = || prop_oneof![4 => 0..ACCOUNTS, 1 => Just(ACCOUNTS)];
+    prop_oneof![
+        10 => (at(), 0..ACCOUNTS, 0..3_u32, 0..5_u64, any::<bool>(), 97..104_i64, 1..6_u64)
+            .prop_map(|(at, account, i, name, buys, price, size)| Step::Order(at, account, i, name, buys, price, size)),
+        1 => (at(), 0..ACCOUNTS).prop_map(|(at, account)| Step::Cancel(at, account)),
+        2 => (at(), account(), asset(), 0..400_u64, any::<bool>()).prop_map(|(at, a, s, n, into)| Step::Cash(at, a, s, n, into)),
+        1 => (at(), asset(), 0..ACCOUNTS).prop_map(|(at, asset, account)| Step::CollectFees(at, asset, account)),
+        8 => (at(), at(), sender(), asset(), prop_oneof![8 => 1..300_u64, 1 => Just(0)]).prop_map(|(from, to, a, s, n)| Step::Send(from, to, a, s, n)),
+        6 => (at(), at()).prop_map(|(from, to)| Step::Look(from, to)),
+        14 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(which, twice)| Step::Arrive(which, twice)),
+        2 => any::<usize>().prop_map(Step::Lose),
+        2 => at().prop_map(Step::Restart),
+        1 => (0..50_u64).prop_map(Step::Tick),
+    ]
+}
+
+/// What happened, and a name for the next deposit or transfer.
+struct Run {
+    world: World,
+    courier: Courier,
+    names: u64,
+}
+
+impl Run {
+    /// Shard 0 has an account more than the others, with funds.
+    fn new(count: usize) -> Self {
+        let mut world = World::new(count, 2_000);
+        let stranger = AccountId(ACCOUNTS);
+        world.take(0, Command::CreateAccount(stranger));
+        for asset in ASSETS {
+            let transfer_id = TransferId(u64::from(asset.0));
+            world.take(0, Command::Deposit(Transfer { account: stranger, asset, amount: units(5_000), transfer_id }));
+        }
+        Self { world, courier: Courier { ways: Vec::new() }, names: 100 }
+    }
+
+    fn step(&mut self, step: Step) {
+        let Self { world, courier, names } = self;
+        let count = world.shards.len();
+        *names += 1;
+        match step {
+            Step::Order(at, account, instrument, name, buys, price, size) => {
+                let terms = OrderTerms::limit(if buys { Side::Buy } else { Side::Sell }, ticks(price), lots(size));
+                let (account, client_order_id) = (AccountId(account), ClientOrderId(name));
+                // Mostly where the instrument is: else it is refused.
+                let at = if at == 0 { 0 } else { instrument as usize };
+                let instrument = InstrumentId(instrument);
+                world.apply(at % count, Command::NewOrder(NewOrder { account, instrument, client_order_id, terms }));
+            }
+            Step::Cancel(at, account) => {
+                let cancel = MassCancel { account: AccountId(account), instrument: None, side: None };
+                world.apply(at % count, Command::MassCancel(cancel));
+            }
+            Step::Cash(at, account, asset, amount, into) => {
+                let transfer_id = TransferId(*names);
+                let transfer = Transfer { account: AccountId(account), asset: AssetId(asset), amount: units(amount), transfer_id };
+                world.apply(at % count, if into { Command::Deposit(transfer) } else { Command::Withdraw(transfer) });
+            }
+            Step::CollectFees(at, asset, account) => {
+                let collect = CollectFees { asset: AssetId(asset), account: AccountId(account) };
+                world.apply(at % count, Command::CollectFees(collect));
+            }
+            Step::Send(from, to, account, asset, amount) => {
+                let transfer = TransferOut {
+                    account: AccountId(account),
+                    asset: AssetId(asset),
+                    amount: units(amount),
+                    to_shard: shard(to),
+                    client_transfer_id: ClientTransferId(*names),
+                };
+                world.apply(from % count, Command::Shards(ShardCommand::TransferOut(transfer)));
+            }
+            Step::Look(from, to) => courier.look(world, from % count, to % count),
+            Step::Arrive(..) | Step::Lose(_) if courier.ways.is_empty() => {}
+            Step::Arrive(which, twice) => {
+                let at = which % courier.ways.len();
+                let message = courier.ways[at];
+                if !twice {
+                    courier.ways.swap_remove(at);
+                }
+                courier.arrive(world, message);
+            }
+            Step::Lose(which) => {
+                let at = which % courier.ways.len();
+                courier.ways.swap_remove(at);
+            }
+            Step::Restart(at) => world.restart(at % count),
+            Step::Tick(by) => world.now = TimeNs(world.now.0 + by),
+        }
+    }
+
+    /// An honest courier, which begins with nothing but what the states say, brings everything home.
+    fn finish(&mut self) {
+        self.courier.ways.clear();
+        let count = self.world.shards.len();
+        for from in 0..count {
+            for to in 0..count {
+                let most = self.world.shards[from].transfers_in_transit_count(shard(to));
+                for _ in 0..most {
+                    let Some(oldest) = self.world.shards[from].transfers_in_transit(shard(to)).next() else { break };
+                    self.courier.arrive(&mut self.world, Message::Carried(carried(from, &oldest)));
+                    let answered = self.courier.ways.pop().expect("what is next is taken or refused");
+                    self.courier.arrive(&mut self.world, answered);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_or_made(count in 2..5_usize, steps in vec(step(), 40..240)) {
+        let mut run = Run::new(count);
+        for step in steps {
+            run.step(step);
+            if let Err(difference) = run.world.check() {
+                prop_assert!(false, "after {step:?}: {difference}");
+            }
+        }
+        run.finish();
+        prop_assert_eq!(run.world.in_transit_count(), 0);
+        run.world.check().unwrap();
+        // With nothing in transit every shard answers for what it has.
+        for asset in ASSETS {
+            let supply: i128 = run.world.shards.iter().map(|engine| i128::from(engine.supply(asset).get())).sum();
+            let issued: i128 = run.world.shards.iter().map(|engine| engine.issued_here(asset)).sum();
+            prop_assert_eq!(supply, issued);
+        }
+    }
+}
+
+/// The property is worth what the runs reach.
+#[test]
+fn the_runs_reach_everything() {
+    let mut runner = TestRunner::deterministic();
+    let mut reached = BTreeMap::<String, u32>::new();
+    for count in (2..5).cycle().take(30) {
+        let mut run = Run::new(count);
+        for step in vec(step(), 150..240).new_tree(&mut runner).unwrap().current() {
+            run.step(step);
+        }
+        run.world.check().unwrap();
+        for (name, times) in run.world.reached {
+            *reached.entry(name).or_default() += times;
+        }
+    }
+    let expected = "TransferSent TransferReceived TransferRefused TransfersConfirmed TransferReturned TransferTaken TransferNotNext \
+                    UnknownShard UnknownAccount InsufficientFunds InstrumentElsewhere AmountOutOfRange Traded";
+    let missed: Vec<_> = expected.split_whitespace().filter(|name| reached.get(*name).is_none_or(|times| *times < 10)).collect();
+    assert!(missed.is_empty(), "seldom or never: {missed:?}; {reached:#?}");
+}
+
+fn sent(run: &mut Run, name: u64, account: u32) {
+    let transfer = TransferOut {
+        account: AccountId(account),
+        asset: ASSETS[1],
+        amount: units(10),
+        to_shard: shard(1),
+        client_transfer_id: ClientTransferId(name),
+    };
+    run.world.take(0, Command::Shards(ShardCommand::TransferOut(transfer)));
+}
+
+fn carry_oldest(run: &mut Run) -> Message {
+    let oldest = run.world.shards[0].transfers_in_transit(shard(1)).next().unwrap();
+    run.courier.arrive(&mut run.world, Message::Carried(carried(0, &oldest)));
+    run.courier.ways.pop().unwrap()
+}
+
+/// The count finds a courier that tells the sender what the receiver never said.
+#[test]
+fn a_transfer_that_is_confirmed_too_early_is_missed() {
+    let mut run = Run::new(2);
+    sent(&mut run, 1, 0);
+    run.world.check().unwrap();
+    let one = TransferSeq(1);
+    run.courier.arrive(&mut run.world, Message::Answered(shard(0), shard(1), one, one, TransferOutcome::Taken));
+    assert!(run.world.check().is_err());
+}
+
+#[test]
+fn a_refused_transfer_that_is_confirmed_is_missed() {
+    let mut run = Run::new(2);
+    sent(&mut run, 1, ACCOUNTS);
+    let Message::Answered(from, by, first, last, TransferOutcome::Refused) = carry_oldest(&mut run) else { panic!("refused") };
+    run.world.check().unwrap();
+    run.courier.arrive(&mut run.world, Message::Answered(from, by, first, last, TransferOutcome::Taken));
+    assert!(run.world.check().is_err());
+}
+
+#[test]
+fn a_taken_transfer_that_comes_back_is_found() {
+    let mut run = Run::new(2);
+    sent(&mut run, 1, 0);
+    let Message::Answered(from, by, first, last, TransferOutcome::Taken) = carry_oldest(&mut run) else { panic!("taken") };
+    run.courier.arrive(&mut run.world, Message::Answered(from, by, first, last, TransferOutcome::Refused));
+    assert!(run.world.check().is_err());
+}
+
+/// The count finds a receiver that forgot a number which it had taken: the transfer is confirmed, and gone.
+#[test]
+fn a_receiver_that_forgets_is_found() {
+    let mut run = Run::new(2);
+    sent(&mut run, 1, 0);
+    let before = run.world.snapshot(1);
+    let answered = carry_oldest(&mut run);
+    run.world.restore(1, &before);
+    run.world.check().unwrap();
+    run.courier.arrive(&mut run.world, answered);
+    assert!(run.world.check().is_err(), "confirmed by a state that is no more");
+    // And one that forgot what it sent sends it twice.
+    let mut run = Run::new(2);
+    let before = run.world.snapshot(0);
+    sent(&mut run, 1, 0);
+    carry_oldest(&mut run);
+    run.world.restore(0, &before);
+    assert!(run.world.check().is_err(), "the funds are at both");
+}

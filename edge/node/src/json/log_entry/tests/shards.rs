@@ -1,0 +1,66 @@
+//! Commands of shards, and their lines read back.
+
+use walras_types::{AccountId, Amount, AssetId, ClientTransferId, InstrumentId, ShardId, TransferSeq};
+use walras_wire::{Command, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferOut, TransferPlace, TransfersTaken};
+
+use super::{EXACT_BELOW, Fields};
+
+pub(super) fn commands() -> Vec<Command> {
+    let (account, asset, amount) = (AccountId(3), AssetId(1), Amount::new(EXACT_BELOW).unwrap());
+    let (here, there) = (ShardId(0), ShardId(63));
+    let (transfer_seq, client_transfer_id) = (TransferSeq(EXACT_BELOW - 1), ClientTransferId(u64::MAX));
+    let all = [
+        ShardCommand::Configure(ShardPlace { own: here, count: 64 }),
+        ShardCommand::AssignInstrument(InstrumentShard { instrument: InstrumentId(2), shard: there }),
+        ShardCommand::TransferOut(TransferOut { account, asset, amount, to_shard: there, client_transfer_id }),
+        ShardCommand::TransferIn(TransferIn { from_shard: there, to_shard: here, transfer_seq, account, asset, amount }),
+        ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: there, first: TransferSeq(1), last: transfer_seq }),
+        ShardCommand::ReturnTransfer(TransferPlace { shard: there, transfer_seq }),
+    ];
+    all.map(Command::Shards).to_vec()
+}
+
+fn shard(f: &mut Fields, name: &str) -> ShardId {
+    ShardId(u8::try_from(f.small(name)).unwrap())
+}
+
+fn amount(f: &mut Fields) -> Amount {
+    Amount::new(f.number("amount_units")).unwrap()
+}
+
+/// The command of a kind, if it is one of shards.
+pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
+    Some(Command::Shards(match kind {
+        "configure_shards" => {
+            ShardCommand::Configure(ShardPlace { own: shard(f, "own_shard"), count: u8::try_from(f.small("shard_count")).unwrap() })
+        }
+        "assign_instrument" => {
+            ShardCommand::AssignInstrument(InstrumentShard { instrument: f.instrument(), shard: shard(f, "shard") })
+        }
+        "transfer_out" => ShardCommand::TransferOut(TransferOut {
+            account: f.account(),
+            asset: AssetId(f.small("asset_id")),
+            amount: amount(f),
+            to_shard: shard(f, "to_shard"),
+            client_transfer_id: ClientTransferId(f.number("client_transfer_id")),
+        }),
+        "transfer_in" => ShardCommand::TransferIn(TransferIn {
+            from_shard: shard(f, "from_shard"),
+            to_shard: shard(f, "to_shard"),
+            transfer_seq: TransferSeq(f.number("transfer_seq")),
+            account: f.account(),
+            asset: AssetId(f.small("asset_id")),
+            amount: amount(f),
+        }),
+        "confirm_transfers" => ShardCommand::ConfirmTransfers(TransfersTaken {
+            by_shard: shard(f, "by_shard"),
+            first: TransferSeq(f.number("first_seq")),
+            last: TransferSeq(f.number("last_seq")),
+        }),
+        "return_transfer" => ShardCommand::ReturnTransfer(TransferPlace {
+            shard: shard(f, "by_shard"),
+            transfer_seq: TransferSeq(f.number("transfer_seq")),
+        }),
+        _ => return None,
+    }))
+}
