@@ -25,4 +25,5 @@ pub mod node;
 pub mod progress;
 pub mod replay;
 pub mod runtime;
+pub mod shards;
 pub mod ws;

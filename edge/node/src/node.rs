@@ -16,6 +16,7 @@ use crate::config::{Config, ConfigError};
 use crate::http::{App, Server, ServerError, router};
 use crate::json::Refusal;
 use crate::runtime::{Clock, ClusterOptions, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
+use crate::shards::{Couriers, ShardsError};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,9 @@ pub enum NodeError {
     /// A key could not be kept.
     #[error("a key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
     KeyRefused(Refusal),
+    /// It can not be the shard that it is said to be.
+    #[error(transparent)]
+    Shards(#[from] ShardsError),
     /// No threads for the server.
     #[error("could not start the server's threads: {0}; raise the limit on threads of this user")]
     Threads(std::io::Error),
@@ -93,6 +97,7 @@ pub struct Node {
     venue: Market,
     access: Arc<Access>,
     clock: Option<ClockService>,
+    couriers: Option<Couriers>,
     runtime: Runtime,
     address: SocketAddr,
     stop: watch::Sender<bool>,
@@ -124,6 +129,7 @@ impl Node {
             let _context = runtime.enter();
             Server::bind(config)?
         };
+        let shard_plan = config.shard_plan();
         let clock_service = config.clock.options()?.map(ClockService::start).transpose()?;
         let venue = match config.cluster_options()? {
             None => {
@@ -147,6 +153,10 @@ impl Node {
         if let Market::Replica(replica) = &venue {
             replica.open_order_entry(&access);
         }
+        let couriers = match shard_plan {
+            None => None,
+            Some(plan) => Some(Couriers::start(&venue.handle(), plan)?),
+        };
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
         let app = App {
@@ -154,12 +164,13 @@ impl Node {
             access: Arc::clone(&access),
             config: Arc::clone(&config),
             clock: clock_service.as_ref().map(ClockService::source),
+            shards: couriers.as_ref().map(Couriers::shards),
             stopping: stopping.clone(),
         };
         let address = server.address();
         let status = venue.handle().status().clone();
         let server = runtime.spawn(server.serve(router(app), config, status, stopping));
-        Ok(Self { venue, access, clock: clock_service, runtime, address, stop, server })
+        Ok(Self { venue, access, clock: clock_service, couriers, runtime, address, stop, server })
     }
 
     /// Where it serves.
@@ -218,6 +229,9 @@ impl Node {
         // Nobody listening is as good.
         let _ = self.stop.send(true);
         let _ = self.runtime.block_on(self.server);
+        if let Some(couriers) = self.couriers {
+            couriers.stop();
+        }
         let why = self.venue.stop();
         self.runtime.shutdown_background();
         why

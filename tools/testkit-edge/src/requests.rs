@@ -1,17 +1,18 @@
 //! What clients send: bodies of requests and messages on a WebSocket.
 
 use walras_node::json::requests::{
-    AccountRequest, AccountStatusRequest, AmendRequest, AssetRequest, CancelRequest, FeesRequest, InstrumentRequest, LimitsRequest,
-    MassCancelRequest, OrderRequest, PhaseRequest, TransferRequest, parse,
+    AccountRequest, AccountStatusRequest, AmendRequest, AssetRequest, CancelRequest, FeesRequest, InstrumentRequest,
+    InstrumentShardRequest, LimitsRequest, MassCancelRequest, OrderRequest, PhaseRequest, TransferOutRequest, TransferRequest,
+    TransfersInRequest, parse,
 };
 use walras_node::json::{Catalog, Refusal};
 use walras_node::ws::understand;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
     AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
-    Symbol,
+    Symbol, TimeNs,
 };
-use walras_wire::{AssetSpec, Command, decode_command, encode_command};
+use walras_wire::{AssetSpec, Command, ShardCommand, decode_command, encode_command};
 
 fn symbol(text: &str) -> Symbol {
     Symbol::new(text).expect("a symbol by its own rules")
@@ -60,6 +61,16 @@ pub fn bodies(bytes: &[u8]) {
     check(parse::<LimitsRequest>(bytes).and_then(|r| r.command(&catalog)));
     check(parse::<PhaseRequest>(bytes).and_then(|r| r.command(&catalog)));
     check(parse::<AccountStatusRequest>(bytes).and_then(|r| r.command()));
+    let now = TimeNs(1_700_000_000_000_000_000);
+    let of_shards = Command::Shards;
+    let out = parse::<TransferOutRequest>(bytes).and_then(|r| r.transfer(account, &catalog, now));
+    check(out.map(|transfer| of_shards(ShardCommand::TransferOut(transfer))));
+    let assigned = parse::<InstrumentShardRequest>(bytes).and_then(|r| r.assignment(&catalog));
+    check(assigned.map(|assigned| of_shards(ShardCommand::AssignInstrument(assigned))));
+    match parse::<TransfersInRequest>(bytes).and_then(|r| r.transfers(64)) {
+        Ok(brought) => brought.into_iter().for_each(|one| check(Ok(of_shards(ShardCommand::TransferIn(one))))),
+        Err(refusal) => check_refusal(&refusal),
+    }
 }
 
 fn check(made: Result<Command, Refusal>) {

@@ -41,6 +41,9 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         AdminCommand::Fees { account, asset } => post("/v1/admin/fees", json!({"account_id": account, "asset": asset})),
         AdminCommand::Limits(args) => post("/v1/admin/limits", limits(args)),
         AdminCommand::Phase { instrument, phase } => post("/v1/admin/phases", json!({"instrument": instrument, "phase": phase})),
+        AdminCommand::InstrumentShard { instrument, shard } => {
+            post("/v1/admin/instrument-shards", json!({"instrument": instrument, "shard": shard}))
+        }
         AdminCommand::Status { account, status } => {
             post("/v1/admin/account-status", json!({"account_id": account, "status": status}))
         }

@@ -48,8 +48,10 @@ pub enum Command {
     Instruments,
     /// Shows what the venue is doing.
     Status,
-    /// Shows the account's balances, positions, orders or fills.
+    /// Shows the account's balances, positions, orders, fills or transfers; moves its funds to another shard.
     Account(AccountArgs),
+    /// Shows the shards of the venue, whose the instruments are, and what is in transit.
+    Shards,
     /// Sells in a batch market, or takes an offer out; signed with an Ed25519 key.
     #[command(subcommand)]
     Offer(OfferCommand),
@@ -338,11 +340,36 @@ pub enum AccountPart {
     Orders,
     /// The last trades.
     Fills,
+    /// Transfers to other shards that are in transit.
+    Transfers,
+}
+
+/// What an account does with its funds.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Moves available funds to another shard.
+    Transfer {
+        /// Of what.
+        asset: String,
+        /// How much.
+        amount: String,
+        /// Where to.
+        #[arg(long, value_name = "NUMBER")]
+        to_shard: u8,
+        /// Your number for the transfer, larger than any before; the time in nanoseconds without it. Repeat it to try again without moving
+        /// twice.
+        #[arg(long, value_name = "NUMBER")]
+        id: Option<u64>,
+    },
 }
 
 /// `walras account`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AccountArgs {
+    /// What to do instead of showing something.
+    #[command(subcommand)]
+    pub command: Option<AccountCommand>,
     /// What to show.
     #[arg(default_value = "balances")]
     pub part: AccountPart,
@@ -419,6 +446,13 @@ pub enum AdminCommand {
         /// To what.
         #[arg(value_parser = ["closed", "pre_open", "opening_auction", "continuous", "halt", "closing_auction"])]
         phase: String,
+    },
+    /// Says whose an instrument is, where there are several shards. Tell the shard that has it first.
+    InstrumentShard {
+        /// Which.
+        instrument: String,
+        /// Whose.
+        shard: u8,
     },
     /// Suspends or reinstates an account.
     Status {

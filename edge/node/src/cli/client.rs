@@ -133,8 +133,13 @@ impl Client {
     /// For the venue at `url`, such as `http://127.0.0.1:7070`.
     #[must_use]
     pub fn new(url: &str, key: Option<ClientKey>) -> Self {
-        let agent =
-            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30))).build().into();
+        Self::with_patience(url, key, Duration::from_secs(30))
+    }
+
+    /// The same with another longest wait for an answer.
+    #[must_use]
+    pub fn with_patience(url: &str, key: Option<ClientKey>, patience: Duration) -> Self {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience)).build().into();
         Self { agent, url: url.trim_end_matches('/').to_owned(), key }
     }
 

@@ -208,6 +208,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             let json = client(cli)?.get("/v1/status")?;
             Output { human: table::fields(&json), json }
         }
+        Command::Shards => trade::shards(&client(cli)?)?,
         Command::Account(args) => trade::account(&client(cli)?, args)?,
         Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
         Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::args::{AccountArgs, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
+use super::args::{AccountArgs, AccountCommand, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
 use super::client::Client;
 use super::table::{fields, table};
 use super::{CliError, Output};
+use crate::runtime::now;
 
 /// A symbol in a path.
 fn in_path(symbol: &str) -> String {
@@ -123,8 +124,52 @@ pub(super) fn instruments(client: &Client) -> Result<Output, CliError> {
     Ok(Output { human: table(&shown, &columns), json })
 }
 
+fn transfer(client: &Client, asset: &str, amount: &str, to_shard: u8, id: Option<u64>) -> Result<Output, CliError> {
+    // Named here, so that the same request sent again is the same transfer.
+    let id = id.unwrap_or_else(|| now().0).to_string();
+    let body = json!({"asset": asset, "amount": amount, "to_shard": to_shard, "client_transfer_id": id});
+    let json = client.signed("POST", "/v1/account/transfers", Some(&body))?;
+    Ok(Output { human: fields(&json), json })
+}
+
+pub(super) fn shards(client: &Client) -> Result<Output, CliError> {
+    let json = client.get("/v1/shards")?;
+    let joined = |list: &Value| list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+    let row = |shard: &Value| {
+        let mut row = shard.clone();
+        row["urls"] = joined(&shard["urls"]).into();
+        row["instruments"] = joined(&shard["instruments"]).into();
+        row["shard"] = format!("{}{}", shard["shard"], if shard["is_own"] == true { " (own)" } else { "" }).into();
+        row
+    };
+    let all: Vec<Value> = rows(&json, "shards").iter().map(row).collect();
+    let columns = [
+        ("shard", "shard"),
+        ("urls", "urls"),
+        ("instruments", "instruments"),
+        ("in transit", "in_transit"),
+        ("oldest sent_at_ns", "oldest_sent_at_ns"),
+        ("trouble", "trouble"),
+    ];
+    Ok(Output { human: table(&all, &columns), json })
+}
+
 pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, CliError> {
+    if let Some(AccountCommand::Transfer { asset, amount, to_shard, id }) = &args.command {
+        return transfer(client, asset, amount, *to_shard, *id);
+    }
     match args.part {
+        AccountPart::Transfers => {
+            let json = client.signed("GET", "/v1/account/transfers", None)?;
+            let columns = [
+                ("to shard", "to_shard"),
+                ("yours", "client_transfer_id"),
+                ("asset", "asset"),
+                ("amount", "amount"),
+                ("sent_at_ns", "sent_at_ns"),
+            ];
+            Ok(Output { human: table(rows(&json, "transfers"), &columns), json })
+        }
         AccountPart::Balances => Ok(describe(client.signed("GET", "/v1/account", None)?)),
         AccountPart::Orders => {
             let path = match &args.instrument {

@@ -135,6 +135,24 @@ sections! {
         /// Transactions that one batch takes. More are refused until the next one collects.
         transactions_max: u32 = 100000_u32;
     }
+    shards: Once /// This venue as one of several shards (`docs/shards.md`), which the `[[shard]]` sections list.
+    Shards {
+        /// Which of them this is.
+        own: u8 = 0;
+        /// Milliseconds from one look for transfers to other shards to the next; what is asked over HTTP is seen at once.
+        poll_ms: u64 = 200_u32;
+        /// Most milliseconds until a shard that could not be reached is tried again. The wait begins at `poll_ms`, doubles, and varies by a half.
+        retry_ms_max: u64 = 5000_u32;
+    }
+    shard: Each /// One of several shards: the same list at all of them, but for the keys. Without any the venue is the only one.
+    Shard {
+        /// Its number: 0, 1, 2 and so on, each once.
+        number: u8 = 0;
+        /// Where its replicas serve HTTP, such as `http://10.0.0.7:7070`; participants are shown them.
+        urls: Vec<String> = [];
+        /// File of an operator's key of that shard, with which transfers are brought there: one line, `<key id>.<secret>`. Not for the own shard.
+        key_file: String = "";
+    }
     http: Once /// The HTTP server.
     Http {
         /// Address and port to listen on. Port 0 takes a free one and prints it.

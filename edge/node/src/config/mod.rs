@@ -6,11 +6,13 @@ mod cluster;
 mod fair_access;
 mod keys;
 mod release;
+mod shards;
 
 use std::path::{Path, PathBuf};
 
 pub use keys::{
-    Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Throttle, Times, Venue, WebSocket,
+    Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times, Venue,
+    WebSocket,
 };
 
 /// Why a configuration was refused.
@@ -63,6 +65,14 @@ pub enum ConfigError {
     /// A clock that can not be.
     #[error("{key}: {detail}")]
     Clock {
+        /// The key, with its section.
+        key: &'static str,
+        /// What is wrong, and what would do.
+        detail: String,
+    },
+    /// Shards that can not be.
+    #[error("{key}: {detail}")]
+    Shards {
         /// The key, with its section.
         key: &'static str,
         /// What is wrong, and what would do.
@@ -130,7 +140,8 @@ impl Config {
         clock::check(&self.clock)?;
         cluster::check(self)?;
         fair_access::check(self)?;
-        release::check(self)
+        release::check(self)?;
+        shards::check(self)
     }
 }
 
@@ -240,8 +251,8 @@ mod tests {
             }
             text += &format!("{} = {}\n", key.name, key.default());
         }
-        // A market needs a name and assets: those have no default that would do.
+        // A market needs a name and assets, and a shard has addresses: those have no default that would do.
         let config: Config = toml::from_str(&text).unwrap();
-        assert_eq!(config, Config { batch: vec![Batch::default()], ..Config::default() });
+        assert_eq!(config, Config { batch: vec![Batch::default()], shard: vec![Shard::default()], ..Config::default() });
     }
 }

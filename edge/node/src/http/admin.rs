@@ -8,6 +8,7 @@ use walras_types::{AccountId, AssetId, InstrumentId, RejectReason};
 use walras_wire::Command;
 
 use super::account::describe;
+use super::shards::check_place;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::requests::{
@@ -36,6 +37,7 @@ pub(super) async fn create_asset(State(app): State<App>, signed: Signed) -> Answ
 pub(super) async fn create_instrument(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: InstrumentRequest = parse(&signed.body)?;
+    check_place(&app).await?;
     let id = next(&app, |e| e.instruments().count()).await?;
     let catalog = app.venue.catalog_for_commands()?;
     let command = request.command(InstrumentId(id), &catalog)?;

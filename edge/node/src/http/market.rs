@@ -192,6 +192,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
     }
     super::fair_access::metrics(&app, &mut text);
+    super::shards::metrics(&app, &mut text).await;
     if let Some(clock) = &app.clock {
         text += &super::clock::metrics(&clock.view());
     }

@@ -14,6 +14,7 @@ mod openapi;
 mod orders;
 mod page;
 mod server;
+mod shards;
 mod signed;
 
 use std::sync::Arc;
@@ -41,6 +42,7 @@ use crate::access::Access;
 use crate::config::Config;
 use crate::json::Refusal;
 use crate::runtime::VenueHandle;
+use crate::shards::Shards;
 use crate::ws;
 
 /// What every request needs.
@@ -54,6 +56,8 @@ pub struct App {
     pub config: Arc<Config>,
     /// The venue's time at this node, where it keeps it.
     pub clock: Option<Source>,
+    /// The other shards, where there are any.
+    pub shards: Option<Shards>,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
 }
@@ -99,6 +103,8 @@ routes! {
     get "/v1/batches/{batch}/proofs/offer" => batches::offer_proof;
     get "/v1/offers" => batches::offers;
     get "/v1/account" => account::account;
+    get "/v1/account/transfers" => shards::transfers;
+    post "/v1/account/transfers" => shards::transfer_out;
     get "/v1/orders" => account::orders;
     get "/v1/fills" => account::fills;
     post "/v1/orders" => orders::enter;
@@ -123,6 +129,9 @@ routes! {
     post "/v1/admin/batches" => batch_admin::create_batch;
     post "/v1/admin/batch-phases" => batch_admin::set_batch_phase;
     post "/v1/admin/snapshots" => admin::snapshot;
+    post "/v1/admin/instrument-shards" => shards::assign_instrument;
+    post "/v1/admin/transfers/in" => shards::transfers_in;
+    get "/v1/shards" => shards::directory;
     get "/v1/cluster" => cluster::status;
     get "/v1/fair-access" => fair_access::status;
     post "/v1/admin/cluster/transfer" => cluster::transfer;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use walras_types::ClientOrderId;
 
 use super::market::query;
+use super::shards::with_address;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::outcome::{self, Subject};
@@ -22,7 +23,10 @@ async fn one(app: &App, command: walras_wire::Command, subject: Subject) -> Resu
     let outcome = app.venue.command(command).await?;
     let catalog = app.venue.catalog();
     let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
-    Ok(outcome::order(&outcome, &subject, scale)?)
+    match outcome::order(&outcome, &subject, scale) {
+        Ok(answer) => Ok(answer),
+        Err(reason) => Err(with_address(app, reason, subject.instrument).await),
+    }
 }
 
 pub(super) async fn enter(State(app): State<App>, signed: Signed) -> Answer {

@@ -1,5 +1,6 @@
 //! The names that enums have in the API.
 
+use walras_engine::TransferOutcome;
 use walras_types::{
     Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
 };
@@ -72,6 +73,11 @@ names! {
     }
     /// Place in the queue after an amendment.
     priority, parse_priority: Priority { Priority::Kept = "kept", Priority::Lost = "lost" }
+    /// What came of a transfer from another shard.
+    transfer_outcome, parse_transfer_outcome: TransferOutcome {
+        TransferOutcome::Taken = "taken",
+        TransferOutcome::Refused = "refused",
+    }
     /// Why a phase changed.
     phase_cause, parse_phase_cause: PhaseCause { PhaseCause::Operator = "operator", PhaseCause::PriceBand = "price_band" }
 }

@@ -533,5 +533,9 @@ impl AccountStatusRequest {
     }
 }
 
+mod shards;
+
+pub use shards::{InstrumentShardRequest, TransferOutRequest, TransfersInRequest};
+
 #[cfg(test)]
 mod tests;

@@ -347,6 +347,12 @@ impl VenueHandle {
         }
     }
 
+    /// Whether commands are taken here: in a cluster, where it leads.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        self.cluster.as_ref().is_none_or(ClusterStatus::takes_commands)
+    }
+
     /// Assets and instruments, as far as this venue or replica has heard of them.
     #[must_use]
     pub fn catalog(&self) -> std::sync::Arc<crate::json::Catalog> {

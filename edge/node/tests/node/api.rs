@@ -145,6 +145,10 @@ fn every_documented_answer_of_every_path_is_given_as_documented() {
     // This venue has no cluster; `replica.rs` has.
     let is_of_a_cluster = |path: &str| path.contains("/cluster") || path == "/v1/fair-access";
     documented.retain(|(_, path, status)| !is_of_a_cluster(path) || status != "200");
+    // It is no shard of several; those in `shards.rs` are.
+    for path in ["/v1/account/transfers", "/v1/admin/transfers/in"] {
+        documented.remove(&("post".into(), path.into(), "200".into()));
+    }
     // Nor does it keep a clock; those in `clock.rs` do.
     documented.remove(&("get".into(), "/v1/clock".into(), "200".into()));
     // The upgrade itself is what the WebSocket tests begin with.
@@ -156,6 +160,8 @@ fn public(walk: &mut Walk) {
     assert_eq!(walk.get(200, "/v1/status")["ready"], true);
     walk.get(200, "/v1/time");
     walk.get(404, "/v1/clock");
+    let shards = walk.get(200, "/v1/shards");
+    assert_eq!((&shards["count"], &shards["shards"][0]["instruments"]), (&json!(1), &json!(["BTC/USD"])));
     assert_eq!(walk.get(200, "/v1/assets")["assets"][0]["supply"], "200");
     let instruments = walk.get(200, "/v1/instruments");
     assert_eq!(instruments["instruments"][0]["tick_size"], "0.25");
@@ -218,6 +224,9 @@ fn trading(walk: &mut Walk) {
     let fills = walk.trade(200, "get", "/v1/fills?limit=1", &Value::Null);
     assert_eq!((&fills["fills"][0]["role"], &fills["fills"][0]["fee"]), (&json!("taker"), &json!("3")));
     walk.trade(400, "get", "/v1/fills?limit=x", &Value::Null);
+    let none = json!({"transfers": [], "last_client_transfer_id": null});
+    assert_eq!(walk.trade(200, "get", "/v1/account/transfers", &Value::Null), none);
+    walk.trade(409, "post", "/v1/account/transfers", &json!({"asset": "USD", "amount": "1", "to_shard": 1}));
 
     let amended = walk.trade(200, "patch", "/v1/orders/BTC-USD/7", &json!({"size": "0.5"}));
     assert_eq!((&amended["open"], &amended["events"][0]["priority"]), (&json!("0.5000"), &json!("kept")));
@@ -242,6 +251,11 @@ fn administration(walk: &mut Walk) {
     });
     assert_eq!(walk.operate(200, "post", "/v1/admin/instruments", &eth)["instrument_id"], 1);
     walk.operate(409, "post", "/v1/admin/instruments", &eth);
+    walk.operate(200, "post", "/v1/admin/instrument-shards", &json!({"instrument": "ETH-USD", "shard": 0}));
+    walk.operate(409, "post", "/v1/admin/instrument-shards", &json!({"instrument": "ETH-USD", "shard": 1}));
+    let brought = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "1"}]);
+    let from_nowhere = json!({"from_shard": 1, "to_shard": 0, "transfers": brought});
+    walk.operate(409, "post", "/v1/admin/transfers/in", &from_nowhere);
     let shown = walk.get(200, "/v1/instruments")["instruments"][1].clone();
     assert_eq!(
         shown["allocation"],

@@ -68,6 +68,11 @@ fn a_market_is_made_and_traded_on_from_the_command_line() {
     assert!(alice.text(&["account", "orders"]).contains("0.1000"));
     assert!(alice.text(&["account", "fills"]).contains("maker"));
     assert!(alice.text(&["account"]).contains("USD"));
+    let shards = alice.text(&["shards"]);
+    assert!(shards.contains("0 (own)") && shards.contains("BTC/USD"), "{shards}");
+    assert!(alice.text(&["account", "transfers"]).contains("(none)"));
+    let (status, said) = alice.fails(&["account", "transfer", "USD", "1", "--to-shard", "1"]);
+    assert!(status == 1 && said.contains("UnknownShard"), "{said}");
     assert_eq!(alice.json(&["cancel", "BTC/USD", "7"])["status"], "cancelled");
     assert_eq!(alice.json(&["cancel", "--all"])["cancelled"].as_array().unwrap().len(), 0);
     assert!(operator.text(&["admin", "show", "1"]).contains("0.5000"));

@@ -16,6 +16,7 @@ mod page;
 mod recovery;
 mod replica;
 mod schema;
+mod shards;
 mod signed_once;
 mod storage;
 mod support;

@@ -99,12 +99,17 @@ impl Process {
 
     /// With more in its configuration.
     pub(crate) fn start_with(dir: &std::path::Path, more: &str) -> Self {
+        Self::start_at(dir, "127.0.0.1:0", more)
+    }
+
+    /// At an address that others know.
+    pub(crate) fn start_at(dir: &std::path::Path, listen: &str, more: &str) -> Self {
         let config = dir.join("walras.toml");
         // The load is as much as this machine can make.
         let throttle = "[throttle]\nrequests_per_second = 1000000\nburst = 1000000\nsource_requests_per_second = 1000000\nsource_burst = 1000000\n";
         std::fs::write(&config, format!("{throttle}{more}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config).arg("--data").arg(dir);
+        command.args(["serve", "--listen", listen, "--config"]).arg(config).arg("--data").arg(dir);
         let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

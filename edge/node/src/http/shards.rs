@@ -1,0 +1,214 @@
+//! Several shards: who they are, and what moves between them.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use serde_json::{Value, json};
+use walras_engine::{Engine, InTransit};
+use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, TransferSeq};
+use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace};
+
+use super::admin::apply;
+use super::signed::Signed;
+use super::{Answer, ApiError, App, ok};
+use crate::json::requests::{InstrumentShardRequest, TransferOutRequest, TransfersInRequest, parse};
+use crate::json::{Catalog, Refusal, names};
+use crate::runtime::NoOutcome;
+use crate::shards::TRANSFERS_AT_ONCE;
+
+/// Transfers in one answer.
+const TRANSFERS_SHOWN_MAX: usize = 1_000;
+
+/// What is in transit to another shard, in short.
+#[derive(Clone, Copy, Debug)]
+struct Transit {
+    count: usize,
+    oldest: Option<TimeNs>,
+    next_in: Option<TransferSeq>,
+}
+
+fn transit(engine: &Engine, shard: ShardId) -> Transit {
+    Transit {
+        count: engine.transfers_in_transit_count(shard),
+        oldest: engine.transfers_in_transit(shard).next().map(|waits| waits.sent_at),
+        next_in: engine.next_transfer_from(shard),
+    }
+}
+
+/// The place, what is in transit to each shard, and whose each instrument is.
+async fn look(app: &App) -> Result<(ShardPlace, Vec<Transit>, BTreeMap<InstrumentId, ShardId>), RejectReason> {
+    app.venue
+        .read(|v| {
+            let place = v.engine.shard_place();
+            let transits = (0..place.count).map(|shard| transit(v.engine, ShardId(shard))).collect();
+            let ids = v.engine.instruments().map(|view| view.spec.instrument);
+            let owners = ids.filter_map(|id| Some((id, v.engine.shard_of(id)?))).collect();
+            (place, transits, owners)
+        })
+        .await
+}
+
+pub(super) async fn directory(State(app): State<App>) -> Answer {
+    let (place, transits, owners) = look(&app).await?;
+    let catalog = app.venue.catalog();
+    let symbols = |of: ShardId| {
+        let theirs = owners.iter().filter(|(_, owner)| **owner == of);
+        theirs.filter_map(|(id, _)| Some(catalog.instrument(*id)?.spec.symbol.to_string())).collect::<Vec<_>>()
+    };
+    let shard = |(shard, transit): (ShardId, &Transit)| {
+        let report = app.shards.as_ref().and_then(|shards| shards.report(shard));
+        json!({
+            "shard": shard.0,
+            "is_own": shard == place.own,
+            "urls": app.shards.as_ref().map_or(&[][..], |shards| shards.urls(shard)),
+            "instruments": symbols(shard),
+            "in_transit": transit.count,
+            "oldest_sent_at_ns": transit.oldest.map(|time| time.0.to_string()),
+            "next_transfer_in": transit.next_in.map(|seq| seq.0.to_string()),
+            "brought": report.as_ref().map(|report| report.brought.to_string()),
+            "failures": report.as_ref().map(|report| report.failures.to_string()),
+            "trouble": report.and_then(|report| report.trouble),
+        })
+    };
+    let all: Vec<Value> = (0..).map(ShardId).zip(&transits).map(shard).collect();
+    Ok(ok(&json!({"own": place.own.0, "count": place.count, "shards": all})))
+}
+
+/// A transfer as its account sees it.
+fn waits(waits: &InTransit, catalog: &Catalog) -> Option<Value> {
+    let transfer = &waits.transfer;
+    let asset = catalog.asset(transfer.asset)?;
+    Some(json!({
+        "to_shard": transfer.to_shard.0,
+        "transfer_seq": waits.transfer_seq.0.to_string(),
+        "client_transfer_id": transfer.client_transfer_id.0.to_string(),
+        "asset": asset.spec.symbol.as_str(),
+        "amount": asset.amount(transfer.amount),
+        "sent_at_ns": waits.sent_at.0.to_string(),
+    }))
+}
+
+fn in_transit_of(engine: &Engine, account: AccountId) -> Vec<InTransit> {
+    let all = (0..engine.shard_place().count).flat_map(|to| engine.transfers_in_transit(ShardId(to)));
+    all.filter(|waits| waits.transfer.account == account).take(TRANSFERS_SHOWN_MAX).collect()
+}
+
+pub(super) async fn transfers(State(app): State<App>, signed: Signed) -> Answer {
+    let account = signed.reader()?;
+    let (all, last) = app.venue.read(move |v| (in_transit_of(v.engine, account), v.engine.last_client_transfer(account))).await?;
+    let catalog = app.venue.catalog();
+    let all: Vec<Value> = all.iter().filter_map(|one| waits(one, &catalog)).collect();
+    Ok(ok(&json!({"transfers": all, "last_client_transfer_id": last.map(|id| id.0.to_string())})))
+}
+
+pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answer {
+    let account = signed.trader()?;
+    let request: TransferOutRequest = parse(&signed.body)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let transfer = request.transfer(account, &catalog, app.venue.clock().now())?;
+    let outcome = app.venue.command(Command::Shards(ShardCommand::TransferOut(transfer))).await?;
+    if let Some(reason) = outcome.rejected() {
+        return Err(reason.into());
+    }
+    if let Some(shards) = &app.shards {
+        shards.ring(transfer.to_shard);
+    }
+    let sent = outcome.events.iter().find_map(|event| match event {
+        Event::Shards(ShardEvent::TransferSent(sent)) => Some(*sent),
+        _ => None,
+    });
+    let sent = sent.ok_or(RejectReason::VenueNotReady)?;
+    let in_transit = InTransit { transfer_seq: sent.transfer_seq, sent_at: outcome.time, transfer };
+    let mut answer = waits(&in_transit, &catalog).unwrap_or_default();
+    answer["log_index"] = outcome.log_index.0.to_string().into();
+    Ok(ok(&answer))
+}
+
+/// Takes what another shard's courier brings, and says of each what came of it, now or when it was brought before.
+pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: TransfersInRequest = parse(&signed.body)?;
+    let transfers = request.transfers(TRANSFERS_AT_ONCE)?;
+    app.venue.catalog_for_commands()?;
+    let from = request.from_shard();
+    let sequence: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
+    let submitted: Vec<_> =
+        transfers.into_iter().map(|transfer| app.venue.submit(Command::Shards(ShardCommand::TransferIn(transfer)))).collect();
+    let mut first_failure: Option<ApiError> = None;
+    for answer in submitted {
+        let failure = match answer {
+            Err(reason) => Some(reason.into()),
+            Ok(answer) => match answer.await.unwrap_or(Err(NoOutcome::GONE)) {
+                Err(no) => Some(no.into()),
+                Ok(outcome) => outcome.rejected().filter(|reason| *reason != RejectReason::TransferTaken).map(ApiError::from),
+            },
+        };
+        first_failure = first_failure.or(failure);
+    }
+    // What was taken stays so: whatever failed behind it, the sender may know of it.
+    let outcomes = app.venue.read(move |v| {
+        let told = sequence.iter().map_while(|seq| Some((*seq, v.engine.transfer_outcome(from, *seq)?)));
+        (told.collect::<Vec<_>>(), v.engine.next_transfer_from(from))
+    });
+    let (outcomes, next) = outcomes.await?;
+    match first_failure {
+        Some(failure) if outcomes.is_empty() => Err(failure),
+        _ => {
+            let told = |(seq, outcome): &(TransferSeq, _)| json!({"transfer_seq": seq.0.to_string(), "outcome": names::transfer_outcome(*outcome)});
+            let outcomes: Vec<Value> = outcomes.iter().map(told).collect();
+            Ok(ok(&json!({"outcomes": outcomes, "next_transfer_seq": next.map(|seq| seq.0.to_string())})))
+        }
+    }
+}
+
+pub(super) async fn assign_instrument(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let request: InstrumentShardRequest = parse(&signed.body)?;
+    let assignment = request.assignment(&*app.venue.catalog_for_commands()?)?;
+    apply(&app, Command::Shards(ShardCommand::AssignInstrument(assignment)), json!({})).await
+}
+
+/// Refuses until the venue knows which shard it is: a shard other than 0 has to, before its first instrument.
+pub(super) async fn check_place(app: &App) -> Result<(), ApiError> {
+    let Some(shards) = &app.shards else { return Ok(()) };
+    let place = app.venue.read(|v| v.engine.shard_place()).await?;
+    if place == shards.plan().place {
+        return Ok(());
+    }
+    let detail = "the venue was not told yet which shard it is: GET /v1/shards shows when it was";
+    Err(Refusal::new(RejectReason::VenueNotReady, detail).into())
+}
+
+/// A refusal that says where to go, if it is for another shard's instrument.
+pub(super) async fn with_address(app: &App, reason: RejectReason, instrument: InstrumentId) -> ApiError {
+    if reason != RejectReason::InstrumentElsewhere {
+        return reason.into();
+    }
+    let owner = app.venue.read(move |v| v.engine.shard_of(instrument)).await.ok().flatten();
+    let Some(owner) = owner else { return reason.into() };
+    let urls = app.shards.as_ref().map(|shards| shards.urls(owner).join(", ")).filter(|urls| !urls.is_empty());
+    Refusal::new(reason, urls.map_or_else(|| format!("shard {owner}"), |urls| format!("shard {owner}: {urls}"))).into()
+}
+
+/// What Prometheus is told, appended.
+pub(super) async fn metrics(app: &App, text: &mut String) {
+    let Some(shards) = &app.shards else { return };
+    let Ok((place, transits, _)) = look(app).await else { return };
+    let now = app.venue.clock().now();
+    let others: Vec<_> = (0..).map(ShardId).zip(&transits).filter(|(shard, _)| *shard != place.own).collect();
+    let age = |transit: &Transit| transit.oldest.map_or(0, |sent| now.0.saturating_sub(sent.0));
+    let report = |shard: ShardId| shards.report(shard).unwrap_or_default();
+    type Figure<'a> = (&'a str, &'a str, &'a str, &'a dyn Fn(ShardId, &Transit) -> u64);
+    let figures: [Figure<'_>; 4] = [
+        ("walras_transfers_in_transit", "gauge", "transfers on their way to another shard", &|_, transit| transit.count as u64),
+        ("walras_transfers_oldest_ns", "gauge", "how long the oldest of them is on its way", &|_, transit| age(transit)),
+        ("walras_transfers_brought_total", "counter", "transfers brought since the start", &|shard, _| report(shard).brought),
+        ("walras_courier_failures_total", "counter", "failures to bring some since the start", &|shard, _| report(shard).failures),
+    ];
+    for (name, kind, help, figure) in figures {
+        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (shard, transit) in &others {
+            *text += &format!("{name}{{shard=\"{shard}\"}} {}\n", figure(*shard, transit));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A venue of several shards: who the others are, and the couriers that bring them what is in transit.
+//!
+//! Each other shard has a courier here, a thread of its own, so that one which is down holds up no transfers to the rest. It works where
+//! this shard takes commands, and keeps nothing that matters: what is in transit, and which number the other takes next, are in the two
+//! states. So a courier may die at any point, and two may be at work while leadership changes hands; a transfer is taken once all the same.
+
+mod courier;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+use walras_types::{RejectReason, ShardId};
+use walras_wire::{Command, ShardCommand, ShardPlace};
+
+use crate::runtime::{NoOutcome, VenueHandle};
+use courier::Courier;
+pub(crate) use courier::TRANSFERS_AT_ONCE;
+
+/// Who the shards are, as a node is configured.
+#[derive(Clone, Debug)]
+pub struct ShardPlan {
+    /// Which of how many this is.
+    pub place: ShardPlace,
+    /// From one look for transfers to the next.
+    pub poll: Duration,
+    /// Longest wait after a failure.
+    pub retry_max: Duration,
+    /// All shards, by number.
+    pub sites: Vec<ShardSite>,
+}
+
+/// Where a shard is.
+#[derive(Clone, Debug)]
+pub struct ShardSite {
+    /// Which.
+    pub shard: ShardId,
+    /// Where its replicas serve HTTP.
+    pub urls: Vec<String>,
+    /// File of an operator's key there; of no use where it is the own shard.
+    pub key_file: PathBuf,
+}
+
+/// What a courier has to tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CourierReport {
+    /// Transfers brought to that shard, and taken or refused there, since the start.
+    pub brought: u64,
+    /// How often something failed, since the start.
+    pub failures: u64,
+    /// What failed last, if nothing succeeded since.
+    pub trouble: Option<String>,
+}
+
+/// Another shard's courier, seen from outside.
+#[derive(Debug)]
+struct Office {
+    bell: Sender<()>,
+    report: Arc<Mutex<CourierReport>>,
+}
+
+/// The other shards, for whoever answers requests: clone it freely.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    plan: Arc<ShardPlan>,
+    /// By shard; the own one has none.
+    offices: Arc<Vec<Option<Office>>>,
+}
+
+/// The couriers of a node. They end with it.
+#[derive(Debug)]
+pub struct Couriers {
+    shards: Shards,
+    stopping: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why a node can not be the shard that it is said to be.
+#[derive(Debug, thiserror::Error)]
+pub enum ShardsError {
+    /// The state says otherwise.
+    #[error(
+        "[shards] makes this shard {own} of {count}, and the venue's log says otherwise: {reason}; correct shards.own and the [[shard]] \
+         list, or name another data folder"
+    )]
+    Place {
+        /// As configured.
+        own: u8,
+        /// As configured.
+        count: u8,
+        /// What the venue said.
+        reason: RejectReason,
+    },
+    /// A thread could not be started.
+    #[error("could not start a courier's thread: {0}; raise the limit on threads of this user")]
+    Thread(std::io::Error),
+}
+
+/// Tells the venue which shard it is, unless it knows.
+fn take_place(venue: &VenueHandle, place: ShardPlace) -> Result<(), NoOutcome> {
+    if venue.read_blocking(|v| v.engine.shard_place())? == place {
+        return Ok(());
+    }
+    match venue.command_blocking(Command::Shards(ShardCommand::Configure(place)))?.rejected() {
+        Some(reason) => Err(reason.into()),
+        None => Ok(()),
+    }
+}
+
+impl Couriers {
+    /// Tells a venue of one machine which shard it is, and starts the couriers to the others.
+    ///
+    /// # Errors
+    /// Where the venue's log says that it is another shard. A replica is told by whichever leads, and shows that as its couriers' trouble.
+    pub fn start(venue: &VenueHandle, plan: ShardPlan) -> Result<Self, ShardsError> {
+        if venue.cluster().is_none()
+            && let Err(no) = take_place(venue, plan.place)
+            && no.reason() == RejectReason::ShardsInvalid
+        {
+            let ShardPlace { own, count } = plan.place;
+            return Err(ShardsError::Place { own: own.0, count, reason: no.reason() });
+        }
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut offices = Vec::new();
+        let mut threads = Vec::new();
+        for site in &plan.sites {
+            if site.shard == plan.place.own {
+                offices.push(None);
+                continue;
+            }
+            let (bell, rings) = crossbeam_channel::bounded(1);
+            let report = Arc::new(Mutex::new(CourierReport::default()));
+            let mut courier = Courier::new(venue.clone(), &plan, site, Arc::clone(&report));
+            let thread = std::thread::Builder::new().name(format!("walras-courier-{}", site.shard));
+            let spawned = {
+                let stopping = Arc::clone(&stopping);
+                thread.spawn(move || courier.run(&rings, &stopping))
+            };
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    // Those that run already end by themselves.
+                    stopping.store(true, Ordering::Release);
+                    return Err(ShardsError::Thread(error));
+                }
+            }
+            offices.push(Some(Office { bell, report }));
+        }
+        Ok(Self { shards: Shards { plan: Arc::new(plan), offices: Arc::new(offices) }, stopping, threads })
+    }
+
+    /// The other shards.
+    #[must_use]
+    pub fn shards(&self) -> Shards {
+        self.shards.clone()
+    }
+
+    /// Lets the couriers finish what they are at. The venue must still take commands.
+    pub fn stop(mut self) {
+        self.tell_to_stop();
+        for thread in self.threads.drain(..) {
+            // One that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+
+    fn tell_to_stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.shards.offices.iter().flatten().for_each(Office::ring);
+    }
+}
+
+impl Drop for Couriers {
+    fn drop(&mut self) {
+        self.tell_to_stop();
+    }
+}
+
+impl Office {
+    /// One ring is as good as many.
+    fn ring(&self) {
+        let _ = self.bell.try_send(());
+    }
+}
+
+impl Shards {
+    /// Who they are.
+    #[must_use]
+    pub fn plan(&self) -> &ShardPlan {
+        &self.plan
+    }
+
+    /// Where a shard is; nothing where it is not listed.
+    #[must_use]
+    pub fn urls(&self, shard: ShardId) -> &[String] {
+        self.plan.sites.get(usize::from(shard.0)).map_or(&[], |site| &site.urls)
+    }
+
+    /// Tells a shard's courier that there is something to bring.
+    pub fn ring(&self, shard: ShardId) {
+        if let Some(office) = self.office(shard) {
+            office.ring();
+        }
+    }
+
+    /// What a shard's courier has to tell; `None` of the own shard.
+    #[must_use]
+    pub fn report(&self, shard: ShardId) -> Option<CourierReport> {
+        Some(self.office(shard)?.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn office(&self, shard: ShardId) -> Option<&Office> {
+        self.offices.get(usize::from(shard.0))?.as_ref()
+    }
+}
