@@ -205,6 +205,39 @@ fn funds_move_to_where_their_account_trades() {
     assert!(refused.contains("shard 0 of 2") && refused.contains("shards.own"), "{refused}");
 }
 
+/// Whoever leads tells the cluster which shard it is, and brings its transfers.
+#[test]
+fn a_cluster_is_a_shard_beside_a_single_machine() {
+    let root = tempfile::tempdir().unwrap();
+    let (addresses, dirs) = (addresses(), dirs(root.path()));
+    let mut of_cluster = node_config(0, &addresses, &dirs);
+    let replica = crate::replica::one();
+    (of_cluster.cluster, of_cluster.order_entry) = (replica.cluster, replica.order_entry);
+    of_cluster.check().unwrap();
+    let zero = Node::start(&dirs[0], &of_cluster).unwrap();
+    let one = Node::start(&dirs[1], &node_config(1, &addresses, &dirs)).unwrap();
+    crate::replica::wait_until_it_leads(&zero);
+    let urls = addresses.each_ref().map(|address| format!("http://{address}"));
+    let operators = [0, 1].map(|own| operator(&urls[own], &dirs[own]));
+    wait_until("the cluster knows which shard it is", || operators[0].get("/v1/shards").unwrap()["count"] == 2);
+    let keys = [0, 1].map(|own| open(&operators[own], own));
+    let client = |at: usize, account: usize| operators[at].with_key(keys[at][account].clone());
+    deposit(&operators[0], 0, "USD", "1000");
+    for (amount, from) in [("600", 0), ("250", 1)] {
+        post(&client(from, 0), "/v1/account/transfers", json!({"asset": "USD", "amount": amount, "to_shard": 1 - from}));
+        wait_until("it arrives", || in_transit(&operators[from], 1 - from) == 0);
+    }
+    assert_eq!([0, 1].map(|at| owned(&client(at, 0), "USD")), [650_000_000, 350_000_000]);
+    assert_eq!(zero.stop(), None);
+    one.stop();
+    // From its log alone, without a snapshot.
+    let zero = crate::support::restart(walras_log_store::RealDisk, &dirs[0], &of_cluster);
+    crate::replica::wait_until_it_leads(&zero);
+    let again = Client::new(&urls[0], Some(keys[0][0].clone()));
+    assert_eq!(owned(&again, "USD"), 650_000_000);
+    assert_eq!(zero.stop(), None);
+}
+
 /// Both shards are killed again and again while two accounts send funds to and fro: nothing is lost, nothing made.
 #[test]
 fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
