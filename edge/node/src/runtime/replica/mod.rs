@@ -301,7 +301,7 @@ impl<D: Disk> ReplicaThread<D> {
                 SnapshotDone::Taken { from, id, bytes } => self.around.links.snapshot_taken(from, id, bytes),
                 SnapshotDone::Received { from, id, message: Ok(message) } => {
                     self.around.links.answer_snapshot(from, id, Ok(()));
-                    self.sequencer.on_message(self.around.now_ns, message, &mut self.around)?;
+                    self.sequencer.on_message(self.around.now_ns, from, message, &mut self.around)?;
                 }
                 SnapshotDone::Received { from, id, message: Err(why) } => {
                     warn!("a snapshot from replica {from} was not taken: {why}");
@@ -345,7 +345,7 @@ impl<D: Disk> ReplicaThread<D> {
                 }
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
-                    self.sequencer.on_message(now_ns, bytes, &mut self.around)?;
+                    self.sequencer.on_message(now_ns, from, bytes, &mut self.around)?;
                 }
             }
             LinkEvent::Connected { id, versions } => {
