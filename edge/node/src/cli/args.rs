@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::session::OnceArgs;
 use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
@@ -50,6 +51,9 @@ pub enum Command {
     Status,
     /// Shows the account's balances, positions, orders or fills.
     Account(AccountArgs),
+    /// Opens and shows sessions, whose commands take effect once, however often they are sent.
+    #[command(subcommand)]
+    Session(super::session::SessionCommand),
     /// Sells in a batch market, or takes an offer out; signed with an Ed25519 key.
     #[command(subcommand)]
     Offer(OfferCommand),
@@ -173,6 +177,9 @@ pub struct OrderArgs {
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras cancel`.
@@ -190,6 +197,9 @@ pub struct CancelArgs {
     /// With --all: only those of one side.
     #[arg(long, requires = "all")]
     pub side: Option<SideArg>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras amend`.
@@ -208,6 +218,9 @@ pub struct AmendArgs {
     /// New open size.
     #[arg(long)]
     pub size: Option<String>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras book`.

@@ -14,6 +14,7 @@ mod openapi;
 mod orders;
 mod page;
 mod server;
+mod sessions;
 mod signed;
 
 use std::sync::Arc;
@@ -101,6 +102,8 @@ routes! {
     get "/v1/account" => account::account;
     get "/v1/orders" => account::orders;
     get "/v1/fills" => account::fills;
+    get "/v1/sessions" => sessions::list;
+    post "/v1/sessions" => sessions::open;
     post "/v1/orders" => orders::enter;
     delete "/v1/orders" => orders::mass_cancel;
     delete "/v1/orders/{instrument}/{client_order_id}" => orders::cancel;
@@ -160,7 +163,7 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     match tokio::time::timeout(Duration::from_millis(app.config.http.request_timeout_ms), next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let detail = "no answer in time; a command may still be applied: look at the open orders before sending it again";
+            let detail = "no answer in time; a command may still be applied: send it again if it has a session's number, else look at the open orders first";
             ApiError::from(Refusal::new(RejectReason::Overloaded, detail)).into_response()
         }
     }

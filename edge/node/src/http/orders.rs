@@ -2,14 +2,21 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use serde_json::Value;
-use walras_types::ClientOrderId;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use walras_types::{AccountId, ClientOrderId, Ordinal};
+use walras_wire::Command;
 
 use super::market::query;
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, status_of};
+use crate::json::Refusal;
+use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
 use crate::json::outcome::{self, Subject};
-use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, parse};
+use crate::json::requests::{AmendRequest, CancelRequest, OrderRequest, parse};
+use crate::json::views;
+use crate::runtime::{NoOutcome, NumberedOutcome, Outcome};
 
 /// A name for an order that its owner did not name: random, so that it collides with no open one.
 pub(crate) fn fresh_client_order_id() -> ClientOrderId {
@@ -18,46 +25,93 @@ pub(crate) fn fresh_client_order_id() -> ClientOrderId {
     ClientOrderId(u64::from_le_bytes(bytes))
 }
 
-async fn one(app: &App, command: walras_wire::Command, subject: Subject) -> Result<Value, ApiError> {
-    let outcome = app.venue.command(command).await?;
-    let catalog = app.venue.catalog();
-    let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
-    Ok(outcome::order(&outcome, &subject, scale)?)
+/// Carries a command out, under its number if it has one; `describe` makes the answer to what it did.
+async fn carry_out(
+    app: &App,
+    (account, ordinal): (AccountId, Option<Ordinal>),
+    command: Command,
+    name: Option<ClientOrderId>,
+    describe: impl FnOnce(&Outcome) -> Result<Value, ApiError>,
+) -> Answer {
+    let Some(ordinal) = ordinal else { return Ok(ok(&describe(&app.venue.command(command).await?)?)) };
+    let came = app.venue.numbered(account, ordinal, command).await.map_err(unknown)?;
+    let kept = came.answer();
+    if let Some(reason) = kept.rejected {
+        // It used its number up: the answer says so, which a refusal that is not in the log does not.
+        let body = with_number(json!({"error": views::error(reason, None)}), ordinal, kept).to_string();
+        return Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body).into_response());
+    }
+    let mut body = match &came {
+        NumberedOutcome::Done(outcome) => describe(outcome)?,
+        NumberedOutcome::Repeated(_) => json!({}),
+    };
+    body["repeated"] = matches!(came, NumberedOutcome::Repeated(_)).into();
+    if let Some(name) = name {
+        body["client_order_id"] = name.0.to_string().into();
+    }
+    Ok(ok(&with_number(body, ordinal, kept)))
 }
 
-pub(super) async fn enter(State(app): State<App>, signed: Signed) -> Answer {
+/// Of a command with a number: whoever does not know what came of it need not look, but sends it again.
+fn unknown(why: NoOutcome) -> ApiError {
+    match why {
+        NoOutcome::InDoubt(reason) => {
+            ApiError::with_status(Refusal::new(reason, NoOutcome::IN_DOUBT_NUMBERED), StatusCode::SERVICE_UNAVAILABLE)
+        }
+        NoOutcome::Refused(_) => why.into(),
+    }
+}
+
+async fn one(app: &App, ordinal: Option<Ordinal>, command: Command, subject: Subject) -> Answer {
+    let describe = |outcome: &Outcome| -> Result<Value, ApiError> {
+        let catalog = app.venue.catalog();
+        let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
+        Ok(outcome::order(outcome, &subject, scale)?)
+    };
+    carry_out(app, (subject.account, ordinal), command, Some(subject.client_order_id), describe).await
+}
+
+type Asked = Result<Query<NumberRequest>, QueryRejection>;
+
+pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
     let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
     let request: OrderRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
-    Ok(ok(&one(&app, command, subject).await?))
+    let name = || ordinal.map_or_else(fresh_client_order_id, name_of);
+    let (command, subject) = request.command(account, &catalog, name)?;
+    one(&app, ordinal, command, subject).await
 }
 
-pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, signed: Signed) -> Answer {
+pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
     let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(account, &catalog)?;
-    Ok(ok(&one(&app, command, subject).await?))
+    one(&app, ordinal, command, subject).await
 }
 
-pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, signed: Signed) -> Answer {
+pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
     let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
     let of = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let request: AmendRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(&of, account, &catalog)?;
-    Ok(ok(&one(&app, command, subject).await?))
+    one(&app, ordinal, command, subject).await
 }
 
 pub(super) async fn mass_cancel(
     State(app): State<App>,
-    asked: Result<Query<MassCancelRequest>, QueryRejection>,
+    asked: Result<Query<MassCancelQuery>, QueryRejection>,
     signed: Signed,
 ) -> Answer {
     let account = signed.trader()?;
     let catalog = app.venue.catalog_for_commands()?;
-    let command = query(asked)?.command(account, &catalog)?;
-    let outcome = app.venue.command(command).await?;
-    Ok(ok(&outcome::mass_cancel(&outcome, account, &app.venue.catalog())?))
+    let (request, number) = query(asked)?.parts();
+    let (command, ordinal) = (request.command(account, &catalog)?, number.ordinal()?);
+    let describe =
+        |outcome: &Outcome| -> Result<Value, ApiError> { Ok(outcome::mass_cancel(outcome, account, &app.venue.catalog())?) };
+    carry_out(&app, (account, ordinal), command, None, describe).await
 }

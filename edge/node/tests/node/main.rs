@@ -12,6 +12,7 @@ mod clock;
 mod demo;
 mod demo_process;
 mod instruments;
+mod once;
 mod page;
 mod recovery;
 mod replica;
