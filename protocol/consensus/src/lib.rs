@@ -54,4 +54,4 @@ pub use memory_log::MemoryLog;
 pub use pack::{Pack, Packed};
 pub use replica::{Replica, Status};
 pub use settings::{BadSettings, Durability, Settings};
-pub use wire::{BadMessage, MESSAGE_VERSION};
+pub use wire::{BadMessage, MESSAGE_VERSION, said_sender};

@@ -23,6 +23,7 @@ use walras_types::LogIndex;
 pub const MESSAGE_VERSION: u8 = 1;
 
 const HEADER_BYTES: usize = 84;
+const SENDER_AT: usize = 12;
 const ENTRY_HEADER_BYTES: usize = 13;
 /// A read's token, or the mark of a transfer of leadership; both are shorter.
 const CONTEXT_BYTES_MAX: usize = 64;
@@ -76,6 +77,13 @@ pub(crate) const KINDS: &[MessageType] = &[
     MessageType::MsgRequestPreVote,
     MessageType::MsgRequestPreVoteResponse,
 ];
+
+/// Who sent a message, as it says itself; `None` for what is too short to say. Whoever hands messages over compares that with the link they came by: this
+/// replica takes them at their word.
+#[must_use]
+pub fn said_sender(bytes: &[u8]) -> Option<ReplicaId> {
+    ReplicaId::new(u64::from_le_bytes(*bytes.get(SENDER_AT..)?.first_chunk()?))
+}
 
 /// The snapshot that a message announces, with its receiver.
 pub(crate) fn announced_snapshot(message: &Message) -> Option<SnapshotMeta> {
@@ -360,6 +368,7 @@ mod tests {
         #[test]
         fn every_message_comes_back(message in message()) {
             let bytes = encode(CLUSTER, &message);
+            prop_assert_eq!(said_sender(&bytes), Some(id(message.from)));
             prop_assert_eq!(decode(CLUSTER, id(2), bytes.clone().into()).unwrap(), message);
             for cut in 0..bytes.len() {
                 prop_assert!(decode(CLUSTER, id(2), bytes[..cut].to_vec().into()).is_err());

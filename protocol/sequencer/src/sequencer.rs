@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use walras_engine::Engine;
-use walras_types::{LogIndex, TimeNs};
+use walras_engine::{Engine, Numbered};
+use walras_types::{LogIndex, Ordinal, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{Command, Event};
 
@@ -58,6 +58,8 @@ pub struct Applied<'a, O> {
     pub entry: &'a Entry,
     /// Who sent it.
     pub origin: O,
+    /// For a session's command: what it was to its session. `None` for others.
+    pub numbered: Option<Numbered>,
     /// What happened.
     pub events: &'a [Event],
 }
@@ -127,23 +129,34 @@ impl<O> Sequencer<O> {
 
     /// Takes a command: it now has an index and a time no earlier than any before it. Refused when too many wait.
     pub fn submit(&mut self, now: TimeNs, command: Command, origin: O) -> Result<LogIndex, Refused<O>> {
+        self.submit_as(now, None, command, origin)
+    }
+
+    /// The same for one that may belong to a session: when it is applied the state says whether it is that session's turn.
+    pub fn submit_as(
+        &mut self,
+        now: TimeNs,
+        ordinal: Option<Ordinal>,
+        command: Command,
+        origin: O,
+    ) -> Result<LogIndex, Refused<O>> {
         if self.waiting.len() >= self.waiting_max {
             return Err(Refused(origin));
         }
         self.time = self.time.max(now);
-        encode_entry(self.time, None, &command, &mut self.batch.bytes);
-        Ok(self.take(command.into(), origin))
+        encode_entry(self.time, ordinal, &command, &mut self.batch.bytes);
+        Ok(self.take(ordinal, command.into(), origin))
     }
 
     /// The bytes of an entry have been written: it gets the next place.
-    fn take(&mut self, content: Content, origin: O) -> LogIndex {
+    fn take(&mut self, ordinal: Option<Ordinal>, content: Content, origin: O) -> LogIndex {
         let log_index = self.next;
         self.next = log_index.next();
         if self.batch.ends.is_empty() {
             self.batch.first = log_index;
         }
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal: None, content }, origin });
+        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal, content }, origin });
         log_index
     }
 
@@ -193,7 +206,7 @@ impl<O> Sequencer<O> {
         self.time = self.time.max(now);
         // One that has no bytes is none; the solver is asked again.
         if encode_clearing(self.time, &block, &mut self.batch.bytes).is_ok() {
-            self.take(Content::Clearing(block), origin);
+            self.take(None, Content::Clearing(block), origin);
         }
     }
 
@@ -227,11 +240,11 @@ impl<O> Sequencer<O> {
         while self.waiting.front().is_some_and(|w| w.entry.log_index < self.durable_end) {
             let Some(Waiting { entry, origin }) = self.waiting.pop_front() else { return };
             self.events.clear();
-            entry.apply(&mut self.engine, &mut self.events);
+            let numbered = entry.apply(&mut self.engine, &mut self.events);
             if matches!(entry.content, Content::Clearing(_)) {
                 self.driver.on_events(now_ns, &self.events);
             }
-            emit(&self.engine, Applied { entry: &entry, origin, events: &self.events });
+            emit(&self.engine, Applied { entry: &entry, origin, numbered, events: &self.events });
         }
     }
 
@@ -264,8 +277,8 @@ impl<O> Sequencer<O> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use walras_types::{AccountId, AssetId, Symbol};
-    use walras_wire::AssetSpec;
+    use walras_types::{AccountId, Answer, AssetId, RejectReason, SessionId, SessionSeq, Symbol};
+    use walras_wire::{AssetSpec, OpenSession};
 
     use super::*;
     use crate::entry::decode_entry;
@@ -340,6 +353,31 @@ mod tests {
         assert!(s.replay(&entry(2, 4)).is_err(), "time went back");
         s.replay(&entry(2, 5)).unwrap();
         assert_eq!(s.submit(TimeNs(1), Command::Tick, ()), Ok(LogIndex(3)));
+    }
+
+    #[test]
+    fn what_is_sent_again_under_its_number_is_done_once() {
+        let mut s = Sequencer::new(Engine::new(), 10);
+        let applied = |s: &mut Sequencer<u32>| {
+            let log = take(s).unwrap();
+            s.on_durable();
+            let mut all = Vec::new();
+            s.apply_durable(|_, applied| all.push((applied.entry.log_index, applied.entry.ordinal, applied.numbered)));
+            assert_eq!(log.entries().len(), all.len());
+            for ((log_index, ordinal, _), bytes) in all.iter().zip(log.entries()) {
+                assert_eq!(decode_entry(*log_index, bytes).unwrap().ordinal, *ordinal, "the log has it too");
+            }
+            all.into_iter().map(|(_, _, numbered)| numbered).collect::<Vec<_>>()
+        };
+        s.submit(TimeNs(1), Command::OpenSession(OpenSession { account: None, token: 5 }), 0).unwrap();
+        assert_eq!(applied(&mut s), [None]);
+        let ordinal = |n| Some(Ordinal { session: SessionId(1), session_seq: SessionSeq(n) });
+        for n in [1, 1, 3, 2] {
+            s.submit_as(TimeNs(1), ordinal(n), asset(n as u32 - 1), 0).unwrap();
+        }
+        let (one, four) = (Answer { log_index: LogIndex(2), rejected: None }, Answer { log_index: LogIndex(5), rejected: None });
+        let gap = Numbered::Refused(RejectReason::SessionSeqGap);
+        assert_eq!(applied(&mut s), [Numbered::Done(one), Numbered::Repeated(one), gap, Numbered::Done(four)].map(Some));
     }
 
     #[derive(Clone, Debug)]

@@ -5,6 +5,8 @@
 
 #[path = "replicated/batches.rs"]
 mod batches;
+#[path = "replicated/liars.rs"]
+mod liars;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -155,6 +157,7 @@ struct Client {
 }
 
 struct Message {
+    from: usize,
     to: usize,
     bytes: Vec<u8>,
     state: Option<(walras_consensus::Slot, Vec<u8>)>,
@@ -226,7 +229,7 @@ impl World {
         for (to, bytes, announced) in std::mem::take(&mut self.nodes[n].around.out) {
             let state = announced.as_ref().map(|meta| (meta.slot, self.nodes[n].around.snapshots[&meta.slot].clone()));
             let announced = announced.map(|_| (n, to));
-            self.network.push(Message { to: to.get() as usize - 1, bytes, state, announced });
+            self.network.push(Message { from: n, to: to.get() as usize - 1, bytes, state, announced });
         }
         if self.nodes[n].around.restored {
             self.nodes[n].around.restored = false;
@@ -273,13 +276,13 @@ impl World {
     }
 
     fn deliver(&mut self, message: Message) {
-        let Message { to, bytes, state, announced } = message;
+        let Message { from, to, bytes, state, announced } = message;
         if self.nodes[to].sequencer.is_some() {
             if let Some((slot, state)) = state {
                 self.nodes[to].around.snapshots.insert(slot, state);
             }
             let now_ns = self.now_ns;
-            self.with(to, |sequencer, around| sequencer.on_message(now_ns, bytes.into(), around));
+            self.with(to, |sequencer, around| sequencer.on_message(now_ns, id(from), bytes.into(), around));
             self.snapshot_went(announced, Ok(()));
         } else {
             self.snapshot_went(announced, Err(()));
@@ -373,7 +376,8 @@ impl World {
                 match self.rng.below(20) {
                     0 => self.snapshot_went(message.announced, Err(())),
                     1 if message.state.is_none() => {
-                        let again = Message { bytes: message.bytes.clone(), state: None, announced: None, to: message.to };
+                        let Message { from, to, .. } = message;
+                        let again = Message { from, to, bytes: message.bytes.clone(), state: None, announced: None };
                         self.network.push(again);
                         self.deliver(message);
                     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::session::OnceArgs;
 use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
@@ -52,6 +53,9 @@ pub enum Command {
     Account(AccountArgs),
     /// Shows the shards of the venue, whose the instruments are, and what is in transit.
     Shards,
+    /// Opens and shows sessions, whose commands take effect once, however often they are sent.
+    #[command(subcommand)]
+    Session(super::session::SessionCommand),
     /// Sells in a batch market, or takes an offer out; signed with an Ed25519 key.
     #[command(subcommand)]
     Offer(OfferCommand),
@@ -178,6 +182,9 @@ pub struct OrderArgs {
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras cancel`.
@@ -195,6 +202,9 @@ pub struct CancelArgs {
     /// With --all: only those of one side.
     #[arg(long, requires = "all")]
     pub side: Option<SideArg>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras amend`.
@@ -213,6 +223,9 @@ pub struct AmendArgs {
     /// New open size.
     #[arg(long)]
     pub size: Option<String>,
+    /// So that it takes effect once.
+    #[command(flatten)]
+    pub once: OnceArgs,
 }
 
 /// `walras book`.

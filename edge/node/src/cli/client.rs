@@ -69,6 +69,17 @@ impl ClientError {
         matches!(self, Self::Refused { code, .. } if *code == u64::from(reason.number()))
     }
 
+    /// Whether the same may be answered a moment later, here or elsewhere: nobody was reached, or the venue was not able to.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::NotAVenue { status, .. } => *status >= 500,
+            Self::Refused { status, .. } => matches!(status, 421 | 429 | 503),
+            Self::NoKey | Self::KeyFile { .. } => false,
+        }
+    }
+
     /// The refusal that a body is, if it is one.
     #[must_use]
     pub fn of_body(status: u16, body: &Value) -> Option<Self> {
@@ -155,6 +166,12 @@ impl Client {
         Self { agent: self.agent.clone(), url: self.url.clone(), key: Some(key) }
     }
 
+    /// The same key at another address.
+    #[must_use]
+    pub fn at(&self, url: &str) -> Self {
+        Self { agent: self.agent.clone(), url: url.trim_end_matches('/').to_owned(), key: self.key.clone() }
+    }
+
     /// A public question.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.send("GET", path, "", None)
@@ -178,17 +195,30 @@ impl Client {
     /// A signed request. Where a replica names another one that leads, that one is asked, once: the first has not carried it out.
     pub fn signed(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         match self.signed_here(method, path, body) {
-            Err(ClientError::Refused { leader: Some(leader), .. }) => {
-                Self { agent: self.agent.clone(), url: leader, key: self.key.clone() }.signed_here(method, path, body)
-            }
+            Err(ClientError::Refused { leader: Some(leader), .. }) => self.at(&leader).signed_here(method, path, body),
             answered => answered,
         }
     }
 
+    /// A signed question whose answer has all that was acknowledged before it, by whichever replica.
+    pub fn signed_latest(&self, path: &str) -> Result<Value, ClientError> {
+        self.signed_with("GET", path, None, Some(("walras-consistency", "linearizable")))
+    }
+
     /// A signed request to this replica alone: where another one leads, its refusal is the answer.
     pub fn signed_here(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+        self.signed_with(method, path, body, None)
+    }
+
+    fn signed_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        header: Option<(&str, &str)>,
+    ) -> Result<Value, ClientError> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let refused = match self.send(method, path, &body, Some(now())) {
+        let refused = match self.send_with(method, path, &body, Some(now()), header) {
             Err(refused) if refused.is(RejectReason::TimestampStale) => refused,
             answered => return answered,
         };
@@ -196,7 +226,7 @@ impl Client {
         let clocks = self.clocks()?;
         let wait_ns = clocks.wait_ns().map_err(|why| refused.with_detail(&why))?;
         std::thread::sleep(Duration::from_nanos(wait_ns)); // pause: the passing of time is what it waits for
-        self.send(method, path, &body, Some(now().max(clocks.takes_from)))
+        self.send_with(method, path, &body, Some(now().max(clocks.takes_from)), header)
     }
 
     fn clocks(&self) -> Result<Clocks, ClientError> {

@@ -13,6 +13,7 @@ mod cluster;
 mod cluster_keys;
 mod log;
 mod serve;
+mod session;
 pub(crate) mod table;
 mod trade;
 
@@ -79,6 +80,18 @@ pub enum CliError {
     /// What is asked for can not be asked of this venue.
     #[error("{0}")]
     Wrong(String),
+    /// A command was sent under a number of a session, and nobody said what came of it.
+    #[error(
+        "{why}; whether the command took effect is not known: say the same again with --session {session} --seq {seq}, which can not double it"
+    )]
+    Unanswered {
+        /// Which session.
+        session: u64,
+        /// Which number.
+        seq: u64,
+        /// What happened last.
+        why: ClientError,
+    },
     /// A file, or the terminal.
     #[error("{what}: {source}")]
     Io {
@@ -105,6 +118,7 @@ impl CliError {
                 | Bench::NothingTaken { .. },
             ) => 1,
             Self::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
+            | Self::Unanswered { .. }
             | Self::Bench(
                 Bench::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
                 | Bench::Url { .. }
@@ -221,6 +235,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         }
         Command::Shards => trade::shards(&client(cli)?)?,
         Command::Account(args) => trade::account(&client(cli)?, args)?,
+        Command::Session(command) => session::run(&client(cli)?, command)?,
         Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
         Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,
         Command::Batch(command) => batch::batch(&client(cli)?, || key(cli), command)?,

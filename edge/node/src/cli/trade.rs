@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{AccountArgs, AccountCommand, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
 use super::client::Client;
+use super::session::send;
 use super::table::{fields, table};
 use super::{CliError, Output};
 use crate::runtime::now;
@@ -19,6 +20,11 @@ fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
 
 fn outcome(json: Value) -> Output {
     let text = |field: &str| json[field].as_str().unwrap_or("-").to_owned();
+    if json["repeated"] == true {
+        // What became of it then, its owner's open orders and fills tell.
+        let human = format!("order {}: carried out before, at log entry {}\n", text("client_order_id"), text("log_index"));
+        return Output { json, human };
+    }
     let mut human = format!("order {} ({}): {}", text("client_order_id"), text("order_id"), text("status"));
     if json["open"] != "0" {
         human += &format!(", {} open", text("open"));
@@ -61,18 +67,19 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("display", args.iceberg.is_some().then(|| "iceberg".to_owned()).or_else(|| args.hidden.then(|| "hidden".to_owned())));
     put("min_size", args.min_size.clone());
     put("self_trade", args.self_trade.clone());
-    Ok(outcome(client.signed("POST", "/v1/orders", Some(&body.into()))?))
+    Ok(outcome(send(client, &args.once, "POST", "/v1/orders", Some(&body.into()))?))
 }
 
 pub(super) fn cancel(client: &Client, args: &CancelArgs) -> Result<Output, CliError> {
     if let (Some(instrument), Some(id)) = (&args.instrument, args.id) {
-        return Ok(outcome(client.signed("DELETE", &format!("/v1/orders/{}/{id}", in_path(instrument)), None)?));
+        let path = format!("/v1/orders/{}/{id}", in_path(instrument));
+        return Ok(outcome(send(client, &args.once, "DELETE", &path, None)?));
     }
     let mut query = Vec::new();
     query.extend(args.instrument.as_deref().map(|symbol| format!("instrument={}", in_path(symbol))));
     query.extend(args.side.map(|side| format!("side={}", side.name())));
     let path = if query.is_empty() { "/v1/orders".to_owned() } else { format!("/v1/orders?{}", query.join("&")) };
-    let json = client.signed("DELETE", &path, None)?;
+    let json = send(client, &args.once, "DELETE", &path, None)?;
     let columns = [("instrument", "instrument"), ("order", "order_id"), ("yours", "client_order_id")];
     Ok(Output { human: format!("cancelled:\n{}", table(rows(&json, "cancelled"), &columns)), json })
 }
@@ -83,7 +90,7 @@ pub(super) fn amend(client: &Client, args: &AmendArgs) -> Result<Output, CliErro
     body.extend(args.trigger.clone().map(|trigger| ("trigger".to_owned(), trigger.into())));
     body.extend(args.size.clone().map(|size| ("size".to_owned(), size.into())));
     let path = format!("/v1/orders/{}/{}", in_path(&args.instrument), args.id);
-    Ok(outcome(client.signed("PATCH", &path, Some(&body.into()))?))
+    Ok(outcome(send(client, &args.once, "PATCH", &path, Some(&body.into()))?))
 }
 
 pub(super) fn book(client: &Client, args: &BookArgs) -> Result<Output, CliError> {

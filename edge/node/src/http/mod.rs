@@ -16,6 +16,7 @@ mod openapi;
 mod orders;
 mod page;
 mod server;
+mod sessions;
 mod shards;
 mod signed;
 
@@ -115,6 +116,8 @@ routes! {
     post "/v1/account/transfers" => shards::transfer_out;
     get "/v1/orders" => account::orders;
     get "/v1/fills" => account::fills;
+    get "/v1/sessions" => sessions::list;
+    post "/v1/sessions" => sessions::open;
     post "/v1/orders" => orders::enter;
     delete "/v1/orders" => orders::mass_cancel;
     delete "/v1/orders/{instrument}/{client_order_id}" => orders::cancel;
@@ -177,7 +180,7 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     match tokio::time::timeout(Duration::from_millis(app.config.http.request_timeout_ms), next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let detail = "no answer in time; a command may still be applied: look at the open orders before sending it again";
+            let detail = "no answer in time; a command may still be applied: send it again if it has a session's number, else look at the open orders first";
             ApiError::from(Refusal::new(RejectReason::Overloaded, detail)).into_response()
         }
     }

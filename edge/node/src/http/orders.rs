@@ -2,15 +2,22 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use serde_json::Value;
-use walras_types::ClientOrderId;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use walras_types::{AccountId, ClientOrderId, Ordinal, RejectReason};
+use walras_wire::Command;
 
 use super::market::query;
 use super::shards::with_address;
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, status_of};
+use crate::json::Refusal;
+use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
 use crate::json::outcome::{self, Subject};
-use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, parse};
+use crate::json::requests::{AmendRequest, CancelRequest, OrderRequest, parse};
+use crate::json::views;
+use crate::runtime::{NoOutcome, NumberedOutcome, Outcome};
 
 /// A name for an order that its owner did not name: random, so that it collides with no open one.
 pub(crate) fn fresh_client_order_id() -> ClientOrderId {
@@ -19,49 +26,106 @@ pub(crate) fn fresh_client_order_id() -> ClientOrderId {
     ClientOrderId(u64::from_le_bytes(bytes))
 }
 
-async fn one(app: &App, command: walras_wire::Command, subject: Subject) -> Result<Value, ApiError> {
-    let outcome = app.venue.command(command).await?;
-    let catalog = app.venue.catalog();
-    let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
-    match outcome::order(&outcome, &subject, scale) {
-        Ok(answer) => Ok(answer),
-        Err(reason) => Err(with_address(app, reason, subject.instrument).await),
+/// Carries a command out, under its number if it has one; `describe` makes the answer to what it did, `of` is the order that it is about.
+async fn carry_out(
+    app: &App,
+    (account, ordinal): (AccountId, Option<Ordinal>),
+    command: Command,
+    of: Option<&Subject>,
+    describe: impl FnOnce(&Outcome) -> Result<Value, RejectReason>,
+) -> Answer {
+    let Some(ordinal) = ordinal else {
+        let outcome = app.venue.command(command).await?;
+        return match describe(&outcome) {
+            Ok(answer) => Ok(ok(&answer)),
+            Err(reason) => Err(refusal(app, reason, of).await),
+        };
+    };
+    let came = app.venue.numbered(account, ordinal, command).await.map_err(unknown)?;
+    let kept = came.answer();
+    if let Some(reason) = kept.rejected {
+        // It used its number up: the answer says so, which a refusal that is not in the log does not.
+        let refusal = refusal(app, reason, of).await.refusal;
+        let body = with_number(json!({"error": views::error(reason, refusal.detail.as_deref())}), ordinal, kept).to_string();
+        return Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body).into_response());
+    }
+    let mut body = match &came {
+        NumberedOutcome::Done(outcome) => describe(outcome)?,
+        NumberedOutcome::Repeated(_) => json!({}),
+    };
+    body["repeated"] = matches!(came, NumberedOutcome::Repeated(_)).into();
+    if let Some(of) = of {
+        body["client_order_id"] = of.client_order_id.0.to_string().into();
+    }
+    Ok(ok(&with_number(body, ordinal, kept)))
+}
+
+async fn refusal(app: &App, reason: RejectReason, of: Option<&Subject>) -> ApiError {
+    match of {
+        Some(of) => with_address(app, reason, of.instrument).await,
+        None => reason.into(),
     }
 }
 
-pub(super) async fn enter(State(app): State<App>, signed: Signed) -> Answer {
-    let account = signed.trader()?;
-    let request: OrderRequest = parse(&signed.body)?;
-    let catalog = app.venue.catalog_for_commands()?;
-    let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
-    Ok(ok(&one(&app, command, subject).await?))
+/// Of a command with a number: whoever does not know what came of it need not look, but sends it again.
+fn unknown(why: NoOutcome) -> ApiError {
+    match why {
+        NoOutcome::InDoubt(reason) => {
+            ApiError::with_status(Refusal::new(reason, NoOutcome::IN_DOUBT_NUMBERED), StatusCode::SERVICE_UNAVAILABLE)
+        }
+        NoOutcome::Refused(_) => why.into(),
+    }
 }
 
-pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, signed: Signed) -> Answer {
+async fn one(app: &App, ordinal: Option<Ordinal>, command: Command, subject: Subject) -> Answer {
+    let describe = |outcome: &Outcome| {
+        let catalog = app.venue.catalog();
+        let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
+        outcome::order(outcome, &subject, scale)
+    };
+    carry_out(app, (subject.account, ordinal), command, Some(&subject), describe).await
+}
+
+type Asked = Result<Query<NumberRequest>, QueryRejection>;
+
+pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
     let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
+    let request: OrderRequest = parse(&signed.body)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let name = || ordinal.map_or_else(fresh_client_order_id, name_of);
+    let (command, subject) = request.command(account, &catalog, name)?;
+    one(&app, ordinal, command, subject).await
+}
+
+pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
+    let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(account, &catalog)?;
-    Ok(ok(&one(&app, command, subject).await?))
+    one(&app, ordinal, command, subject).await
 }
 
-pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, signed: Signed) -> Answer {
+pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
     let account = signed.trader()?;
+    let ordinal = query(asked)?.ordinal()?;
     let of = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let request: AmendRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(&of, account, &catalog)?;
-    Ok(ok(&one(&app, command, subject).await?))
+    one(&app, ordinal, command, subject).await
 }
 
 pub(super) async fn mass_cancel(
     State(app): State<App>,
-    asked: Result<Query<MassCancelRequest>, QueryRejection>,
+    asked: Result<Query<MassCancelQuery>, QueryRejection>,
     signed: Signed,
 ) -> Answer {
     let account = signed.trader()?;
     let catalog = app.venue.catalog_for_commands()?;
-    let command = query(asked)?.command(account, &catalog)?;
-    let outcome = app.venue.command(command).await?;
-    Ok(ok(&outcome::mass_cancel(&outcome, account, &app.venue.catalog())?))
+    let (request, number) = query(asked)?.parts();
+    let (command, ordinal) = (request.command(account, &catalog)?, number.ordinal()?);
+    let describe = |outcome: &Outcome| outcome::mass_cancel(outcome, account, &app.venue.catalog());
+    carry_out(&app, (account, ordinal), command, None, describe).await
 }

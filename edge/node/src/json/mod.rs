@@ -3,6 +3,7 @@
 pub mod batches;
 pub mod log_entry;
 pub mod names;
+pub mod once;
 pub mod outcome;
 pub mod requests;
 mod scale;

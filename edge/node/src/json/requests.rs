@@ -266,12 +266,12 @@ impl AmendRequest {
     }
 }
 
-/// The query of `DELETE /v1/orders`.
+/// What `DELETE /v1/orders` cancels.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MassCancelRequest {
-    instrument: Option<String>,
-    side: Option<String>,
+    pub(super) instrument: Option<String>,
+    pub(super) side: Option<String>,
 }
 
 impl MassCancelRequest {

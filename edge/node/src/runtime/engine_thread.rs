@@ -18,10 +18,11 @@ use super::feed::Feed;
 use super::fills::Fills;
 use super::frozen::FrozenState;
 use super::log_thread::{LogDone, LogJob};
+use super::numbered::Asker;
 use super::recovery::SnapshotJob;
 use super::stages::{Stage, Stages};
 use super::status::{Progress, Status, Storage};
-use super::{Inbound, NoOutcome, Outcome, Queues, Reply, Request, View};
+use super::{Inbound, NoOutcome, Outcome, Queues, Request, View};
 use crate::json::{Catalog, SharedCatalog};
 
 /// Commands taken from the queue before reads and the log get their turn.
@@ -161,7 +162,7 @@ impl Pace {
 }
 
 pub(super) struct EngineThread {
-    pub(super) sequencer: Sequencer<Option<Reply>>,
+    pub(super) sequencer: Sequencer<Option<Asker>>,
     pub(super) core: Core,
     pub(super) feed: Feed,
     pub(super) queues: Queues,
@@ -229,8 +230,8 @@ impl EngineThread {
                 recv(if room { &self.queues.commands } else { &closed }) -> inbound => {
                     let mut next = inbound.ok();
                     let mut left = BURST_MAX;
-                    while let Some(Inbound { command, reply }) = next.take() {
-                        self.submit(command, reply);
+                    while let Some(Inbound { command, asker }) = next.take() {
+                        self.submit(command, asker);
                         left -= 1;
                         if left > 0 && self.sequencer.waiting() < self.commands_max {
                             next = self.queues.commands.try_recv().ok();
@@ -307,9 +308,16 @@ impl EngineThread {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn submit(&mut self, command: Command, reply: Option<Reply>) {
-        if let Err(walras_sequencer::Refused(reply)) = self.sequencer.submit(self.clock.now(), command, reply) {
-            answer(reply, NoOutcome::Refused(RejectReason::Overloaded));
+    fn submit(&mut self, command: Command, asker: Option<Asker>) {
+        let number = asker.as_ref().and_then(Asker::number);
+        let asker = match (asker, number.map(|number| number.known(self.sequencer.engine()))) {
+            (Some(asker), Some(Ok(Some(known)))) => return asker.repeat(known),
+            (Some(asker), Some(Err(reason))) => return asker.refuse(NoOutcome::Refused(reason)),
+            (asker, _) => asker,
+        };
+        let ordinal = number.map(|number| number.ordinal);
+        if let Err(walras_sequencer::Refused(asker)) = self.sequencer.submit_as(self.clock.now(), ordinal, command, asker) {
+            refuse(asker, NoOutcome::Refused(RejectReason::Overloaded));
         }
     }
 
@@ -326,26 +334,24 @@ impl EngineThread {
     fn log_failed(&mut self, in_doubt: usize, reason: RejectReason) {
         self.status.set_storage(Storage::Full);
         let mut left = in_doubt;
-        self.sequencer.on_log_failed(|reply| {
+        self.sequencer.on_log_failed(|asker| {
             let why = if left > 0 { NoOutcome::InDoubt(reason) } else { NoOutcome::Refused(reason) };
             left = left.saturating_sub(1);
-            answer(reply, why);
+            refuse(asker, why);
         });
     }
 
     fn apply_durable(&mut self) {
         let Self { sequencer, core, feed, status, shared_catalog, stages, durable, .. } = self;
         let mut applied_count = 0;
-        sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
+        sequencer.apply_durable(|engine, Applied { entry, origin, numbered, events }| {
             applied_count += 1;
             if core.on_events(entry, engine, events, engine.changed_levels(), Some(&mut *feed)) {
                 shared_catalog.set(core.catalog.clone());
             }
-            if let Some(reply) = origin {
+            if let Some(asker) = origin {
                 stages.ended(Stage::Apply, *durable);
-                let outcome = Outcome { log_index: entry.log_index, time: entry.time, events: events.to_vec() };
-                // Whoever asked may have gone away; the command stands all the same.
-                let _ = reply.send(Ok(outcome));
+                asker.answer(numbered, || Outcome { log_index: entry.log_index, time: entry.time, events: events.to_vec() });
             }
         });
         status.add_commands(applied_count);
@@ -404,8 +410,8 @@ impl EngineThread {
     }
 }
 
-fn answer(reply: Option<Reply>, why: NoOutcome) {
-    if let Some(reply) = reply {
-        let _ = reply.send(Err(why));
+fn refuse(asker: Option<Asker>, why: NoOutcome) {
+    if let Some(asker) = asker {
+        asker.refuse(why);
     }
 }

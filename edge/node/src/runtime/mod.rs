@@ -19,6 +19,7 @@ mod feed;
 mod fills;
 mod frozen;
 mod log_thread;
+mod numbered;
 mod recovery;
 mod replica;
 mod stages;
@@ -30,11 +31,12 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_engine::Engine;
 use walras_market_data::MarketData;
-use walras_types::{BatchMarketId, LogIndex, RejectReason, TimeNs};
+use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected};
 
 use batches::Signatures;
+use numbered::{Asker, Number};
 
 pub use account::{AccountPush, OrderUpdate};
 pub(crate) use account::{balances, open_orders, positions};
@@ -44,6 +46,7 @@ pub use clock::Clock;
 pub use fair_clock::{FairClockOptions, FairTime};
 pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Push, Subscription, TickerPush};
 pub use fills::Fills;
+pub use numbered::NumberedOutcome;
 pub(crate) use recovery::engine_of_snapshot;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};
 pub use replica::{
@@ -98,6 +101,10 @@ impl NoOutcome {
     pub const IN_DOUBT: &str = "The outcome of this command is unknown: it was being written and may yet take effect. Before sending it \
         again, wait until /v1/status shows storage \"ok\", then look for its client_order_id in GET /v1/orders and GET /v1/fills (an \
         operator's command: for what it would have changed).";
+
+    /// The same for one that came under a session's number.
+    pub const IN_DOUBT_NUMBERED: &str = "The outcome of this command is not known here. Send the same again under the same session and number, \
+        here or to the replica that leads, until it is answered: it takes effect once.";
 
     /// Its reason.
     #[must_use]
@@ -164,7 +171,7 @@ enum Request {
 /// A command on its way in.
 struct Inbound {
     command: Command,
-    reply: Option<Reply>,
+    asker: Option<Asker>,
 }
 
 /// The venue as everybody else sees it: clone it freely.
@@ -191,14 +198,27 @@ impl VenueHandle {
     /// Queues a command. The receiver gets its outcome once it is durable and applied.
     pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
-        match self.commands.try_send(Inbound { command, reply: Some(reply) }) {
+        self.queue(command, Asker::Reply(reply))?;
+        Ok(outcome)
+    }
+
+    fn queue(&self, command: Command, asker: Asker) -> Result<(), RejectReason> {
+        match self.commands.try_send(Inbound { command, asker: Some(asker) }) {
             Ok(()) => {
                 self.doorbell.ring();
-                Ok(outcome)
+                Ok(())
             }
             Err(TrySendError::Full(_)) => Err(RejectReason::Overloaded),
             Err(TrySendError::Disconnected(_)) => Err(RejectReason::VenueNotReady),
         }
+    }
+
+    /// Queues an account's command under a number of its session and waits for its outcome. Whoever does not hear it sends the same again, here or to
+    /// another replica that leads: it takes effect once.
+    pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
+        let (reply, outcome) = oneshot::channel();
+        self.queue(command, Asker::Numbered(Number { account, ordinal }, reply))?;
+        outcome.await.unwrap_or(Err(NoOutcome::GONE))
     }
 
     /// Queues a command and waits for its outcome.
@@ -213,7 +233,7 @@ impl VenueHandle {
     pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
         let began = Instant::now();
         let (reply, outcome) = oneshot::channel();
-        self.commands.send(Inbound { command, reply: Some(reply) }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.commands.send(Inbound { command, asker: Some(Asker::Reply(reply)) }).map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
         let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
         self.stages.ended(Stage::Request, began);
@@ -222,7 +242,7 @@ impl VenueHandle {
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
     pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
-        self.commands.send(Inbound { command, reply: None }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.commands.send(Inbound { command, asker: None }).map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
         Ok(())
     }

@@ -21,9 +21,10 @@ use super::feed::Feed;
 use super::fills::Fills;
 use super::frozen::{FrozenState, split_part, split_parts};
 use super::log_thread::LogThread;
+use super::numbered::Asker;
 use super::stages::Stages;
 use super::status::Status;
-use super::{Doorbell, Queues, Reply, Request, VenueHandle};
+use super::{Doorbell, Queues, Request, VenueHandle};
 use crate::config::Config;
 use crate::json::SharedCatalog;
 use crate::progress::{Slow, while_waiting};
@@ -295,7 +296,7 @@ impl Venue {
 fn replay<D: Disk>(
     log: &LogWriter<D>,
     snapshot_index: LogIndex,
-    sequencer: &mut Sequencer<Option<Reply>>,
+    sequencer: &mut Sequencer<Option<Asker>>,
     core: &mut Core,
 ) -> Result<u64, RecoveryError> {
     let end = log.next_index();

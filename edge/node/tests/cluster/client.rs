@@ -46,7 +46,7 @@ pub(crate) struct Diary {
 
 /// A running participant.
 pub(crate) struct Participant {
-    pub(crate) answered: Arc<AtomicU64>,
+    answered: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Diary>,
 }
@@ -64,7 +64,6 @@ impl Participant {
         replicas: Vec<String>,
         seed: u64,
     ) -> Self {
-        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let settings = ClientSettings {
             reports: ReportsWanted::After(0),
             retry_delay_ns: 20_000_000,
@@ -80,9 +79,15 @@ impl Participant {
             routes,
             diary: Diary::default(),
         };
+        Self::running(move |answered, stop| program.run(answered, stop))
+    }
+
+    /// One whose program runs until it is told to stop, and tells how many answers it has had.
+    pub(crate) fn running(mut program: impl FnMut(&AtomicU64, &AtomicBool) -> Diary + Send + 'static) -> Self {
+        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let thread = std::thread::spawn({
             let (answered, stop) = (Arc::clone(&answered), Arc::clone(&stop));
-            move || program.run(&answered, &stop)
+            move || program(&answered, &stop)
         });
         Self { answered, stop, thread }
     }
@@ -144,13 +149,10 @@ impl Program {
             Wish::Wait => std::thread::park_timeout(Duration::from_millis(2)),
             Wish::Close => self.lose(),
             Wish::Connect(address) => {
-                let address = routes.get(address).map_or(address, String::as_str).parse().unwrap();
+                let address = routes.get(address).map_or(address, String::as_str).to_owned();
                 client.on_connecting();
-                match TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
+                match dial(&address, Duration::from_millis(5)) {
                     Ok(stream) => {
-                        stream.set_nodelay(true).unwrap();
-                        stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-                        stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
                         self.diary.connections += 1;
                         let nonce = self.flow.nonce();
                         self.client.on_connected(now().0, &nonce);
@@ -168,15 +170,11 @@ impl Program {
             let len = stream.write(client.output())?;
             client.consume(len);
         }
-        match stream.read(buffer) {
-            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
-            Ok(len) => {
-                client.on_bytes(now().0, &buffer[..len], &mut |event| diary.note(event));
-                Ok(())
-            }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => Ok(()),
-            Err(e) => Err(e),
+        let bytes = read(stream, buffer)?;
+        if !bytes.is_empty() {
+            client.on_bytes(now().0, bytes, &mut |event| diary.note(event));
         }
+        Ok(())
     }
 
     fn lose(&mut self) {
@@ -184,6 +182,25 @@ impl Program {
             self.diary.lost += u64::from(!self.diary.answers.is_empty());
         }
         self.client.on_disconnected(now().0);
+    }
+}
+
+/// A connection on which reads wait so long, and writes not for ever.
+pub(crate) fn dial(address: &str, read_timeout: Duration) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address.parse().unwrap(), Duration::from_millis(500))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(read_timeout))?;
+    stream.set_write_timeout(Some(Duration::from_millis(500)))?;
+    Ok(stream)
+}
+
+/// What has come, which may be nothing; an error when no more will.
+pub(crate) fn read<'b>(stream: &mut TcpStream, buffer: &'b mut [u8]) -> std::io::Result<&'b [u8]> {
+    match stream.read(buffer) {
+        Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+        Ok(len) => Ok(&buffer[..len]),
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => Ok(&[]),
+        Err(e) => Err(e),
     }
 }
 

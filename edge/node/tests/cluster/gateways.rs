@@ -1,11 +1,9 @@
 //! Three voters and two learners as gateways: orders come in by the learners, are stamped there and sequenced by whoever leads; gateways and
 //! leaders are killed.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -16,8 +14,8 @@ use walras_node::runtime::now;
 use walras_types::AccountId;
 use walras_wire::order_entry::ReportsWanted;
 
-use super::client::{Diary, Flow, Participant};
-use super::{Cluster, PATIENCE, Shape, check_told, stop_in_order, until};
+use super::client::{Diary, Flow, Participant, dial, read};
+use super::{Cluster, PATIENCE, Shape, check_told, progress, stop_in_order, until};
 
 const ALL: [u64; 5] = [1, 2, 3, 4, 5];
 
@@ -63,7 +61,7 @@ fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_con
         .zip(ways)
         .map(|((seed, (account, key)), way)| Participant::start(account, key, way, seed))
         .collect();
-    super::progress(&participants, 200);
+    progress(&participants, 200);
     for gateway in [4, 5] {
         until(&format!("gateway {gateway} passes on"), || held_by(&cluster, gateway) >= 100);
     }
@@ -82,7 +80,7 @@ fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_con
     for _ in 0..2 {
         let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
         kill(&mut cluster, leader);
-        super::progress(&participants, 200);
+        progress(&participants, 200);
         cluster.local.start(leader).unwrap();
         cluster.catches_up(leader);
     }
@@ -97,8 +95,8 @@ fn copies_by_two_gateways_lose_and_double_nothing_when_one_is_killed() {
     let mut cluster = cluster_with_gateways();
     let accounts = cluster.market(2);
     let gateways = vec![orders_at(&cluster, 4), orders_at(&cluster, 5)];
-    let copied: Vec<Copied> =
-        (0xc0b1..).zip(accounts).map(|(seed, (account, key))| Copied::start(account, key, gateways.clone(), seed)).collect();
+    let copied: Vec<Participant> =
+        (0xc0b1..).zip(accounts).map(|(seed, (account, key))| copied(account, &key, &gateways, seed)).collect();
     progress(&copied, 300);
     until("both gateways pass on", || {
         [4, 5].iter().all(|id| {
@@ -124,7 +122,7 @@ fn copies_by_two_gateways_lose_and_double_nothing_when_one_is_killed() {
     cluster.local.start(leader).unwrap();
     cluster.catches_up(leader);
 
-    let diaries: Vec<Diary> = copied.into_iter().map(Copied::finish).collect();
+    let diaries: Vec<Diary> = copied.into_iter().map(Participant::finish).collect();
     for diary in &diaries {
         assert_eq!(diary.disconnected, 0, "one stream at least was there all the time");
     }
@@ -146,41 +144,18 @@ fn a_later_logon_at_another_gateway_has_the_session() {
     drop(second.ends_with());
 }
 
-fn progress(copied: &[Copied], by: u64) {
-    let goals: Vec<u64> = copied.iter().map(|copied| copied.answered.load(SeqCst) + by).collect();
-    until("everybody is answered again", || copied.iter().zip(&goals).all(|(one, goal)| one.answered.load(SeqCst) >= *goal));
-}
-
 /// A participant whose every order goes by several gateways.
-struct Copied {
-    answered: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Diary>,
-}
-
-impl Copied {
-    fn start(account: AccountId, key: ClientKey, gateways: Vec<String>, seed: u64) -> Self {
-        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let settings = ClientSettings {
-            reports: ReportsWanted::After(0),
-            retry_delay_ns: 20_000_000,
-            answer_timeout_ns: 20_000_000_000,
-            ..ClientSettings::new(Vec::new(), 1)
-        };
-        let client = CopiedClient::new(&settings, &gateways, &key, now().0).unwrap();
-        let streams = gateways.iter().map(|_| None).collect();
-        let mut program = Program { client, streams, flow: Flow::new(account, seed), diary: Diary::default() };
-        let thread = std::thread::spawn({
-            let (answered, stop) = (Arc::clone(&answered), Arc::clone(&stop));
-            move || program.run(&answered, &stop)
-        });
-        Self { answered, stop, thread }
-    }
-
-    fn finish(self) -> Diary {
-        self.stop.store(true, SeqCst);
-        self.thread.join().unwrap()
-    }
+fn copied(account: AccountId, key: &ClientKey, gateways: &[String], seed: u64) -> Participant {
+    let settings = ClientSettings {
+        reports: ReportsWanted::After(0),
+        retry_delay_ns: 20_000_000,
+        answer_timeout_ns: 20_000_000_000,
+        ..ClientSettings::new(Vec::new(), 1)
+    };
+    let client = CopiedClient::new(&settings, gateways, key, now().0).unwrap();
+    let streams = gateways.iter().map(|_| None).collect();
+    let mut program = Program { client, streams, flow: Flow::new(account, seed), diary: Diary::default() };
+    Participant::running(move |answered, stop| program.run(answered, stop))
 }
 
 struct Program {
@@ -217,13 +192,10 @@ impl Program {
             Wish::Wait => {}
             Wish::Close => self.lose(stream),
             Wish::Connect(address) => {
-                let address = address.parse().unwrap();
+                let address = address.to_owned();
                 self.client.on_connecting(stream);
-                match TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
+                match dial(&address, Duration::from_millis(1)) {
                     Ok(socket) => {
-                        socket.set_nodelay(true).unwrap();
-                        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-                        socket.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
                         self.diary.connections += 1;
                         let nonce = self.flow.nonce();
                         self.client.on_connected(stream, now().0, &nonce);
@@ -242,15 +214,11 @@ impl Program {
             let len = socket.write(client.output(stream))?;
             client.consume(stream, len);
         }
-        match socket.read(buffer) {
-            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
-            Ok(len) => {
-                client.on_bytes(stream, now().0, &buffer[..len], &mut |event| diary.note(event));
-                Ok(())
-            }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => Ok(()),
-            Err(e) => Err(e),
+        let bytes = read(socket, buffer)?;
+        if !bytes.is_empty() {
+            client.on_bytes(stream, now().0, bytes, &mut |event| diary.note(event));
         }
+        Ok(())
     }
 
     fn lose(&mut self, stream: usize) {

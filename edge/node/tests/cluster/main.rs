@@ -3,6 +3,7 @@
 
 mod batches;
 mod client;
+mod clocks;
 mod damage;
 mod gateways;
 mod identity;

@@ -129,6 +129,7 @@ fn every_documented_answer_of_every_path_is_given_as_documented() {
 
     public(&mut walk);
     trading(&mut walk);
+    numbered(&mut walk);
     administration(&mut walk);
     batches(&mut walk);
     refusals_of_all(&mut walk);
@@ -252,6 +253,22 @@ fn trading(walk: &mut Walk) {
     assert_eq!(all["cancelled"].as_array().unwrap().len(), 1);
     walk.trade(400, "delete", "/v1/orders?side=up", &Value::Null);
     walk.trade(409, "delete", "/v1/orders?instrument=NO-SUCH", &Value::Null);
+}
+
+/// Under numbers of a session: each twice.
+fn numbered(walk: &mut Walk) {
+    let session = walk.trade(200, "post", "/v1/sessions", &json!({"token": "5"}));
+    assert_eq!(walk.trade(200, "get", "/v1/sessions", &Value::Null)["sessions"], json!([session]));
+    let under = |path: &str, seq: u64| format!("{path}?session={}&session_seq={seq}", session["session"].as_str().unwrap());
+    for is_repeated in [false, true] {
+        let order = limit(70, "buy", "1", "28000");
+        assert_eq!(walk.trade(200, "post", &under("/v1/orders", 1), &order)["repeated"], is_repeated);
+        walk.trade(409, "post", &under("/v1/orders", 2), &order);
+        let of_it = "/v1/orders/BTC-USD/70";
+        assert_eq!(walk.trade(200, "patch", &under(of_it, 3), &json!({"size": "0.5"}))["repeated"], is_repeated);
+        assert_eq!(walk.trade(200, "delete", &under(of_it, 4), &Value::Null)["repeated"], is_repeated);
+        assert_eq!(walk.trade(200, "delete", &under("/v1/orders", 5), &Value::Null)["repeated"], is_repeated);
+    }
 }
 
 fn administration(walk: &mut Walk) {

@@ -13,6 +13,7 @@ mod demo;
 mod demo_process;
 mod history;
 mod instruments;
+mod once;
 mod page;
 mod recovery;
 mod replica;

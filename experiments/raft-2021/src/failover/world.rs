@@ -102,6 +102,7 @@ struct Node {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Deliver {
+        from: usize,
         to: usize,
         bytes: Vec<u8>,
     },
@@ -332,7 +333,9 @@ impl World {
         self.now_ns = self.now_ns.max(at_ns);
         let now_ns = self.now_ns;
         match what {
-            What::Deliver { to, bytes } => self.with(to, |s, around| Ok(s.on_message(now_ns, bytes.into(), around)?)),
+            What::Deliver { from, to, bytes } => {
+                self.with(to, |s, around| Ok(s.on_message(now_ns, id(from), bytes.into(), around)?))
+            }
             What::Timer { replica, deadline_ns } => {
                 if self.nodes[replica].armed_ns != deadline_ns {
                     return Ok(());
@@ -402,7 +405,7 @@ impl World {
             if !self.cut.contains(&(index, to)) {
                 let arrival_ns = (self.now_ns + self.link_ns()).max(self.arrival_ns.get(&(index, to)).map_or(0, |last| last + 1));
                 self.arrival_ns.insert((index, to), arrival_ns);
-                self.push(arrival_ns - self.now_ns, What::Deliver { to, bytes });
+                self.push(arrival_ns - self.now_ns, What::Deliver { from: index, to, bytes });
             }
         }
         let node = &mut self.nodes[index];

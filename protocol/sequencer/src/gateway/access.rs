@@ -232,18 +232,24 @@ impl<O> FairAccess<O> {
                 }
             }
             GatewayMessage::Leading { term } => {
-                let again = self.forwards.on_leading(at.now_ns, from, term);
-                self.for_leader.extend(again);
+                // A term has one leader, and where this replica knows whom, nobody else is.
+                let is_another = sequencer.status().term == term && sequencer.leader().is_some_and(|leader| leader != from);
+                if !is_another {
+                    let again = self.forwards.on_leading(at.now_ns, from, term);
+                    self.for_leader.extend(again);
+                }
             }
             GatewayMessage::Refused { ordinal, reason } => {
                 if self.forwards.on_refused(from, ordinal, reason) {
                     host.refused(ordinal, reason);
                 }
             }
-            GatewayMessage::NotOpened { open, reason } => {
+            // Of one who leads no more it counts for nothing: the one who does is asked again.
+            GatewayMessage::NotOpened { open, reason } if self.forwards.leader() == Some(from) => {
                 self.forwards.give_up_opening(open);
                 host.opening_refused(&open, reason);
             }
+            GatewayMessage::NotOpened { .. } => {}
             GatewayMessage::Late { ordinal, late_ns } => {
                 self.forwards.on_late();
                 host.late(ordinal, late_ns);
@@ -332,7 +338,8 @@ impl<O> FairAccess<O> {
             }
             if forwards.is_opening(*open, *logged_on_ns) {
                 forwards.give_up_opening(*open);
-                match engine.session(*session) {
+                // Whoever told of it, the state says whose session it is.
+                match engine.session(*session).filter(|view| (view.account, view.token) == (open.account, open.token)) {
                     Some(view) => host.opened(open, *session, view.next),
                     None => host.opening_refused(open, RejectReason::UnknownSession),
                 }

@@ -325,6 +325,12 @@ impl Greeting {
         self.from
     }
 
+    /// Whose greeting it is, as it says itself.
+    pub(super) fn said_sender(mut bytes: &[u8]) -> Option<ReplicaId> {
+        let (_version, _cluster_id) = (bytes.try_get_u8().ok()?, bytes.try_get_u64_le().ok()?);
+        id(&mut bytes)
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put_u8(VERSION);

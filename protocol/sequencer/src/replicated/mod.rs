@@ -308,10 +308,10 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// A message of another replica. One that announces a snapshot may be handed over only when the state itself is durable here
-    /// ([`announced_snapshot`](Self::announced_snapshot)). What is no message is dropped.
-    pub fn on_message(&mut self, now_ns: u64, bytes: Bytes, host: &mut impl Host<O>) -> Result<(), Halt> {
-        match PeerMessage::decode(bytes) {
+    /// A message that came by the link of another replica. One that announces a snapshot may be handed over only when the state itself is durable here
+    /// ([`announced_snapshot`](Self::announced_snapshot)). What is no message, or says that somebody else sent it, is dropped.
+    pub fn on_message(&mut self, now_ns: u64, from: ReplicaId, bytes: Bytes, host: &mut impl Host<O>) -> Result<(), Halt> {
+        match PeerMessage::of(from, bytes) {
             Some(PeerMessage::Greeting(bytes)) => self.on_greeting(now_ns, &bytes, host),
             // What comes before it is settled is sent again.
             Some(_) if !self.is_settled() => Ok(()),

@@ -8,14 +8,17 @@
 //! an introduction | 17 u8
 //! ```
 //!
+//! Some say who sends them. That counts for nothing but a check: a message is of the replica by whose link it came, and one that says otherwise is dropped.
+//!
 //! Kinds from 2 on are those between gateways and the leader (`gateway/message.rs`); those from 240 on are the hosts' own, and dropped here. The kind
 //! stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
-use walras_consensus::ReplicaId;
+use walras_consensus::{ReplicaId, said_sender};
 use walras_types::LogIndex;
 
 use super::agreement::StateHash;
+use super::introductions::Greeting;
 
 const CONSENSUS: u8 = 0;
 const HASH: u8 = 1;
@@ -32,6 +35,17 @@ pub(super) enum PeerMessage {
 }
 
 impl PeerMessage {
+    /// A message that came by the link of `from`. `None` for what is no message, and for what somebody else is said to have sent.
+    pub(super) fn of(from: ReplicaId, bytes: Bytes) -> Option<Self> {
+        let message = Self::decode(bytes)?;
+        let said = match &message {
+            Self::Consensus(bytes) => said_sender(bytes),
+            Self::Hash { from, .. } | Self::Arrival { from, .. } => Some(*from),
+            Self::Greeting(bytes) => Greeting::said_sender(bytes),
+        };
+        (said == Some(from)).then_some(message)
+    }
+
     /// `None` for what is no message.
     pub(super) fn decode(mut bytes: Bytes) -> Option<Self> {
         let kind = *bytes.last()?;
@@ -89,6 +103,9 @@ pub(super) fn arrival(cluster_id: u64, from: ReplicaId, at: LogIndex, transit_ns
 
 #[cfg(test)]
 mod tests {
+    use walras_consensus::Slot;
+
+    use super::super::introductions::{DiskId, Introductions};
     use super::*;
 
     #[test]
@@ -112,5 +129,27 @@ mod tests {
         assert_eq!(PeerMessage::decode(vec![].into()), None);
         assert_eq!(PeerMessage::decode(vec![0, 200].into()), None);
         assert_eq!(PeerMessage::decode(greeting(vec![5]).into()), Some(PeerMessage::Greeting(vec![5].into())));
+    }
+
+    #[test]
+    fn a_message_is_of_the_replica_by_whose_link_it_came() {
+        let (sender, other) = (ReplicaId::new(3).unwrap(), ReplicaId::new(2).unwrap());
+        let mut of_consensus = vec![0; 84];
+        of_consensus[12] = 3;
+        let introductions = Introductions::new(sender, DiskId::of_random(9), "here", [sender, other].into());
+        let introduction = introductions.greeting(9, true, Slot(0), &[sender].into()).encode();
+        let all = [
+            hash(9, sender, LogIndex(5), &[4; 32]),
+            arrival(9, sender, LogIndex(5), -7),
+            consensus(of_consensus),
+            greeting(introduction),
+        ];
+        for said in all {
+            assert!(PeerMessage::of(sender, said.clone().into()).is_some());
+            assert_eq!(PeerMessage::of(other, said.clone().into()), None, "{said:?}");
+        }
+        for short in [consensus(vec![0; 13]), greeting(vec![1; 10]), vec![]] {
+            assert_eq!(PeerMessage::of(sender, short.into()), None, "it does not say who");
+        }
     }
 }

@@ -56,7 +56,9 @@ impl World {
             self.report.faults += 1;
             self.tell_fate(&transfer, false);
             return match is_there && transfer.come.is_some() {
-                true => self.with_process(to, |process, at| process.give_up_snapshot(at, number, transfer.message)),
+                true => {
+                    self.with_process(to, |process, at| process.give_up_snapshot(at, replica_id(from), number, transfer.message))
+                }
                 false => Ok(()),
             };
         }
@@ -79,7 +81,7 @@ impl World {
             Some(_) => {
                 let (mut arrived, message) = (false, transfer.message.clone());
                 self.with_process(to, |process, at| {
-                    arrived = process.end_snapshot(at, number, message)?;
+                    arrived = process.end_snapshot(at, replica_id(from), number, message)?;
                     Ok(())
                 })?;
                 // The word of it may be lost: then it counts as not arrived.

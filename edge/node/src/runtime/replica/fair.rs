@@ -25,6 +25,7 @@ use super::traces::Traces;
 use crate::runtime::NoOutcome;
 use crate::runtime::clock::Clock;
 use crate::runtime::fair_clock::{FairClock, FairClockOptions, FairTime};
+use crate::runtime::numbered::NumberedWaits;
 
 /// How orders are sequenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,7 @@ impl Fair {
 pub(super) struct People<'a> {
     pub(super) links: &'a mut Links,
     pub(super) order_entry: Option<&'a mut OrderEntry>,
+    pub(super) numbered: &'a mut NumberedWaits,
     pub(super) reports: &'a Reports,
     pub(super) traces: &'a mut Traces,
     pub(super) now_ns: u64,
@@ -164,6 +166,7 @@ impl GatewayHost<Origin> for People<'_> {
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        self.numbered.refused(ordinal, reason);
         if let Some(order_entry) = &mut self.order_entry {
             order_entry.refused(ordinal, reason);
         }

@@ -33,12 +33,13 @@ use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_sequencer::{GatewayMessage, Halt, NotTaken, RemoteOpening, ReplicatedSequencer};
-use walras_types::RejectReason;
-use walras_wire::Command;
+use walras_types::{RejectReason, TimeNs};
+use walras_wire::{Command, encode_command};
 
 use super::batches::Declared;
 use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
+use super::numbered::{Asker, Number, NumberedOutcome, NumberedReply};
 use super::status::Progress;
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
 pub(crate) use doorbell::Doorbell;
@@ -49,7 +50,7 @@ pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
 pub use surroundings::Addresses;
-use surroundings::{Surroundings, announced, reply_unready, tell_halt};
+use surroundings::{Surroundings, announced, tell_halt};
 
 /// Who sent a command to this replica.
 pub(in crate::runtime::replica) enum Origin {
@@ -114,8 +115,8 @@ impl<D: Disk> ReplicaThread<D> {
             self.around.cluster.set_halted(&halt.to_string());
         }
         self.around.status.set_ready(false);
-        for Inbound { reply, .. } in self.queues.commands.try_iter() {
-            reply_unready(reply, RejectReason::VenueNotReady);
+        for asker in self.queues.commands.try_iter().filter_map(|inbound| inbound.asker) {
+            asker.refuse(NoOutcome::Refused(RejectReason::VenueNotReady));
         }
         info!("stopped at log entry {}", self.sequencer.engine().last_applied());
         halt
@@ -196,9 +197,9 @@ impl<D: Disk> ReplicaThread<D> {
     /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
     fn sequence(&mut self) {
         let Self { sequencer, around, .. } = self;
-        let Surroundings { fair: Some(fair), order_entry, links, reports, traces, now_ns, .. } = around else { return };
+        let Surroundings { fair: Some(fair), order_entry, numbered, links, reports, traces, now_ns, .. } = around else { return };
         let order_entry = order_entry.as_mut();
-        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, reports, traces, now_ns: *now_ns });
+        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, numbered, reports, traces, now_ns: *now_ns });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -307,7 +308,7 @@ impl<D: Disk> ReplicaThread<D> {
                 SnapshotDone::Taken { from, id, bytes } => self.around.links.snapshot_taken(from, id, bytes),
                 SnapshotDone::Received { from, id, message: Ok(message) } => {
                     self.around.links.answer_snapshot(from, id, Ok(()));
-                    self.sequencer.on_message(self.around.now_ns, message, &mut self.around)?;
+                    self.sequencer.on_message(self.around.now_ns, from, message, &mut self.around)?;
                 }
                 SnapshotDone::Received { from, id, message: Err(why) } => {
                     warn!("a snapshot from replica {from} was not taken: {why}");
@@ -342,16 +343,18 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Message { from, bytes } => {
                 if GatewayMessage::is_one(&bytes) {
-                    let Self { sequencer, around: Surroundings { fair, order_entry, links, reports, traces, .. }, .. } = self;
+                    let Self {
+                        sequencer, around: Surroundings { fair, order_entry, numbered, links, reports, traces, .. }, ..
+                    } = self;
                     if let Some(fair) = fair {
-                        let people = &mut People { links, order_entry: order_entry.as_mut(), reports, traces, now_ns };
+                        let people = &mut People { links, order_entry: order_entry.as_mut(), numbered, reports, traces, now_ns };
                         fair.on_message(now_ns, from, &bytes, sequencer, people);
                     }
                     return Ok(());
                 }
                 // One that announces a snapshot comes with it, never alone.
                 if self.sequencer.announced_snapshot(&bytes).is_none() {
-                    self.sequencer.on_message(now_ns, bytes, &mut self.around)?;
+                    self.sequencer.on_message(now_ns, from, bytes, &mut self.around)?;
                 }
             }
             LinkEvent::Connected { id, versions } => {
@@ -424,8 +427,15 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn take_commands(&mut self) {
-        for Inbound { command, reply } in self.queues.commands.try_iter().take(BURST_MAX) {
-            let origin = reply.map(Origin::Reply);
+        for Inbound { command, asker } in self.queues.commands.try_iter().take(BURST_MAX) {
+            let origin = match asker {
+                Some(Asker::Numbered(number, reply)) => {
+                    take_numbered(&mut self.sequencer, &mut self.around, self.clock.now(), (number, &command), reply);
+                    continue;
+                }
+                Some(Asker::Reply(reply)) => Some(Origin::Reply(reply)),
+                None => None,
+            };
             if let Some(fair) = &mut self.around.fair
                 && is_order(&command)
                 && self.sequencer.is_leading()
@@ -581,4 +591,34 @@ impl<D: Disk> ReplicaThread<D> {
         }
         self.on_link_events()
     }
+}
+
+/// A session's command that came over HTTP: only the leader takes it, which knows whose sessions there are.
+fn take_numbered<D: Disk>(
+    sequencer: &mut ReplicatedSequencer<Origin>,
+    around: &mut Surroundings<D>,
+    now: TimeNs,
+    (number, command): (Number, &Command),
+    reply: NumberedReply,
+) {
+    let ordinal = number.ordinal;
+    let known = if sequencer.is_leading() { number.known(sequencer.engine()) } else { Err(RejectReason::NotLeader) };
+    let taken = match (known, &mut around.fair) {
+        (Err(reason), _) => Err(NotTaken::Refused(reason)),
+        (Ok(Some(answer)), _) => Err(NotTaken::Repeated(answer)),
+        (Ok(None), Some(fair)) => {
+            let mut content = Vec::new();
+            encode_command(command, &mut content);
+            fair.submit(around.now_ns, sequencer.engine(), ordinal, &content)
+        }
+        (Ok(None), None) => sequencer.submit(now, Some(ordinal), command, None).map_err(|(why, _)| why),
+    };
+    let told = match taken {
+        Ok(()) | Err(NotTaken::OnItsWay) => return around.numbered.wait(ordinal, reply),
+        Err(NotTaken::Repeated(answer)) => Ok(NumberedOutcome::Repeated(answer)),
+        Err(NotTaken::NotLeader { .. }) => Err(NoOutcome::Refused(RejectReason::NotLeader)),
+        Err(NotTaken::Refused(reason)) => Err(NoOutcome::Refused(reason)),
+    };
+    // Whoever asked may have gone away.
+    let _ = reply.send(told);
 }

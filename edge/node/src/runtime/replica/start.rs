@@ -38,6 +38,7 @@ use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
 use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Pace;
 use crate::runtime::feed::{Feed, HoldStatus};
+use crate::runtime::numbered::NumberedWaits;
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
 use crate::runtime::stages::Stages;
 use crate::runtime::status::{Progress, Status};
@@ -282,6 +283,7 @@ impl ReplicaVenue {
             reports: state.reports,
             links,
             order_entry,
+            numbered: NumberedWaits::default(),
             log: log_jobs_in,
             snapshots: snapshots_in,
             store: store.clone(),

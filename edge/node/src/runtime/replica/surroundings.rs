@@ -32,8 +32,9 @@ use crate::runtime::engine_thread::Core;
 use crate::runtime::feed::Feed;
 use crate::runtime::fills::Fills;
 use crate::runtime::frozen::{FrozenState, split_parts};
+use crate::runtime::numbered::NumberedWaits;
 use crate::runtime::status::Status;
-use crate::runtime::{NoOutcome, Outcome, Reply};
+use crate::runtime::{NoOutcome, Outcome};
 
 /// Snapshots that may wait to be written.
 const SNAPSHOTS_MAX: usize = 2;
@@ -48,6 +49,8 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) reports: Reports,
     pub(super) links: Links,
     pub(super) order_entry: Option<OrderEntry>,
+    /// Those who sent a session's command over HTTP.
+    pub(super) numbered: NumberedWaits,
     pub(super) log: Sender<LogJob>,
     pub(super) snapshots: Sender<SnapshotJob>,
     pub(super) store: Snapshots<D>,
@@ -124,9 +127,8 @@ impl<D: Disk> Surroundings<D> {
         match origin {
             None => {}
             Some(Origin::Reply(reply)) => {
-                let outcome = Outcome { log_index: entry.log_index, time: entry.time, events: applied.events.to_vec() };
                 // Whoever asked may have gone away; the command stands all the same.
-                let _ = reply.send(Ok(outcome));
+                let _ = reply.send(Ok(outcome(applied)));
             }
             Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
             Some(Origin::OpensElsewhere(opening)) => {
@@ -154,10 +156,9 @@ impl<D: Disk> Surroundings<D> {
     }
 
     fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
-        let (Some(order_entry), Some(ordinal), Some(numbered)) = (&mut self.order_entry, applied.entry.ordinal, applied.numbered)
-        else {
-            return;
-        };
+        let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
+        self.numbered.applied(ordinal, numbered, || outcome(applied));
+        let Some(order_entry) = &mut self.order_entry else { return };
         match numbered {
             Numbered::Done(answer) => order_entry.answer(ordinal, answer, Some(applied.entry.time)),
             Numbered::Repeated(answer) => order_entry.answer(ordinal, answer, None),
@@ -179,6 +180,10 @@ impl<D: Disk> Surroundings<D> {
             }
         }
     }
+}
+
+fn outcome(applied: &AppliedEntry<'_, Origin>) -> Outcome {
+    Outcome { log_index: applied.entry.log_index, time: applied.entry.time, events: applied.events.to_vec() }
 }
 
 /// Which session was opened, and what it begins with; or why none was.
@@ -290,6 +295,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         }
         self.shared_catalog.set(self.core.catalog.clone());
         self.replaced = true;
+        self.numbered.lose_all();
         if let Some(fair) = &mut self.fair {
             fair.access.on_installed(&engine);
             if let Some(order_entry) = &mut self.order_entry {
@@ -310,6 +316,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.leader_entry = address.into();
         info!("term {}: {:?}", change.term, change.role);
         self.cluster.set_role(change);
+        if change.role != Role::Leader {
+            self.numbered.lose_all();
+        }
         if let Some(fair) = &mut self.fair {
             fair.on_role(change.term);
         } else if was != self.leader
@@ -387,10 +396,4 @@ pub(super) type SharedAccess = Arc<OnceLock<Arc<crate::access::Access>>>;
 /// Says that a replica stops, and why.
 pub(super) fn tell_halt(why: &str) {
     error!("this replica stops: {why}");
-}
-
-pub(super) fn reply_unready(reply: Option<Reply>, reason: RejectReason) {
-    if let Some(reply) = reply {
-        let _ = reply.send(Err(NoOutcome::Refused(reason)));
-    }
 }

@@ -151,11 +151,11 @@ impl Process {
             }
             return Ok(());
         }
-        self.on_sequencers_message(at, bytes)
+        self.on_sequencers_message(at, from, bytes)
     }
 
-    fn on_sequencers_message(&mut self, at: Moment, bytes: Bytes) -> Done {
-        Ok(self.sequencer.on_message(at.now_ns, bytes, &mut self.around)?)
+    fn on_sequencers_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
+        Ok(self.sequencer.on_message(at.now_ns, from, bytes, &mut self.around)?)
     }
 
     pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
@@ -262,21 +262,21 @@ impl Process {
     }
 
     /// The rest of it will not come.
-    pub(crate) fn give_up_snapshot(&mut self, at: Moment, transfer: u64, message: Bytes) -> Done {
+    pub(crate) fn give_up_snapshot(&mut self, at: Moment, from: ReplicaId, transfer: u64, message: Bytes) -> Done {
         if self.around.mutation == Some(Mutation::TakeHalfASnapshot) {
-            return self.end_snapshot(at, transfer, message).map(drop);
+            return self.end_snapshot(at, from, transfer, message).map(drop);
         }
         self.receiving.remove(&transfer);
         Ok(())
     }
 
     /// All of it came, and the message that announces it; whether it was taken.
-    pub(crate) fn end_snapshot(&mut self, at: Moment, transfer: u64, message: Bytes) -> Result<bool, Stop> {
+    pub(crate) fn end_snapshot(&mut self, at: Moment, from: ReplicaId, transfer: u64, message: Bytes) -> Result<bool, Stop> {
         let Some(Ok(writer)) = self.receiving.remove(&transfer) else { return Ok(false) };
         if writer.finish().is_err() {
             return Ok(false);
         }
-        self.on_sequencers_message(at, message)?;
+        self.on_sequencers_message(at, from, message)?;
         Ok(true)
     }
 

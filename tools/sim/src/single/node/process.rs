@@ -341,7 +341,7 @@ impl Process {
 
     fn apply(&mut self, effects: &mut Vec<Effect>) {
         let Self { sequencer, listener, mutation, blocks_cleared, .. } = self;
-        sequencer.apply_durable(|engine, Applied { entry, origin, events }| {
+        sequencer.apply_durable(|engine, Applied { entry, origin, events, .. }| {
             let Entry { log_index, time, .. } = *entry;
             *blocks_cleared += events.iter().filter(|event| matches!(event, Event::BlockCleared(_))).count() as u64;
             let heard = match mutation {
