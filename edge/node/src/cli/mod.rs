@@ -90,7 +90,7 @@ pub enum CliError {
         /// Which number.
         seq: u64,
         /// What happened last.
-        why: ClientError,
+        why: Box<ClientError>,
     },
     /// A file, or the terminal.
     #[error("{what}: {source}")]

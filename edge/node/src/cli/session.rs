@@ -83,14 +83,15 @@ pub(super) fn send(client: &Client, once: &OnceArgs, method: &str, path: &str, b
             "another program uses session {session}: number {seq} was its command, and this one was not carried out; have a session for each program"
         ))),
         Ok(answer) => Ok(answer),
-        Err(why) if why.may_pass() => Err(CliError::Unanswered { session, seq, why }),
+        Err(why) if why.may_pass() => Err(CliError::Unanswered { session, seq, why: Box::new(why) }),
         Err(why) => Err(why.into()),
     }
 }
 
 fn next_of(sessions: &Value, session: u64) -> Option<u64> {
     let rows = sessions["sessions"].as_array()?;
-    let row = rows.iter().find(|row| row["session"] == session.to_string())?;
+    let name = session.to_string();
+    let row = rows.iter().find(|row| row["session"] == name.as_str())?;
     row["next_seq"].as_str()?.parse().ok()
 }
 
