@@ -9,6 +9,7 @@ mod gateways;
 mod identity;
 mod learner;
 mod namespaces;
+mod once;
 mod operate;
 mod paths;
 mod proxy;
