@@ -27,7 +27,8 @@ fn under(path: &str, session: u64, seq: u64) -> String {
 fn next_seq(client: &Client, session: u64) -> u64 {
     let sessions = client.signed("GET", "/v1/sessions", None).unwrap();
     let all = sessions["sessions"].as_array().unwrap();
-    let row = all.iter().find(|row| row["session"] == session.to_string()).unwrap();
+    let name = session.to_string();
+    let row = all.iter().find(|row| row["session"] == name.as_str()).unwrap();
     row["next_seq"].as_str().unwrap().parse().unwrap()
 }
 
