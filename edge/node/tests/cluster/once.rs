@@ -29,7 +29,8 @@ impl Trader {
     fn next_seq(&self, cluster: &Cluster, leader: u64) -> u64 {
         let Ok(sessions) = self.at(cluster, leader).signed("GET", "/v1/sessions", None) else { return 0 };
         let all = sessions["sessions"].as_array().cloned().unwrap_or_default();
-        let row = all.iter().find(|row| row["session"] == self.session.to_string()).cloned().unwrap_or_default();
+        let name = self.session.to_string();
+        let row = all.iter().find(|row| row["session"] == name.as_str()).cloned().unwrap_or_default();
         row["next_seq"].as_str().map_or(0, |text| text.parse().unwrap())
     }
 
