@@ -1,4 +1,5 @@
-//! What a measurement leaves behind beside its numbers: the machine, the load and the commit it was made on, its files, its plots.
+//! What a measurement leaves behind beside its numbers: the machine, the load and the commit it was made on, its files, its plots; and
+//! the draws from which what is measured is made.
 //! Benches and experiments record with it.
 //!
 //! *Deliberately absent*: what is measured and how it is summarised; each bench and each experiment knows that itself.
@@ -7,8 +8,9 @@
 //! - What a machine does not tell is recorded as unknown; it never fails a measurement that is made.
 //! - No file of figures is written by a debug build.
 //!
-//! *Start reading* at [`origin`], then [`machine`]; [`plot`] is of its own.
+//! *Start reading* at [`origin`], then [`machine`]; [`plot`] and [`draw`] are of their own.
 
+pub mod draw;
 pub mod machine;
 pub mod origin;
 pub mod plot;
