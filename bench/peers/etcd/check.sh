@@ -17,7 +17,7 @@ expect 0 '"members":1,' --dir "$data" --members 1 --seconds 1 --warmup 0
 expect 0 "connections that the clients share" --help
 expect 2 "--dir DIR"
 expect 2 "is not a folder" --dir "$work/missing"
-expect 2 "--members must be 1, 3 or 5" --dir "$data" --members 2
+expect 2 "--members must be 1, 3, 5 or 7" --dir "$data" --members 2
 expect 2 "--clients must be from 1" --dir "$data" --clients 0
 expect 2 "--conns may be at most --clients" --dir "$data" --clients 2 --conns 3
 expect 2 "--target must be leader or all" --dir "$data" --target some

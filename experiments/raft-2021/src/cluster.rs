@@ -26,6 +26,8 @@ pub struct Loads {
     pub trials: u32,
     /// How long each is, after a third of it to warm up.
     pub trial: Duration,
+    /// Only to see that it works.
+    pub is_small: bool,
 }
 
 impl Loads {
@@ -33,19 +35,20 @@ impl Loads {
     #[must_use]
     pub fn clients() -> Self {
         let points = vec![(1, 1), (2, 2), (4, 4), (7, 7), (16, 16), (64, 64), (100, 1_000)];
-        Self { points, trials: 10, trial: Duration::from_millis(600) }
+        Self { points, trials: 10, trial: Duration::from_millis(600), is_small: false }
     }
 
     /// Four clients that burst, as fig-4.9 has a fixed number of them.
     #[must_use]
     pub fn burst() -> Self {
-        Self { points: vec![(4, 256)], trials: 10, trial: Duration::from_millis(600) }
+        Self { points: vec![(4, 256)], trials: 10, trial: Duration::from_millis(600), is_small: false }
     }
 
     /// A trial of two points, to see that it works.
     #[must_use]
     pub fn small(&self) -> Self {
-        Self { points: self.points.iter().take(2).copied().collect(), trials: 2, trial: Duration::from_millis(100) }
+        let points = self.points.iter().take(2).copied().collect();
+        Self { points, trials: 2, trial: Duration::from_millis(100), is_small: true }
     }
 }
 
@@ -85,7 +88,7 @@ pub fn program() -> anyhow::Result<PathBuf> {
 }
 
 /// A folder for clusters' files, gone with the value. On the disk of the build, not in memory: what is synced must be.
-fn scratch() -> anyhow::Result<tempfile::TempDir> {
+pub(crate) fn scratch() -> anyhow::Result<tempfile::TempDir> {
     let parent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/raft-2021");
     std::fs::create_dir_all(&parent).with_context(|| format!("making {}: is there room?", parent.display()))?;
     tempfile::tempdir_in(&parent).with_context(|| format!("making a folder in {}: is there room?", parent.display()))

@@ -3,7 +3,7 @@
 //! simulation of our replicas and with processes, and load on clusters of processes.
 //!
 //! *Deliberately absent*: the dissertation's optimised book (radix tree over growable arrays; ours has the same tree over linked orders),
-//! etcd and other peers beside our cluster (`make bench NAME=replication` has those), and anything that asserts a time.
+//! Aeron Cluster beside our cluster (`make bench NAME=replication` has it), and anything that asserts a time.
 //!
 //! *Invariants*
 //! - Within an iteration all books get the same orders, and must give the same trades and the same book: [`answers`] fails the run
@@ -12,13 +12,14 @@
 //! - The same seed gives the same orders everywhere, and the same simulated elections.
 //!
 //! *Start reading* at [`matching_pair`] (fig-4.2), [`peer`] (fig-4.3) and [`large_sell`] (fig-4.5, fig-4.6), then [`books`];
-//! at [`failover`] (fig-4.1) and [`cluster`] (fig-4.1, fig-4.7, fig-4.9). Source: sections 3.3.1 and 4.1 to 4.3.
+//! at [`failover`] (fig-4.1) and [`cluster`] (fig-4.1, fig-4.7, fig-4.9), beside which [`etcd`] runs. Source: sections 3.3.1 and 4.1 to 4.3.
 
 pub mod answers;
 pub mod baseline;
 pub mod books;
 pub mod cluster;
 pub mod draw;
+pub mod etcd;
 pub mod failover;
 pub mod large_sell;
 pub mod matching_pair;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::bail;
 use walras_experiments_raft_2021::SEED;
 use walras_experiments_raft_2021::cluster::{self, Loads};
+use walras_experiments_raft_2021::etcd;
 use walras_experiments_raft_2021::failover::{self, RANGES, Range, Timing};
 use walras_figures::origin::Origin;
 use walras_huge_pages::HugePages;
@@ -86,16 +87,20 @@ fn failover(scale: Scale) -> anyhow::Result<Record> {
 
 fn clients(scale: Scale) -> anyhow::Result<Record> {
     let loads = scaled(scale, Loads::clients());
-    record_cluster::clients(&cluster::load(&cluster::program()?, cluster::REPLICAS, &loads, SEED)?, &loads)
+    let points = cluster::load(&cluster::program()?, cluster::REPLICAS, &loads, SEED)?;
+    println!("etcd under the same loads");
+    record_cluster::clients(&points, &etcd::measure(&[cluster::REPLICAS], &loads)?, &loads)
 }
 
 fn cluster_sizes(scale: Scale) -> anyhow::Result<Record> {
     let loads = scaled(scale, Loads::burst());
+    let sizes = [3, 5, 7];
     let mut points = Vec::new();
-    for replicas in [3, 5, 7] {
+    for replicas in sizes {
         points.extend(cluster::load(&cluster::program()?, replicas, &loads, SEED)?);
     }
-    record_cluster::sizes(&points, &loads)
+    println!("etcd under the same loads");
+    record_cluster::sizes(&points, &etcd::measure(&sizes, &loads)?, &loads)
 }
 
 fn scaled(scale: Scale, loads: Loads) -> Loads {

@@ -11,6 +11,7 @@ use crate::record_cluster::RealDeaths;
 use crate::stats::{quantile_of_sorted, sorted};
 
 const OURS: RGBColor = RGBColor(20, 90, 180);
+const ETCD_HERE: RGBColor = RGBColor(20, 140, 90);
 
 /// One colour for each range of [`RANGES`].
 const COLOURS: [RGBColor; 7] = [
@@ -112,22 +113,31 @@ fn curves(
 }
 
 /// A figure of somebody else: x, mean microseconds, a second.
-pub(crate) type Published = (f64, f64, f64);
+pub(crate) type Mark = (f64, f64, f64);
 
-/// Fig-4.7 and fig-4.9: mean time to an answer, and answers a second. Medians of the trials, bars from P10 to P90. Crosses are published figures of etcd.
-pub fn load(
+/// etcd's.
+pub(crate) struct Etcd<'a> {
+    /// In the same run.
+    pub(crate) here: &'a [Mark],
+    /// On other machines.
+    pub(crate) published: &'a [Mark],
+}
+
+/// Fig-4.7 and fig-4.9: mean time to an answer, and answers a second. Medians of the trials, bars from P10 to P90. Crosses are etcd's.
+pub(crate) fn load(
     title: &str,
     x_name: &str,
     points: &[Point],
     x_of: impl Fn(&Point) -> f64,
-    etcd: &[Published],
+    etcd: &Etcd<'_>,
 ) -> anyhow::Result<String> {
     draw((1_200, 520), |area| {
         let area = area.titled(title, (FONT, 20))?;
         let (left, right) = area.split_horizontally(RelativeSize::Width(0.5));
-        let panel = |ours: fn(&Point) -> Vec<f64>, theirs: fn(&Published) -> f64| Panel {
+        let panel = |ours: fn(&Point) -> Vec<f64>, theirs: fn(&Mark) -> f64| Panel {
             ours: points.iter().map(|point| (x_of(point), ours(point))).collect(),
-            etcd: etcd.iter().map(|one| (one.0, theirs(one))).collect(),
+            here: etcd.here.iter().map(|one| (one.0, theirs(one))).collect(),
+            published: etcd.published.iter().map(|one| (one.0, theirs(one))).collect(),
         };
         let latencies = panel(Point::means_us, |one| one.1);
         let throughputs = panel(Point::throughputs, |one| one.2);
@@ -138,13 +148,14 @@ pub fn load(
 
 struct Panel {
     ours: Vec<(f64, Vec<f64>)>,
-    etcd: Vec<(f64, f64)>,
+    here: Vec<(f64, f64)>,
+    published: Vec<(f64, f64)>,
 }
 
 fn trials(area: &Area<'_>, x_name: &str, y_name: &str, panel: &Panel, label: &dyn Fn(f64) -> String) -> anyhow::Result<()> {
-    let Panel { ours, etcd } = panel;
+    let Panel { ours, here, published } = panel;
     let values = ours.iter().flat_map(|(_, values)| values.iter().copied());
-    let all = sorted(&values.chain(etcd.iter().map(|(_, y)| *y)).collect::<Vec<_>>());
+    let all = sorted(&values.chain(here.iter().chain(published).map(|(_, y)| *y)).collect::<Vec<_>>());
     let (Some(least), Some(most)) = (all.first(), all.last()) else { anyhow::bail!("no trial to plot") };
     let least_x = ours.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
     let most_x = ours.iter().map(|(x, _)| *x).fold(0.0, f64::max);
@@ -175,11 +186,15 @@ fn trials(area: &Area<'_>, x_name: &str, y_name: &str, panel: &Panel, label: &dy
     chart.draw_series(
         three.iter().map(|(x, low, middle, high)| ErrorBar::new_vertical(*x, *low, *middle, *high, OURS.filled(), 8)),
     )?;
-    if !etcd.is_empty() {
-        chart
-            .draw_series(etcd.iter().map(|at| Cross::new(*at, 6, PUBLISHED.stroke_width(3))))?
-            .label("etcd as published, on 40 processors")
-            .legend(|(x, y)| Cross::new((x + 10, y), 5, PUBLISHED.stroke_width(3)));
+    for (marks, label, colour) in
+        [(here, "etcd, here, median", ETCD_HERE), (published, "etcd as published, on 40 processors", PUBLISHED)]
+    {
+        if !marks.is_empty() {
+            chart
+                .draw_series(marks.iter().map(|at| Cross::new(*at, 6, colour.stroke_width(3))))?
+                .label(label)
+                .legend(move |(x, y)| Cross::new((x + 10, y), 5, colour.stroke_width(3)));
+        }
     }
     legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }

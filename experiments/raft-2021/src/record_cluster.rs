@@ -1,9 +1,11 @@
 //! What runs of clusters leave behind: fig-4.1, fig-4.7 and fig-4.9.
 
 use serde_json::{Value, json};
+use walras_figures::peer::Line;
 use walras_node::bench::failover::Death;
 
 use crate::cluster::{Loads, Point};
+use crate::etcd::{Beside, EtcdPoint};
 use crate::failover::{Elections, GIVEN_UP_MS, Range, Timing};
 use crate::plot_cluster;
 use crate::record::Record;
@@ -120,13 +122,13 @@ pub fn failover(simulated: &[Elections], timing: &Timing, real: &[RealDeaths]) -
     Ok(Record { figure: "fig-4.1", result, iterations_csv: csv, plot_svg: plot_cluster::failover(simulated, real)? })
 }
 
-fn load_csv(points: &[Point]) -> String {
-    let mut csv =
-        "replicas,clients,connections,outstanding,trial,mean_us,p50_us,p99_us,commands_per_s,acknowledged,rejected\n".to_owned();
+fn load_csv(points: &[Point], etcd: &Beside) -> String {
+    let mut csv = "who,replicas,clients,connections,outstanding,trial,mean_us,p50_us,p99_us,commands_per_s,acknowledged,rejected\n"
+        .to_owned();
     for point in points {
         for (index, trial) in point.trials.iter().enumerate() {
             csv.push_str(&format!(
-                "{},{},{},{},{index},{:.1},{:.1},{:.1},{:.0},{},{}\n",
+                "ours,{},{},{},{},{index},{:.1},{:.1},{:.1},{:.0},{},{}\n",
                 point.replicas,
                 point.clients,
                 trial.sessions,
@@ -137,6 +139,14 @@ fn load_csv(points: &[Point]) -> String {
                 trial.acknowledged_per_second,
                 trial.acknowledged,
                 trial.rejected,
+            ));
+        }
+    }
+    for EtcdPoint { members, clients, outstanding, runs } in etcd.points() {
+        for (index, run) in runs.iter().enumerate() {
+            let Line { mean_us, p50_us, p99_us, per_s, .. } = run;
+            csv.push_str(&format!(
+                "etcd,{members},{clients},{clients},{outstanding},{index},{mean_us:.1},{p50_us:.1},{p99_us:.1},{per_s:.0},,\n"
             ));
         }
     }
@@ -167,8 +177,47 @@ pub(crate) fn middle(values: &[f64]) -> f64 {
     quantile_of_sorted(&sorted(values), 0.5)
 }
 
+/// etcd here, and how often ours: medians.
+fn beside(points: &[Point], etcd: &Beside) -> Value {
+    let rows: Vec<Value> = etcd
+        .points()
+        .iter()
+        .map(|at| {
+            let (per_s, mean_us) = (at.median(|run| run.per_s), at.median(|run| run.mean_us));
+            let is_its =
+                |point: &&Point| (point.replicas, point.clients, point.outstanding) == (at.members, at.clients, at.outstanding);
+            let ratios = points.iter().find(is_its).map(|point| {
+                json!({
+                    "throughput_ours_to_etcd": tenths(middle(&point.throughputs()) / per_s),
+                    "latency_etcd_to_ours": tenths(mean_us / middle(&point.means_us())),
+                })
+            });
+            json!({
+                "peer": at.runs.first().map(|run| run.peer.as_str()),
+                "members": at.members,
+                "connections": at.clients,
+                "outstanding": at.outstanding,
+                "runs": at.runs.len(),
+                "writes_per_s": tenths(per_s),
+                "mean_us": tenths(mean_us),
+                "ratios": ratios,
+            })
+        })
+        .collect();
+    match etcd {
+        Beside::Ran(_) => rows.into(),
+        Beside::NotRun(why) => json!({ "not_run": why }),
+    }
+}
+
+/// For a plot: where, mean microseconds, a second.
+fn marks_of(etcd: &Beside, x_of: impl Fn(&EtcdPoint) -> f64) -> Vec<plot_cluster::Mark> {
+    let mark = |at: &EtcdPoint| (x_of(at), at.median(|run| run.mean_us), at.median(|run| run.per_s));
+    etcd.points().iter().map(mark).collect()
+}
+
 /// Fig-4.7, with the table of fig-4.8.
-pub fn clients(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
+pub fn clients(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::Result<Record> {
     let ours = |clients: u32| points.iter().find(|point| point.clients == clients);
     // Of the dissertation's fig-4.8, which takes it from etcd's documentation: machines of eight processors each, of its own for the clients.
     let published = [(1, 583.0, 1_600.0), (100, 44_341.0, 22_000.0)];
@@ -186,18 +235,20 @@ pub fn clients(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
         "trial_ms": loads.trial.as_millis() as u64,
         "durability": "disk",
         "points": points.iter().map(point).collect::<Vec<_>>(),
+        "etcd_here": beside(points, beside_us),
         "published_etcd": etcd,
         "published_here": "throughput grows with the clients up to about 7 of them, then falls; latency like etcd's and higher",
     });
     let marks = |(connections, per_second, mean_us): (u32, f64, f64)| (f64::from(connections), mean_us, per_second);
     let title = "Fig. 4.7: three processes on this machine, against the number of clients";
-    let plot_svg =
-        plot_cluster::load(title, "clients (logarithmic)", points, |point| f64::from(point.clients), &published.map(marks))?;
-    Ok(Record { figure: "fig-4.7", result, iterations_csv: load_csv(points), plot_svg })
+    let etcd = plot_cluster::Etcd { here: &marks_of(beside_us, |at| f64::from(at.clients)), published: &published.map(marks) };
+    let plot_svg = plot_cluster::load(title, "clients (logarithmic)", points, |point| f64::from(point.clients), &etcd)?;
+    let iterations_csv = load_csv(points, beside_us);
+    Ok(Record { figure: "fig-4.7", result, iterations_csv, plot_svg })
 }
 
 /// Fig-4.9.
-pub fn sizes(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
+pub fn sizes(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::Result<Record> {
     let of = |replicas: u16| points.iter().find(|point| point.replicas == replicas);
     let against_three = |replicas: u16| {
         let (three, more) = (of(3)?, of(replicas)?);
@@ -214,9 +265,12 @@ pub fn sizes(points: &[Point], loads: &Loads) -> anyhow::Result<Record> {
         "durability": "disk",
         "points": points.iter().map(point).collect::<Vec<_>>(),
         "ours_against_three_replicas": [against_three(5), against_three(7)],
+        "etcd_here": beside(points, beside_us),
         "published_against_three_replicas": [{ "replicas": 5, "latency_percent": 10, "throughput_percent": -30 }],
     });
     let title = "Fig. 4.9: 3, 5 and 7 processes on this machine, four clients that burst";
-    let plot_svg = plot_cluster::load(title, "replicas (logarithmic)", points, |point| f64::from(point.replicas), &[])?;
-    Ok(Record { figure: "fig-4.9", result, iterations_csv: load_csv(points), plot_svg })
+    let etcd = plot_cluster::Etcd { here: &marks_of(beside_us, |at| f64::from(at.members)), published: &[] };
+    let plot_svg = plot_cluster::load(title, "replicas (logarithmic)", points, |point| f64::from(point.replicas), &etcd)?;
+    let iterations_csv = load_csv(points, beside_us);
+    Ok(Record { figure: "fig-4.9", result, iterations_csv, plot_svg })
 }

@@ -8,9 +8,10 @@
 //! - What a machine does not tell is recorded as unknown; it never fails a measurement that is made.
 //! - No file of figures is written by a debug build.
 //!
-//! *Start reading* at [`origin`], then [`machine`]; [`plot`] and [`draw`] are of their own.
+//! *Start reading* at [`origin`], then [`machine`]; [`peer`], [`plot`] and [`draw`] are of their own.
 
 pub mod draw;
 pub mod machine;
 pub mod origin;
+pub mod peer;
 pub mod plot;

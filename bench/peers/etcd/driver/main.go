@@ -39,7 +39,7 @@ func parse(arguments []string) (options, error) {
 	flags := flag.NewFlagSet("run.sh", flag.ContinueOnError)
 	flags.StringVar(&o.etcd, "etcd", "", "the server's program; run.sh gives it")
 	flags.StringVar(&o.dir, "dir", "", "an existing folder on the disk to be measured; a subfolder is made in it and removed again")
-	flags.IntVar(&o.members, "members", 3, "members of the cluster: 1, 3 or 5")
+	flags.IntVar(&o.members, "members", 3, "members of the cluster: 1, 3, 5 or 7")
 	flags.IntVar(&o.clients, "clients", 1, "clients, each with one put outstanding")
 	flags.IntVar(&o.conns, "conns", 0, "connections that the clients share; 0 is one each, at most 100")
 	flags.IntVar(&o.valueBytes, "value-bytes", 64, "bytes of a value")
@@ -74,8 +74,8 @@ func (o *options) check() error {
 			return badInput{fmt.Sprintf("%s must be from %d to %d, and %d is not.", number.name, number.min, number.max, number.value)}
 		}
 	}
-	if o.members != 1 && o.members != 3 && o.members != 5 {
-		return badInput{fmt.Sprintf("--members must be 1, 3 or 5, and %d is not.", o.members)}
+	if o.members < 1 || o.members > 7 || o.members%2 == 0 {
+		return badInput{fmt.Sprintf("--members must be 1, 3, 5 or 7, and %d is not.", o.members)}
 	}
 	if o.target != "leader" && o.target != "all" {
 		return badInput{fmt.Sprintf("--target must be leader or all, and '%s' is neither.", o.target)}
