@@ -111,10 +111,9 @@ impl FairCluster {
         settings.push(("fair_access", "bound_us", number(CLOCK_BOUND_US)));
         match shape.delay {
             Delay::FixedUs(us) => {
-                settings.push(("fair_access", "sequencing", "fixed".into()));
-                settings.push(("fair_access", "fixed_us", number(us.into())));
+                settings.push(("fair_access", "sequencing", format!("{us}us").into()));
             }
-            Delay::Tracking => settings.push(("fair_access", "sequencing", "tracking".into())),
+            Delay::Tracking => settings.push(("fair_access", "sequencing", "1%".into())),
         }
         let options = LocalOptions { replicas: shape.voters, first_port: 0, later: shape.gateways, settings };
         let local = LocalCluster::prepare(program, dir, &options)?;

@@ -138,11 +138,6 @@ fn an_order_over_http_is_sent_again_at_the_same_and_at_another_leader_and_stands
 
 #[test]
 fn the_same_with_fair_access() {
-    let number = |n: i64| toml::Value::Integer(n);
-    let more = vec![
-        ("fair_access", "sequencing", "fixed".into()),
-        ("fair_access", "fixed_us", number(500)),
-        ("fair_access", "bound_us", number(10)),
-    ];
+    let more = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", toml::Value::Integer(10))];
     sent_again_at_both_leaders(Cluster::of(Shape { more, ..Shape::default() }));
 }
