@@ -194,7 +194,7 @@ impl PartWork<'_> {
         outcome.bytes.reserve(entries.len() * 48);
         outcome.offers.reserve(entries.len());
         outcome.offer_pairs.reserve(entries.len());
-        let mut kept = Vec::new();
+        let (mut chosen, mut kept) = (Vec::new(), Vec::new());
         for group in entries.chunk_by(|a, b| sender(a) == sender(b)) {
             let account = sender(&group[0]);
             if view.suspended.contains(&account) {
@@ -204,19 +204,24 @@ impl PartWork<'_> {
             let mark = outcome.mark();
             taken.clear();
             match intake {
-                Intake::Filter => match self.filter(view, transactions, group, &mut taken, &mut outcome) {
-                    Ok(()) => self.keep(account, transactions, group, &taken, &mut outcome),
-                    Err(reason) => {
-                        outcome.rewind(mark);
-                        outcome.dropped.extend(group.iter().map(|entry| (entry.1, reason)));
+                Intake::Filter => {
+                    let told = outcome.dropped.len();
+                    match self.filter(view, transactions, group, &mut taken, &mut outcome, &mut kept) {
+                        Ok(()) => self.keep(account, transactions, &kept, &taken, &mut outcome),
+                        Err(reason) => {
+                            outcome.rewind(mark);
+                            outcome.dropped.truncate(told);
+                            outcome.dropped.extend(group.iter().map(|entry| (entry.1, reason)));
+                        }
                     }
-                },
+                }
                 Intake::Reserve => {
-                    self.choose(view, transactions, group, refused, &mut taken, &mut outcome, &mut kept);
+                    self.choose(view, transactions, group, refused, &mut taken, &mut outcome, &mut chosen);
                     outcome.rewind(mark);
                     taken.clear();
-                    kept.sort_unstable();
-                    self.filter(view, transactions, &kept, &mut taken, &mut outcome).expect("what is kept singly is kept together");
+                    chosen.sort_unstable();
+                    let filtered = self.filter(view, transactions, &chosen, &mut taken, &mut outcome, &mut kept);
+                    assert_eq!((filtered, kept.len()), (Ok(()), chosen.len()), "what is kept singly is kept together");
                     self.keep(account, transactions, &kept, &taken, &mut outcome);
                 }
             }
@@ -224,7 +229,7 @@ impl PartWork<'_> {
         outcome
     }
 
-    /// All transactions of an account together, in the order of their numbers.
+    /// The transactions of an account that are good by themselves, in the order of their numbers; or why they can not be together.
     fn filter(
         &self,
         view: &View<'_>,
@@ -232,19 +237,29 @@ impl PartWork<'_> {
         group: &[Entry],
         taken: &mut Taken,
         outcome: &mut Outcome,
+        kept: &mut Vec<Entry>,
     ) -> Result<(), DropReason> {
+        kept.clear();
         let Some(account) = group.first().map(sender) else { return Ok(()) };
         let last = self.last[(account.0 - self.first) as usize];
         let transaction = |entry: &Entry| &transactions[entry.1 as usize];
-        // Before anything else, so that the reason does not depend on the order of two transactions with one number.
-        if group.iter().any(|entry| window_place(last, transaction(entry).sequence).is_none()) {
-            return Err(DropReason::SequenceOutOfWindow);
-        }
-        if group.windows(2).any(|two| two[0].0 == two[1].0) {
-            return Err(DropReason::SequenceTwice);
+        // Before anything else, so that nothing depends on the order of two transactions with one number.
+        let mut numbers = 0_u64;
+        for place in group.iter().filter_map(|entry| window_place(last, transaction(entry).sequence)) {
+            if numbers >> place & 1 == 1 {
+                return Err(DropReason::SequenceTwice);
+            }
+            numbers |= 1 << place;
         }
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
-        group.iter().try_for_each(|entry| view.take(transaction(entry), last, taken, available, outcome))
+        for entry in group {
+            match view.take(transaction(entry), last, taken, available, outcome) {
+                Ok(()) => kept.push(*entry),
+                Err(reason) if reason.is_of_one() => outcome.dropped.push((entry.1, reason)),
+                Err(reason) => return Err(reason),
+            }
+        }
+        Ok(())
     }
 
     /// Those of an account's transactions that can be taken, one after the other as given.

@@ -302,7 +302,7 @@ fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
 }
 
 fn put_numbers<const N: usize>(numbers: [u64; N], sink: &mut impl FnMut(&[u8])) {
-    numbers.iter().for_each(|number| sink(&number.to_le_bytes()));
+    sink(numbers.map(u64::to_le_bytes).as_flattened());
 }
 
 /// What is left to be read.

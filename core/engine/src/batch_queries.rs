@@ -107,7 +107,7 @@ impl<I: PriceIndex> Engine<I> {
 
     /// What an account was when the venue's last block ended, or that there was none, with the proof of it, as bytes
     /// ([`walras_batch::light`] reads them), and that block, whichever market's: its roots are what the proof is under. `None` before the first block,
-    /// and when the account is another since.
+    /// and when the account is another since; after a restore, when any is.
     #[must_use]
     pub fn account_statement(&self, account: AccountId) -> Option<(&LastBlock, Vec<u8>)> {
         let last = self.batches.markets.iter().filter_map(|state| state.last.as_ref()).max_by_key(|last| last.log_index)?;
@@ -115,7 +115,7 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// The offer that stands under a key since the market's last block, or that none does, with the proof of it, as bytes, and that block. `None`
-    /// while a batch is closed, for then the market is ahead of that root, and until a block was cleared since the start.
+    /// while a batch is closed, for then the market is ahead of that root, and after a restore until [`Self::prepare_batches`] or the next block.
     #[must_use]
     pub fn offer_statement(&self, market: BatchMarketId, pair: Pair, key: &OfferKey) -> Option<(&LastBlock, Vec<u8>)> {
         let state = self.batches.market(market).ok()?;

@@ -56,6 +56,7 @@ mod settle;
 mod shards;
 mod snapshot;
 mod terms;
+mod transfer_numbers;
 mod warm;
 
 pub use batch_queries::BatchMarketView;
@@ -66,6 +67,7 @@ pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
 pub use shards::{InTransit, TransferOutcome};
 pub use snapshot::RestoreError;
+pub use transfer_numbers::{SetBack, TransferNumbers};
 pub use walras_batch::BlockPlace;
 pub use walras_ledger::Balance;
 pub use walras_order_book::{DepthLevel, PriceIndex};

@@ -28,6 +28,7 @@ use walras_wire::{
 use crate::engine::Engine;
 use crate::operator::transfer_reason;
 use crate::snapshot::RestoreError;
+use crate::transfer_numbers::TransferNumbers;
 
 /// A transfer to another shard that was not yet seen to be taken or refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,6 +327,13 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn next_transfer_from(&self, from_shard: ShardId) -> Option<TransferSeq> {
         Some(self.shards.link(from_shard)?.next_in)
+    }
+
+    /// The numbers of the transfers to and from another shard; `None` where there is no such shard.
+    #[must_use]
+    pub fn transfer_numbers(&self, other: ShardId) -> Option<TransferNumbers> {
+        let link = self.shards.link(other)?;
+        Some(TransferNumbers { oldest_out: link.first_out(), next_out: link.next_out, next_in: link.next_in })
     }
 
     /// What came of a transfer from another shard; `None` when it was not taken, or there is no such shard. A refusal is remembered for as

@@ -126,6 +126,11 @@ impl<I: PriceIndex> Engine<I> {
         append_hash(out, start);
     }
 
+    /// Gives the state's bytes to `sink`, piece by piece: [`Self::snapshot`] without the hash at its end.
+    pub fn encode_state(&self, sink: &mut impl FnMut(&[u8])) {
+        self.encode(sink);
+    }
+
     /// The BLAKE3 hash of the state's bytes: the last 32 bytes of [`Self::snapshot`]. Equal on every replica after the same entry.
     #[must_use]
     pub fn state_hash(&self) -> [u8; HASH_LEN] {
@@ -355,8 +360,9 @@ impl<I: PriceIndex> Market<I> {
     }
 }
 
-/// Bytes gathered before they go on.
-const FLUSH_LEN: usize = 1 << 16;
+/// Bytes gathered before they go on: as many as a hash takes at its best pace, and few enough that an allocator gives them without
+/// further ado.
+const FLUSH_LEN: usize = 1 << 15;
 
 fn count(w: &mut Writer<'_>, items: usize) {
     w.u32(u32::try_from(items).expect("every count has a limit below 2^32"));

@@ -152,7 +152,8 @@ pub enum BatchPhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intake {
-    /// Of each account all or nothing, against what it had when the block began: whatever the order, whoever proposes.
+    /// Each transaction that is no good by itself is left out; of the others each account has all or nothing, against what it had when the block
+    /// began: whatever the order, whoever proposes. See [`crate::DropReason::is_of_one`].
     Filter = 0,
     /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all of what
     /// this keeps.

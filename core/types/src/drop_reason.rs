@@ -77,6 +77,31 @@ drop_reasons! {
     TooManyAccounts = 19, "the venue has as many accounts as it can: use one that exists";
 }
 
+impl DropReason {
+    /// Whether it is said of one transaction, which is no good whatever else its account sent: of those the filter leaves out each alone. Any other is
+    /// said of what several come to together, and costs their accounts all that they have in the batch.
+    #[must_use]
+    pub const fn is_of_one(self) -> bool {
+        match self {
+            Self::UnknownAccount
+            | Self::Suspended
+            | Self::SequenceOutOfWindow
+            | Self::UnknownMarket
+            | Self::UnknownAsset
+            | Self::EqualAssets
+            | Self::ZeroAmount
+            | Self::Unfillable
+            | Self::UnknownOffer
+            | Self::UnknownRecipient
+            | Self::PaysItself
+            | Self::NotIssuer
+            | Self::KeyTaken
+            | Self::TooManyAccounts => true,
+            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::KeyTwice | Self::Overdraft => false,
+        }
+    }
+}
+
 impl std::fmt::Display for DropReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.advice())

@@ -30,7 +30,7 @@ pub struct BatchMarketSpec {
     pub interval_ns: u64,
     /// Most transactions of one batch, 1 to [`walras_types::limits::BATCH_VENUE_TRANSACTIONS_MAX`].
     pub transactions_max: u32,
-    /// The genesis id that its accounts sign, see [`crate::batch::SigningDomain`].
+    /// The domain that its accounts sign, see [`crate::batch::SigningDomain`].
     pub domain: [u8; 32],
 }
 

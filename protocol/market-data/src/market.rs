@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use walras_batch::{BlockHeader, Roots};
-use walras_types::{AccountId, BatchMarketId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs};
+use walras_types::{
+    AccountId, BatchMarketId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs, effective_limit,
+};
 use walras_wire::{Event, TradeParty, Traded};
 
 use crate::batches::{BatchBlock, BatchFeed};
@@ -281,7 +283,9 @@ impl MarketData {
                 let (market, sequence, sell, buy) = (e.market, e.sequence, e.sell, e.buy);
                 let (sold, bought, time, block) = (e.sold, e.bought, self.time, block(e.market));
                 let fill = OfferFill { market, sequence, block, sell, buy, sold, bought, time };
-                (e.account, OfferChange::Traded { fill, left: e.left })
+                let stated = self.offers.stood(e.account, e.sequence).filter(|_| !e.left.is_zero());
+                let limit = stated.and_then(|(stated, _)| effective_limit(stated, e.left));
+                (e.account, OfferChange::Traded { fill, left: e.left, limit })
             }
             Event::OfferCancelled(e) => {
                 (e.account, OfferChange::Cancelled { market: e.market, sequence: e.sequence, sell: e.sell, amount: e.amount })

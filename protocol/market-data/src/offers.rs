@@ -63,6 +63,9 @@ pub enum OfferChange {
         fill: OfferFill,
         /// What is left.
         left: Amount,
+        /// The limit under which that stands, if anything does: another than before, since fewer units honour a limit less finely. Whoever cancels
+        /// it names this one.
+        limit: Option<BatchPrice>,
     },
     /// Its owner took it out, or what was left.
     Cancelled {
@@ -332,7 +335,7 @@ impl Offers {
     pub(crate) fn apply(&mut self, account: AccountId, change: &OfferChange) -> i64 {
         match change {
             OfferChange::Opened(offer) => i64::from(self.open(account, offer)),
-            OfferChange::Traded { fill, left } => {
+            OfferChange::Traded { fill, left, limit: _ } => {
                 self.push_fill(account, *fill);
                 let of = self.account_mut(account);
                 if left.is_zero() {
@@ -414,11 +417,11 @@ mod tests {
             bought: amount(1),
             time: TimeNs(3),
         };
-        assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(8), left: amount(2) }), 0);
+        assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(8), left: amount(2), limit: None }), 0);
         let left = offers.of(account).next().unwrap();
         assert_eq!((left.amount, Some(left.limit)), (amount(2), effective_limit(stated, amount(2))));
         assert_ne!(left.limit, offer(sequence).limit, "two units can not be honoured as finely as ten");
-        assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(2), left: Amount::ZERO }), -1);
+        assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(2), left: Amount::ZERO, limit: None }), -1);
         let cancelled = OfferChange::Cancelled { market, sequence: TransactionSeq(10), sell: AssetId(0), amount: amount(10) };
         assert_eq!(offers.apply(account, &cancelled), -1);
         assert_eq!(offers.apply(account, &cancelled), 0, "it is gone");

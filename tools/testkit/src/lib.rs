@@ -2,6 +2,7 @@
 //!
 //! - [`Choices`]: numbers from a seed (simulation, smoke tests) or from bytes (a fuzzer that learns which bytes lead where).
 //! - [`commands`]: commands made of choices, biased to where a venue goes wrong: ids collide, prices cross, balances run out.
+//! - [`plain`]: a market in which every number can be worked out by hand.
 //! - [`Listener`]: who hears a venue's events, to be held against its engine.
 //! - [`batch`]: a naive judge of a batch market's blocks, and random blocks for it.
 //! - [`fuzz`]: one function per fuzz target, from any bytes to nothing or a panic. `tools/fuzz` gives them to a fuzzer; this crate's own
@@ -21,6 +22,7 @@ mod choices;
 pub mod commands;
 pub mod fuzz;
 mod listener;
+pub mod plain;
 pub mod shard_commands;
 pub mod smoke;
 

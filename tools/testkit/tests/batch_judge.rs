@@ -123,6 +123,14 @@ fn each_fault_is_found() {
         let reserved = faults(&venue, batch, Intake::Reserve);
         assert_eq!(reserved, [(batch.len() - 1, expected.to_vec())], "{batch:?}");
     }
+    // What is wrong by itself is left out by itself; what is too much together costs all of it.
+    let alone =
+        [sent(0, 1, pay(0, GOLD, 1)), sent(0, 2, pay(1, GOLD, 100)), sent(0, 70, pay(1, GOLD, 100)), sent(1, 6, pay(2, GOLD, 1))];
+    let own = [(0, vec![Fault::PaysItself]), (2, vec![Fault::NumberOutOfWindow])];
+    assert_eq!(faults(&venue, &alone, Intake::Filter), own);
+    let together = [&alone[..], &[sent(0, 3, pay(1, GOLD, 1))]].concat();
+    let all: Vec<usize> = faults(&venue, &together, Intake::Filter).into_iter().map(|(place, _)| place).collect();
+    assert_eq!(all, [0, 1, 2, 4]);
     // At the edges nothing is wrong. Somebody else's wrong issue keeps nobody from a right one.
     let edges =
         [sent(0, 1, issue(GOLD, AMOUNT_MAX - 300)), sent(0, 64, issue(IRON, 1)), sent(1, 69, key(1)), sent(2, 1, issue(GOLD, 1))];

@@ -1,7 +1,7 @@
 //! Reasons, windows, the largest amounts, one thing at a time.
 
 use walras_batch::{CloseError, DropReason, Intake, ProposedClearing};
-use walras_clearing::{AssetIndex, LowerBounds, OfferId, Pair, PairTrade, Proposal, Rules};
+use walras_clearing::{AssetIndex, LowerBounds, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules};
 use walras_merkle::{Claim, Digest, verify_account, verify_offer};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END};
 use walras_types::{
@@ -132,10 +132,23 @@ fn each_transaction_that_is_left_out_has_its_reason() {
         assert_eq!(reasons(Intake::Reserve, &[first, second]), [(1, reason)], "{first:?} {second:?}");
         assert_eq!(reasons(Intake::Reserve, &[second, first]), [(1, reason)], "{first:?} {second:?}");
     }
-    // One that is wrong takes all of its account with it, and nobody else's.
-    let mixed = [one(1, 1, pay(0, 1, 1)), one(2, 2, pay(0, 1, 1)), one(2, 1, pay(2, 1, 1))];
-    assert_eq!(reasons(Intake::Filter, &mixed), [(1, PaysItself), (2, PaysItself)]);
-    assert_eq!(reasons(Intake::Reserve, &mixed), [(2, PaysItself)]);
+    // One that is no good by itself is left out alone, and takes part in nothing: what it would spend is not spent.
+    let mixed = [one(1, 1, pay(0, 1, 1)), one(2, 2, pay(0, 1, 100)), one(2, 1, pay(2, 1, 1)), one(2, 66, pay(0, 1, 1))];
+    for intake in [Intake::Filter, Intake::Reserve] {
+        assert_eq!(reasons(intake, &mixed), [(2, PaysItself), (3, SequenceOutOfWindow)]);
+    }
+    // What is too much together takes all of its account with it, and nobody else's.
+    let too_much = [&mixed[..], &[one(2, 3, pay(1, 1, 1))]].concat();
+    assert_eq!(reasons(Intake::Filter, &too_much), [(1, Overdraft), (2, Overdraft), (3, Overdraft), (4, Overdraft)]);
+    // A number counts once, whatever else is wrong with a transaction of it.
+    let of_one_number = [one(2, 1, pay(0, 1, 1)), one(2, 1, pay(2, 1, 1))];
+    let turned = [of_one_number[1], of_one_number[0]];
+    for both in [of_one_number, turned] {
+        assert_eq!(reasons(Intake::Filter, &both), [(0, SequenceTwice), (1, SequenceTwice)]);
+    }
+    // Beyond all numbers, though, nothing counts.
+    let beyond = [one(2, TRANSACTION_SEQ_END, pay(0, 1, 1)), one(2, u64::MAX, pay(0, 1, 1)), one(2, 1, pay(0, 1, 1))];
+    assert_eq!(reasons(Intake::Filter, &beyond), [(0, SequenceOutOfWindow), (1, SequenceOutOfWindow)]);
     // Exactly all may be spent, and what comes in the block may not.
     let exact = [one(2, 1, pay(0, 1, 60)), one(2, 2, pay(1, 1, 40)), one(0, 1, pay(1, 1, 101))];
     assert_eq!(reasons(Intake::Filter, &exact), [(2, Overdraft)]);
@@ -158,8 +171,12 @@ fn numbers_may_leave_gaps_and_never_come_again() {
     for passed in [1, 2, 64, 129] {
         assert_eq!(kept(&mut world, &[passed]), 0, "{passed}");
     }
-    let all: Vec<u64> = (65..=128).rev().collect();
-    assert_eq!(kept(&mut world, &all[..36]), 36);
+    // Nor after a restart; one beyond the window is left out, the last in it is not.
+    world = world.restored();
+    let all: Vec<u64> = (65..=129).rev().collect();
+    assert_eq!(kept(&mut world.clone(), &[127]), 1);
+    assert_eq!(kept(&mut world.clone(), &all), 64);
+    assert_eq!(kept(&mut world, &all[1..37]), 36);
     assert_eq!((available(&world, 0, 1), available(&world, 1, 1)), (61, 139));
     // Numbers end.
     world.accounts = {
@@ -218,6 +235,57 @@ fn what_a_block_gives_is_spent_in_the_next() {
     world.clear(&nothing(&world), 1).unwrap();
     assert_eq!((available(&world, 2, 1), available(&world, 3, 0)), (100, 5));
     world.check();
+}
+
+/// A cancel is on its way while its offer trades, which is nobody's fault who sent it: the rest of what the account sent is kept.
+#[test]
+fn an_offer_that_trades_before_its_cancel_costs_the_account_nothing_else() {
+    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let mut world = World::with_rules(2, 1_000, rules);
+    let all = [
+        sent(0, 1, offer(1, 2, 100, price(1, 1))),
+        sent(0, 2, offer(1, 2, 100, price(1, 2))),
+        sent(0, 3, offer(1, 2, 100, price(2, 1))),
+        sent(1, 1, offer(2, 1, 150, price(1, 1))),
+    ];
+    world.close(&all, Intake::Filter, 1);
+    let cancels: Vec<_> = world
+        .batch
+        .market()
+        .book(pair(0, 1))
+        .unwrap()
+        .sells()
+        .as_slice()
+        .iter()
+        .zip(4..)
+        .map(|(standing, sequence)| {
+            let OfferKey { limit, tie, id } = standing.key();
+            let cancel = CancelOffer {
+                market: MARKET,
+                sell: AssetId(1),
+                buy: AssetId(2),
+                limit,
+                tie,
+                sequence: OfferName::of_number(id.0).sequence,
+            };
+            sent(0, sequence, BatchOperation::CancelOffer(cancel))
+        })
+        .collect();
+    let trade = |pair| PairTrade { pair, sold: amount(150), bought_by_buy_offers: Amount::ZERO };
+    let prices = vec![Some(BatchPrice::ONE), Some(BatchPrice::ONE), None];
+    let block = with_marginal(&world, Proposal { prices, trades: vec![trade(pair(0, 1)), trade(pair(1, 0))], pools: vec![] });
+    world.clear(&block, 1).unwrap();
+    // The first traded in full; of the second half is left, which stands at the same limit, since that is exact; the third did not trade.
+    let and_more = [&cancels[..], &[sent(0, 7, pay(1, 0, 5))]].concat();
+    for (intake, thread_count) in [(Intake::Filter, 1), (Intake::Filter, 3), (Intake::Reserve, 1)] {
+        let mut world = world.clone();
+        let closed = world.close(&and_more, intake, thread_count);
+        assert_eq!((closed.kept_count, closed.dropped), (3, vec![(0, DropReason::UnknownOffer)]), "{intake:?}");
+        assert!(world.batch.market().books().is_empty());
+        world.clear(&nothing(&world), 1).unwrap();
+        assert_eq!((available(&world, 0, 1), available(&world, 1, 0)), (850, 1_005));
+        world.check();
+    }
 }
 
 #[test]

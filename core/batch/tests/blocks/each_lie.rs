@@ -14,7 +14,7 @@ use walras_types::{
     Payment, TransactionSeq,
 };
 
-use crate::world::{Draw, MARKET, World, amount, key, price, proposed, transactions, with_marginal};
+use crate::world::{Draw, MARKET, World, after_a_block, amount, key, price, proposed, with_marginal};
 
 /// Codes of rejections. Those of the rules of a clearing are below 100.
 const RULES: std::ops::Range<u16> = 1..100;
@@ -136,12 +136,7 @@ fn cases() -> Vec<Case> {
 
 fn random_case(seed: u64, intake: Intake) -> Case {
     let draw = &mut Draw(seed);
-    let mut world = World::new(8, 300);
-    let sent = transactions(&world, draw, 60, 1);
-    world.close(&sent, Intake::Reserve, 1);
-    let block = proposed(&world, draw);
-    world.clear(&block, 1).unwrap();
-    let sent = transactions(&world, draw, 40, 1);
+    let (world, sent) = after_a_block(draw);
     Case::new(format!("seed {seed}, {intake:?}"), world, sent, intake, |world| proposed(world, draw))
 }
 

@@ -3,6 +3,8 @@
 
 mod corners;
 mod each_lie;
+mod every_bit;
+mod gone;
 mod lies;
 mod light;
 mod light_naive;

@@ -281,6 +281,17 @@ fn less(market: &BatchMarket, trade: &PairTrade, rate: &NetRate, by: u64) -> Amo
     amount(sold.get() - split.part.get() + part.get())
 }
 
+/// A venue after a first block, and what is sent for the next.
+pub(crate) fn after_a_block(draw: &mut Draw) -> (World, Vec<BatchTransaction>) {
+    let mut world = World::new(8, 300);
+    let sent = transactions(&world, draw, 60, 1);
+    world.close(&sent, Intake::Reserve, 1);
+    let block = proposed(&world, draw);
+    world.clear(&block, 1).unwrap();
+    let sent = transactions(&world, draw, 40, 1);
+    (world, sent)
+}
+
 /// The proposal with its marginal keys.
 pub(crate) fn proposed(world: &World, draw: &mut Draw) -> ProposedClearing {
     let rules = world.batch.settings().rules;

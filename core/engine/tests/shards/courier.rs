@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use walras_engine::{Engine, TransferOutcome};
+use walras_engine::{Engine, SetBack, TransferNumbers, TransferOutcome};
 use walras_types::*;
 use walras_wire::*;
 
@@ -198,6 +198,17 @@ impl Run {
     }
 }
 
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |own| (0..count).filter(move |other| *other != own).map(move |other| (own, other)))
+}
+
+/// What a shard finds that asks another one.
+fn compare(world: &World, own: usize, other: usize) -> Result<(), SetBack> {
+    let numbers = |at: usize, of: usize| world.shards[at].transfer_numbers(shard(of)).unwrap();
+    let own_numbers = numbers(own, other);
+    TransferNumbers::compare(own_numbers, numbers(other, own), own_numbers, own_numbers.next_out)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -208,6 +219,9 @@ proptest! {
             run.step(step);
             if let Err(difference) = run.world.check() {
                 prop_assert!(false, "after {step:?}: {difference}");
+            }
+            for (own, other) in pairs(count) {
+                prop_assert_eq!(compare(&run.world, own, other), Ok(()), "{} and {} after {:?}", own, other, step);
             }
         }
         run.finish();
@@ -308,4 +322,40 @@ fn a_receiver_that_forgets_is_found() {
     carry_oldest(&mut run);
     run.world.restore(0, &before);
     assert!(run.world.check().is_err(), "the funds are at both");
+}
+
+/// Whoever was set back behind what the other knows is found by both of them, whichever direction it forgot; what nobody else knows of may be
+/// forgotten.
+#[test]
+fn a_shard_that_was_set_back_is_found_by_both() {
+    let seqs = |next: u64, known: u64| (TransferSeq(next), TransferSeq(known));
+    // The sender, which had sent one before.
+    let mut run = Run::new(2);
+    sent(&mut run, 1, 0);
+    let before = run.world.snapshot(0);
+    sent(&mut run, 2, 0);
+    let answered = carry_oldest(&mut run);
+    run.courier.arrive(&mut run.world, answered);
+    let unanswered = run.world.snapshot(0);
+    let _lost = carry_oldest(&mut run);
+    run.world.restore(0, &unanswered);
+    assert_eq!([compare(&run.world, 0, 1), compare(&run.world, 1, 0)], [Ok(()); 2], "it sends the second again, which was taken");
+    run.world.restore(0, &before);
+    let (next, known) = seqs(2, 3);
+    assert_eq!(compare(&run.world, 0, 1), Err(SetBack::OwnSent { next, known }));
+    assert_eq!(compare(&run.world, 1, 0), Err(SetBack::OtherSent { next, known }));
+    // The receiver.
+    let mut run = Run::new(2);
+    let before = run.world.snapshot(1);
+    sent(&mut run, 1, 0);
+    let answered = carry_oldest(&mut run);
+    let taken = run.world.snapshot(1);
+    run.world.restore(1, &before);
+    assert_eq!([compare(&run.world, 0, 1), compare(&run.world, 1, 0)], [Ok(()); 2], "it is brought again");
+    run.world.restore(1, &taken);
+    run.courier.arrive(&mut run.world, answered);
+    run.world.restore(1, &before);
+    let (next, known) = seqs(1, 2);
+    assert_eq!(compare(&run.world, 0, 1), Err(SetBack::OtherTaken { next, known }));
+    assert_eq!(compare(&run.world, 1, 0), Err(SetBack::OwnTaken { next, known }));
 }

@@ -6,14 +6,14 @@ const PURPOSE: &[u8; 24] = b"walras batch transaction";
 /// Version of the transactions' bytes. A signature over one version is none over another.
 pub const TRANSACTION_VERSION: u16 = 1;
 
-/// Bytes of a venue's genesis id.
-pub const GENESIS_ID_BYTES: usize = 32;
+/// Bytes of a market's domain.
+pub const DOMAIN_BYTES: usize = 32;
 
 /// Bytes that precede a transaction's in what is signed.
-pub const SIGNING_PREFIX_BYTES: usize = PURPOSE.len() + 2 + GENESIS_ID_BYTES;
+pub const SIGNING_PREFIX_BYTES: usize = PURPOSE.len() + 2 + DOMAIN_BYTES;
 
-/// A venue, as far as signatures go: what is signed is `"walras batch transaction" | version u16 | genesis id | transaction`. All parts but
-/// the last have a fixed width and the last has one encoding, so two messages differ whenever the venue, the version or anything in
+/// A batch market, as far as signatures go: what is signed is `"walras batch transaction" | version u16 | domain | transaction`. All parts but
+/// the last have a fixed width and the last has one encoding, so two messages differ whenever the market, the version or anything in
 /// the transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SigningDomain {
@@ -21,15 +21,15 @@ pub struct SigningDomain {
 }
 
 impl SigningDomain {
-    /// Of the venue that began with this id: a hash of all that it started from, or 32 random bytes.
+    /// Of the market with this domain: 32 random bytes, drawn when it was made.
     #[must_use]
-    pub fn new(genesis_id: &[u8; GENESIS_ID_BYTES]) -> Self {
+    pub fn new(domain: &[u8; DOMAIN_BYTES]) -> Self {
         let mut prefix = [0; SIGNING_PREFIX_BYTES];
         let (purpose, rest) = prefix.split_at_mut(PURPOSE.len());
-        let (version, genesis) = rest.split_at_mut(2);
+        let (version, place) = rest.split_at_mut(2);
         purpose.copy_from_slice(PURPOSE);
         version.copy_from_slice(&TRANSACTION_VERSION.to_le_bytes());
-        genesis.copy_from_slice(genesis_id);
+        place.copy_from_slice(domain);
         Self { prefix }
     }
 

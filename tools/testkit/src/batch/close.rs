@@ -14,7 +14,7 @@ use super::venue::{Pending, Standing, Venue};
 /// How it is decided what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intake {
-    /// Of each account all or nothing, whatever the order.
+    /// Of what is right by itself each account has all or nothing, whatever the order.
     Filter,
     /// One after the other, as far as what is left allows.
     Reserve,
@@ -187,64 +187,60 @@ impl Venue {
         self.offers.contains_key(&place).then_some(place)
     }
 
-    /// By itself and beside what others use up.
+    /// Each by itself first; what is right by itself then beside all others of that kind.
     fn filter(&self, transactions: &[BatchTransaction]) -> Verdict {
-        let mut faults: BTreeMap<AccountId, BTreeSet<Fault>> = BTreeMap::new();
+        let all: Vec<(&BatchTransaction, BTreeSet<Fault>)> = transactions.iter().map(|t| (t, self.own_faults(t))).collect();
+        let right = || all.iter().filter(|(_, own)| own.is_empty()).map(|(transaction, _)| *transaction);
         let mut used = Used::default();
-        for transaction in transactions {
-            let of_account = faults.entry(transaction.account).or_default();
-            of_account.extend(self.own_faults(transaction));
-            used.add(self, transaction);
-        }
-        let is_same = |a: &BatchTransaction, b: &BatchTransaction| {
-            (a.account == b.account && a.sequence == b.sequence).then_some(Fault::NumberTwice)
-        };
-        let is_same_cancel = |a: &BatchTransaction, b: &BatchTransaction| match (&a.operation, &b.operation) {
-            (BatchOperation::CancelOffer(first), BatchOperation::CancelOffer(second)) => {
-                (a.account == b.account && first == second).then_some(Fault::CancelledTwice)
-            }
-            _ => None,
-        };
-        let is_same_key = |a: &BatchTransaction, b: &BatchTransaction| match (&a.operation, &b.operation) {
-            (BatchOperation::CreateAccount(first), BatchOperation::CreateAccount(second)) => {
-                (first == second).then_some(Fault::KeyTwice)
-            }
-            _ => None,
-        };
-        for (at, a) in transactions.iter().enumerate() {
-            for b in &transactions[..at] {
-                for fault in [is_same(a, b), is_same_cancel(a, b), is_same_key(a, b)].into_iter().flatten() {
-                    for account in [a.account, b.account] {
-                        faults.entry(account).or_default().insert(fault);
+        right().for_each(|transaction| used.add(self, transaction));
+        let mut together: BTreeMap<AccountId, BTreeSet<Fault>> = BTreeMap::new();
+        let mut costs = |account: AccountId, fault| together.entry(account).or_default().insert(fault);
+        for (at, (a, of_a)) in all.iter().enumerate() {
+            for (b, of_b) in &all[..at] {
+                let is_of_one = a.account == b.account;
+                // A number that the account may use counts, whatever else is wrong.
+                let is_late = of_a.union(of_b).any(|fault| *fault == Fault::NumberOutOfWindow);
+                if is_of_one && a.sequence == b.sequence && !is_late {
+                    costs(a.account, Fault::NumberTwice);
+                }
+                match (&a.operation, &b.operation) {
+                    (BatchOperation::CancelOffer(first), BatchOperation::CancelOffer(second))
+                        if is_of_one && first == second && of_a.is_empty() && of_b.is_empty() =>
+                    {
+                        costs(a.account, Fault::CancelledTwice);
                     }
+                    (BatchOperation::CreateAccount(first), BatchOperation::CreateAccount(second)) if first == second => {
+                        for (transaction, own) in [(a, of_a), (b, of_b)] {
+                            if own.is_empty() {
+                                costs(transaction.account, Fault::KeyTwice);
+                            }
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
         for ((account, asset), units) in used.debits {
             if units > self.holding(account, asset).available {
-                faults.entry(account).or_default().insert(Fault::Overdraft);
+                costs(account, Fault::Overdraft);
             }
         }
-        for transaction in transactions {
-            let BatchOperation::Issue(issue) = &transaction.operation else { continue };
+        for transaction in right() {
             // What somebody else asks for is no issue.
-            let issued = |t: &BatchTransaction| match &t.operation {
-                BatchOperation::Issue(other)
-                    if other.asset == issue.asset && self.issuers.get(&other.asset) == Some(&t.account) =>
-                {
-                    u128::from(other.amount.get())
-                }
-                _ => 0,
-            };
-            if self.supply_of(issue.asset) + transactions.iter().map(issued).sum::<u128>() > u128::from(AMOUNT_MAX) {
-                faults.entry(transaction.account).or_default().insert(Fault::SupplyExceeded);
+            if let BatchOperation::Issue(issue) = &transaction.operation
+                && self.supply_of(issue.asset) + used.issued[&issue.asset] > u128::from(AMOUNT_MAX)
+            {
+                costs(transaction.account, Fault::SupplyExceeded);
             }
         }
         let mut verdict = Verdict::default();
-        for (place, transaction) in transactions.iter().enumerate() {
-            match &faults[&transaction.account] {
-                none if none.is_empty() => verdict.kept.push(place),
-                some => drop(verdict.dropped.insert(place, some.clone())),
+        for (place, (transaction, own)) in all.into_iter().enumerate() {
+            let faults: BTreeSet<Fault> =
+                own.into_iter().chain(together.get(&transaction.account).into_iter().flatten().copied()).collect();
+            if faults.is_empty() {
+                verdict.kept.push(place);
+            } else {
+                verdict.dropped.insert(place, faults);
             }
         }
         verdict

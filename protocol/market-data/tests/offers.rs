@@ -1,0 +1,63 @@
+//! What an account is told of its offers is enough to cancel them, also what is left of one that traded in part.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use walras_market_data::{AccountDelta, MarketData, OfferChange};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Intake, LogIndex, LowerBounds, Mu, QualityMax, Rounding,
+    Symbol, TimeNs, TransactionSeq, effective_limit,
+};
+use walras_wire::{BatchClosed, BatchMarketSpec, Event, OfferOpened, OfferTraded};
+
+#[test]
+fn the_limit_of_what_is_left_is_told_with_the_trade() {
+    let (market, account, sequence) = (BatchMarketId(0), AccountId(3), TransactionSeq(8));
+    let (sell, buy) = (AssetId(0), AssetId(1));
+    let amount = |units| Amount::new(units).unwrap();
+    let stated = BatchPrice::from_decimal("0.3", Rounding::Down).unwrap();
+    let limit = |units| effective_limit(stated, amount(units)).unwrap();
+    let spec = BatchMarketSpec {
+        market,
+        symbol: Symbol::new("MAIN").unwrap(),
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::USUAL,
+        intake: Intake::Filter,
+        interval_ns: 1_000_000,
+        transactions_max: 10,
+        domain: [0; 32],
+    };
+    let traded = |sold, left| {
+        let (sold, bought, left) = (amount(sold), amount(sold), amount(left));
+        Event::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left })
+    };
+    let opened = OfferOpened { market, account, sequence, sell, buy, amount: amount(10), stated, limit: limit(10), tie: 5 };
+    let events = [
+        Event::BatchMarketCreated(spec),
+        Event::BatchClosed(BatchClosed { market, block: 1, batch_hash: [0; 32], kept: 1, dropped: 0 }),
+        Event::OfferOpened(opened),
+        traded(7, 3),
+        traded(1, 2),
+        traded(2, 0),
+    ];
+    let (mut data, mut told) = (MarketData::new(), Vec::new());
+    for (at, event) in (1..).zip(&events) {
+        data.on_event(LogIndex(at), TimeNs(at), event).unwrap();
+        let mut deltas = Vec::new();
+        data.private_deltas(event, &mut deltas);
+        for (of, delta) in deltas {
+            assert_eq!(of, account);
+            let AccountDelta::Offer(change) = delta else { panic!("{delta:?}") };
+            // What the venue's own list says at that moment is what a cancel has to name.
+            let stands = data.offers().of(account).next().map(|offer| offer.limit);
+            told.push(match change {
+                OfferChange::Opened(offer) => (Some(offer.limit), stands),
+                OfferChange::Traded { limit, .. } => (limit, stands),
+                OfferChange::Cancelled { .. } | OfferChange::Dropped { .. } => panic!("{change:?}"),
+            });
+        }
+    }
+    let limits = [Some(limit(10)), Some(limit(3)), Some(limit(2)), None];
+    assert_eq!(told, limits.map(|limit| (limit, limit)));
+    assert!(limit(10) < limit(3) && limit(3) < limit(2), "each is another");
+}
