@@ -31,20 +31,22 @@ impl Layout {
 pub(crate) struct Cursor<F> {
     file: Arc<F>,
     pub(crate) layout: Layout,
+    /// As long as the longest window so far: bytes beyond `window_len` mean nothing.
     window: Vec<u8>,
+    window_len: usize,
     window_offset: u64,
 }
 
 impl<F: DiskFile> Cursor<F> {
     pub(crate) fn new(file: Arc<F>, layout: Layout) -> Self {
-        Self { file, layout, window: Vec::new(), window_offset: 0 }
+        Self { file, layout, window: Vec::new(), window_len: 0, window_offset: 0 }
     }
 
     /// Goes on in another segment with the memory of this one.
     pub(crate) fn move_to(&mut self, file: Arc<F>, layout: Layout) {
         self.file = file;
         self.layout = layout;
-        self.window.clear();
+        self.window_len = 0;
         self.window_offset = 0;
     }
 
@@ -62,24 +64,26 @@ impl<F: DiskFile> Cursor<F> {
     fn in_window(&self, offset: u64, len: usize) -> Option<Range<usize>> {
         let start = usize::try_from(offset.checked_sub(self.window_offset)?).ok()?;
         let end = start.checked_add(len)?;
-        (end <= self.window.len()).then_some(start..end)
+        (end <= self.window_len).then_some(start..end)
     }
 
     /// Moves the window to `offset`, keeping the bytes that both places share.
     fn fill(&mut self, offset: u64, len: usize) -> io::Result<()> {
         let kept = match self.in_window(offset, 0) {
             Some(range) => {
-                self.window.drain(..range.start);
-                self.window.len()
+                self.window.copy_within(range.start..self.window_len, 0);
+                self.window_len - range.start
             }
             None => 0,
         };
         let room = usize::try_from(self.layout.end - offset).unwrap_or(usize::MAX);
         let wanted = len.max(WINDOW_BYTES).min(room);
-        self.window.resize(wanted, 0);
-        self.window_offset = offset;
-        let got = read_full_at(&*self.file, &mut self.window[kept..], offset + kept as u64)?;
-        self.window.truncate(kept + got);
+        if self.window.len() < wanted {
+            self.window.resize(wanted, 0);
+        }
+        (self.window_len, self.window_offset) = (kept, offset);
+        let got = read_full_at(&*self.file, &mut self.window[kept..wanted], offset + kept as u64)?;
+        self.window_len += got;
         Ok(())
     }
 

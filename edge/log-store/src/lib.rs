@@ -148,7 +148,7 @@ pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
 pub use options::LogOptions;
 pub use pace::Pace;
-pub use reader::{Entry, LogReader, open_read_only};
+pub use reader::{Entry, LogReader, open_beside, open_read_only};
 pub use real_disk::{RealDisk, RealFile, RealLock};
 pub use report::{Recovery, SegmentReport, SegmentRole, TornTail, VerifyReport};
 pub use snapshot::{DamagedSnapshot, SNAPSHOT_VERSION, Snapshot, SnapshotStore};

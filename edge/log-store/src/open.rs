@@ -225,7 +225,7 @@ pub(crate) fn scan_all<D: Disk>(
     ids: &[u64],
     access: Access,
 ) -> Result<Vec<SegmentScan<D::File>>, LogError> {
-    let mut scans = Vec::with_capacity(ids.len());
+    let (mut scans, mut cursor) = (Vec::with_capacity(ids.len()), None);
     for id in ids {
         let path = dir.join(segment_name(*id));
         let file = match access {
@@ -233,7 +233,7 @@ pub(crate) fn scan_all<D: Disk>(
             Access::Write => disk.open(&path),
         }
         .during("open", &path)?;
-        scans.push(scan(Arc::new(file), path, *id, log_id)?);
+        scans.push(scan(Arc::new(file), path, *id, log_id, &mut cursor)?);
     }
     Ok(scans)
 }

@@ -154,6 +154,13 @@ fn unreadable<F>(stretch: &Stretch<F>, offset: u64, index: LogIndex) -> LogError
 /// is held as long as the second value lives.
 pub fn open_read_only<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<(LogReader<D::File>, D::Lock), LogError> {
     let held = lock(disk, dir, LockKind::Shared)?;
+    Ok((open_beside(disk, dir, from)?, held))
+}
+
+/// The same beside a writer that goes on: the reader has what the log held when it was opened, or less. What the writer was writing just then
+/// may look like damage, and what it lets go of meanwhile is gone: whoever meets an error opens it again. What the reader returns was written, and
+/// no later than that; whether it is to stay (a replica's log may take back what was not decided) its reader must know.
+pub fn open_beside<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<LogReader<D::File>, LogError> {
     let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
     let ids = segment_ids(disk, dir)?;
     let plan = Plan::new(dir, scan_all(disk, dir, identity.log_id, &ids, Access::Read)?)?;
@@ -163,5 +170,5 @@ pub fn open_read_only<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> 
         return Err(LogError::OutOfRange { index: from, first, end });
     }
     let segments: Vec<Segment<D::File>> = plan.kept.into_iter().map(Segment::from_kept).collect();
-    Ok((LogReader::new(segments.iter(), from, end), held))
+    Ok(LogReader::new(segments.iter(), from, end))
 }

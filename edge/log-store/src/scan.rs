@@ -113,8 +113,14 @@ pub(crate) fn read_header<F: DiskFile>(
     }
 }
 
-/// Reads one segment.
-pub(crate) fn scan<F: DiskFile>(file: Arc<F>, path: PathBuf, id: u64, log_id: u64) -> Result<SegmentScan<F>, LogError> {
+/// Reads one segment, through the cursor that read the one before it, if there is one.
+pub(crate) fn scan<F: DiskFile>(
+    file: Arc<F>,
+    path: PathBuf,
+    id: u64,
+    log_id: u64,
+    cursor: &mut Option<Cursor<F>>,
+) -> Result<SegmentScan<F>, LogError> {
     let file_bytes = file.len().during("read the length of", &path)?;
     let header = read_header(&*file, &path, id, Some(log_id))?;
     let layout = match header {
@@ -122,7 +128,13 @@ pub(crate) fn scan<F: DiskFile>(file: Arc<F>, path: PathBuf, id: u64, log_id: u6
         // Without a header any block size is possible; the smallest finds the groups of all.
         None => Layout::new(log_id, id, BLOCK_BYTES_MIN, file_bytes),
     };
-    let mut cursor = Cursor::new(Arc::clone(&file), layout);
+    let cursor = match cursor {
+        Some(cursor) => {
+            cursor.move_to(Arc::clone(&file), layout);
+            cursor
+        }
+        none => none.insert(Cursor::new(Arc::clone(&file), layout)),
+    };
     let mut scan = SegmentScan {
         id,
         file,
@@ -143,8 +155,8 @@ pub(crate) fn scan<F: DiskFile>(file: Arc<F>, path: PathBuf, id: u64, log_id: u6
         tail: Tail::Zero,
         path,
     };
-    let broken_group = scan.read_groups(&mut cursor)?;
-    scan.tail = scan.judge_tail(&mut cursor, broken_group)?;
+    let broken_group = scan.read_groups(cursor)?;
+    scan.tail = scan.judge_tail(cursor, broken_group)?;
     Ok(scan)
 }
 

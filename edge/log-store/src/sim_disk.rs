@@ -7,7 +7,8 @@
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::pace::Pace;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -51,21 +52,66 @@ struct Inode {
     /// What the device holds.
     device: Arc<Vec<u8>>,
     /// Pages written since the last sync.
-    dirty: BTreeSet<usize>,
+    dirty: Pages,
     /// Pages that a failed sync gave up: memory shows them, the device may not have them, and no later sync writes them.
-    given_up: BTreeSet<usize>,
+    given_up: Pages,
+    /// Handles that are open: a file without a name is there as long as somebody has it open.
+    open_count: usize,
 }
 
-/// Names changed by one operation: a name now means a file, or nothing.
-type NameChange = Vec<(PathBuf, Option<u64>)>;
+/// Some pages of a file.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    /// A bit for each.
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Pages {
+    fn insert(&mut self, page: usize) {
+        let (word, bit) = (page / 64, 1 << (page % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.count += usize::from(self.words[word] & bit == 0);
+        self.words[word] |= bit;
+    }
+
+    fn remove(&mut self, page: usize) {
+        let (word, bit) = (page / 64, 1 << (page % 64));
+        if self.words.get(word).is_some_and(|word| word & bit != 0) {
+            self.words[word] &= !bit;
+            self.count -= 1;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.count = 0;
+    }
+
+    /// In ascending order.
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        let of_word = |(at, word): (usize, &u64)| {
+            let next = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
+            let lefts = std::iter::successors(Some(*word).filter(|word| *word != 0), next);
+            lefts.map(move |left| 64 * at + left.trailing_zeros() as usize)
+        };
+        self.words.iter().enumerate().flat_map(of_word)
+    }
+}
+
+/// Names changed by one operation: a name now means a file, or nothing. Paths are compared as they are written, which is far cheaper than by
+/// their parts.
+type NameChange = Vec<(OsString, Option<u64>)>;
 
 #[derive(Clone, Debug, Default)]
 struct State {
     config: SimDiskConfig,
     faults: SimFaults,
     random: u64,
-    names: BTreeMap<PathBuf, u64>,
-    device_names: BTreeMap<PathBuf, u64>,
+    names: BTreeMap<OsString, u64>,
+    device_names: BTreeMap<OsString, u64>,
     unsynced_names: Vec<NameChange>,
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
@@ -140,11 +186,7 @@ impl SimDisk {
 
     /// The process ends, the machine goes on: memory keeps what was written. Open files and locks are gone.
     pub fn kill(&self) {
-        let mut state = self.state();
-        state.epoch += 1;
-        state.locks.clear();
-        state.is_off = false;
-        state.faults = SimFaults::default();
+        self.state().start_over();
     }
 
     /// A copy that shares nothing with this disk.
@@ -152,20 +194,21 @@ impl SimDisk {
     pub fn fork(&self) -> Self {
         let mut copy = self.state().clone();
         copy.locks.clear();
+        copy.inodes.values_mut().for_each(|file| file.open_count = 0);
         Self(Arc::new(Mutex::new(copy)))
     }
 
     /// Names of all files.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.state().names.keys().cloned().collect()
+        self.state().names.keys().map(PathBuf::from).collect()
     }
 
     /// The bytes of a file.
     #[must_use]
     pub fn bytes_of(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
-        state.names.get(path).map(|inode| state.inodes[inode].memory.to_vec())
+        state.names.get(path.as_os_str()).map(|inode| state.inodes[inode].memory.to_vec())
     }
 
     /// Damages a byte at rest.
@@ -176,7 +219,7 @@ impl SimDisk {
     /// Changes a file behind the program's back, in memory and on the device. Panics when there is no such file.
     pub fn edit(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
-        let inode = *state.names.get(path).expect("the file to be changed exists");
+        let inode = *state.names.get(path.as_os_str()).expect("the file to be changed exists");
         let file = state.inodes.get_mut(&inode).expect("a name means a file");
         change(Arc::make_mut(&mut file.memory));
         file.device.clone_from(&file.memory);
@@ -186,15 +229,16 @@ impl SimDisk {
     /// Removes a file behind the program's back.
     pub fn lose(&self, path: &Path) {
         let mut state = self.state();
-        state.names.remove(path);
-        state.device_names.remove(path);
+        state.names.remove(path.as_os_str());
+        state.device_names.remove(path.as_os_str());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().expect("no holder of this lock panics but in a failed assertion of a test")
     }
 
-    fn file(&self, state: &State, inode: u64, read_only: bool) -> SimFile {
+    fn file(&self, state: &mut State, inode: u64, read_only: bool) -> SimFile {
+        state.inodes.get_mut(&inode).expect("a name means a file").open_count += 1;
         SimFile { disk: self.clone(), inode, epoch: state.epoch, read_only }
     }
 }
@@ -260,8 +304,11 @@ impl State {
     /// How far a file may grow towards `len`.
     fn room_for(&self, inode: u64, len: u64) -> u64 {
         let now = self.inodes[&inode].memory.len() as u64;
+        if len <= now || self.config.capacity_bytes == u64::MAX {
+            return len;
+        }
         let free = self.config.capacity_bytes.saturating_sub(self.used_bytes());
-        if len <= now { len } else { len.min(now.saturating_add(free)) }
+        len.min(now.saturating_add(free))
     }
 
     fn change_names(&mut self, change: NameChange) {
@@ -283,19 +330,33 @@ impl State {
         }
     }
 
+    /// Forgets the files that nobody can reach any more, whatever happens.
+    fn forget_files(&mut self) {
+        let Self { inodes, names, device_names, unsynced_names, .. } = self;
+        if inodes.len() <= names.len() {
+            return;
+        }
+        let changed = unsynced_names.iter().flatten().filter_map(|(_, inode)| *inode);
+        let mut reached: Vec<u64> = names.values().chain(device_names.values()).copied().chain(changed).collect();
+        reached.sort_unstable();
+        inodes.retain(|inode, file| file.open_count > 0 || reached.binary_search(inode).is_ok());
+    }
+
     fn write(&mut self, inode: u64, buf: &[u8], offset: u64) {
         let page_bytes = self.config.page_bytes;
         let start = usize::try_from(offset).expect("simulated files fit in memory");
         let file = self.inodes.get_mut(&inode).expect("a handle means a file");
         let end = start + buf.len();
         let memory = Arc::make_mut(&mut file.memory);
-        if memory.len() < end {
-            memory.resize(end, 0);
+        if memory.len() < start {
+            memory.resize(start, 0);
         }
-        memory[start..end].copy_from_slice(buf);
+        let (over, beyond) = buf.split_at(buf.len().min(memory.len() - start));
+        memory[start..start + over.len()].copy_from_slice(over);
+        memory.extend_from_slice(beyond);
         for page in start / page_bytes..end.div_ceil(page_bytes) {
             file.dirty.insert(page);
-            file.given_up.remove(&page);
+            file.given_up.remove(page);
         }
     }
 
@@ -306,7 +367,7 @@ impl State {
         if file.device.len() != file.memory.len() && self.below(2) == 0 {
             Arc::make_mut(&mut file.device).resize(file.memory.len(), 0);
         }
-        for page in std::mem::take(&mut file.dirty) {
+        for page in std::mem::take(&mut file.dirty).iter() {
             file.given_up.insert(page);
             let start = page * page_bytes;
             let end = (start + page_bytes).min(file.memory.len());
@@ -341,8 +402,10 @@ impl State {
         }
         self.names = self.device_names.clone();
         let inodes: Vec<u64> = self.inodes.keys().copied().collect();
+        let mut named: Vec<u64> = self.names.values().copied().collect();
+        named.sort_unstable();
         for inode in inodes {
-            if self.names.values().any(|named| *named == inode) {
+            if named.binary_search(&inode).is_ok() {
                 self.write_back_in_part(inode);
                 let file = self.inodes.get_mut(&inode).expect("it was put back");
                 file.memory.clone_from(&file.device);
@@ -351,7 +414,13 @@ impl State {
                 self.inodes.remove(&inode);
             }
         }
+        self.start_over();
+    }
+
+    /// Whoever had anything open or locked is gone.
+    fn start_over(&mut self) {
         self.locks.clear();
+        self.inodes.values_mut().for_each(|file| file.open_count = 0);
         self.epoch += 1;
         self.is_off = false;
         self.faults = SimFaults::default();
@@ -386,21 +455,21 @@ impl Disk for SimDisk {
         if state.is_off {
             return Err(off());
         }
-        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        let inside = state.names.keys().map(Path::new).filter(|path| path.parent() == Some(dir));
         Ok(inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect())
     }
 
     fn create(&self, path: &Path) -> io::Result<SimFile> {
         let mut state = self.state();
-        if state.names.contains_key(path) {
+        if state.names.contains_key(path.as_os_str()) {
             return Err(ErrorKind::AlreadyExists.into());
         }
         let crashed = state.begin_change()?;
         let inode = state.next_inode;
         state.next_inode += 1;
         state.inodes.insert(inode, Inode::default());
-        state.change_names(vec![(path.to_path_buf(), Some(inode))]);
-        if crashed { Err(off()) } else { Ok(self.file(&state, inode, false)) }
+        state.change_names(vec![(path.into(), Some(inode))]);
+        if crashed { Err(off()) } else { Ok(self.file(&mut state, inode, false)) }
     }
 
     fn open(&self, path: &Path) -> io::Result<SimFile> {
@@ -410,29 +479,29 @@ impl Disk for SimDisk {
     }
 
     fn open_read_only(&self, path: &Path) -> io::Result<SimFile> {
-        let state = self.state();
+        let mut state = self.state();
         if state.is_off {
             return Err(off());
         }
-        let inode = *state.names.get(path).ok_or(ErrorKind::NotFound)?;
-        Ok(self.file(&state, inode, true))
+        let inode = *state.names.get(path.as_os_str()).ok_or(ErrorKind::NotFound)?;
+        Ok(self.file(&mut state, inode, true))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
-        let inode = *state.names.get(from).ok_or(ErrorKind::NotFound)?;
+        let inode = *state.names.get(from.as_os_str()).ok_or(ErrorKind::NotFound)?;
         let crashed = state.begin_change()?;
-        state.change_names(vec![(from.to_path_buf(), None), (to.to_path_buf(), Some(inode))]);
+        state.change_names(vec![(from.into(), None), (to.into(), Some(inode))]);
         if crashed { Err(off()) } else { Ok(()) }
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
-        if !state.names.contains_key(path) {
+        if !state.names.contains_key(path.as_os_str()) {
             return Err(ErrorKind::NotFound.into());
         }
         let crashed = state.begin_change()?;
-        state.change_names(vec![(path.to_path_buf(), None)]);
+        state.change_names(vec![(path.into(), None)]);
         if crashed { Err(off()) } else { Ok(()) }
     }
 
@@ -443,12 +512,13 @@ impl Disk for SimDisk {
         }
         let changes = std::mem::take(&mut state.unsynced_names);
         for change in changes {
-            if change.iter().any(|(path, _)| path.parent() == Some(dir)) {
+            if change.iter().any(|(path, _)| Path::new(path).parent() == Some(dir)) {
                 state.keep_names(change);
             } else {
                 state.unsynced_names.push(change);
             }
         }
+        state.forget_files();
         Ok(())
     }
 
@@ -542,12 +612,21 @@ impl DiskFile for SimFile {
         let page_bytes = state.config.page_bytes;
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
         let device = Arc::make_mut(&mut file.device);
+        if device.is_empty() && file.given_up.count == 0 {
+            // All of it is new.
+            device.extend_from_slice(&file.memory);
+            file.dirty.clear();
+            return Ok(());
+        }
         device.resize(file.memory.len(), 0);
-        for page in std::mem::take(&mut file.dirty) {
+        let mut dirty = std::mem::take(&mut file.dirty);
+        for page in dirty.iter() {
             let end = (page * page_bytes + page_bytes).min(file.memory.len());
             let start = (page * page_bytes).min(end);
             device[start..end].copy_from_slice(&file.memory[start..end]);
         }
+        dirty.clear();
+        file.dirty = dirty;
         Ok(())
     }
 
@@ -555,7 +634,7 @@ impl DiskFile for SimFile {
         let mut state = self.enter()?;
         let page_bytes = state.config.page_bytes;
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        for page in std::mem::take(&mut file.given_up) {
+        for page in std::mem::take(&mut file.given_up).iter() {
             let end = (page * page_bytes + page_bytes).min(file.memory.len());
             let start = (page * page_bytes).min(end);
             let device_end = end.min(file.device.len()).max(start);
@@ -564,6 +643,18 @@ impl DiskFile for SimFile {
             memory[device_end..end].fill(0);
         }
         Ok(())
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        // After a panic of somebody else's nothing has to be in order any more.
+        let Ok(mut state) = self.disk.0.lock() else { return };
+        if state.epoch == self.epoch
+            && let Some(file) = state.inodes.get_mut(&self.inode)
+        {
+            file.open_count -= 1;
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub struct SnapshotStore<D: Disk> {
     /// Sound ones, oldest first.
     sound: Vec<LogIndex>,
     damaged: Vec<DamagedSnapshot>,
-    _lock: D::Lock,
+    _lock: Option<D::Lock>,
 }
 
 fn snapshot_name(log_index: LogIndex) -> String {
@@ -81,17 +81,23 @@ impl<D: Disk> SnapshotStore<D> {
         }
         // A process that died between renaming and syncing left a name that only memory has.
         disk.sync_dir(dir).during("sync", dir)?;
-        Self::check_all(disk, dir, owner_id, &names, held)
+        Self::check_all(disk, dir, owner_id, &names, Some(held))
     }
 
     /// A look at a folder of snapshots that nobody else uses: changes nothing. Not to write to.
     pub fn open_read_only(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
         let held = lock(&disk, dir, LockKind::Shared)?;
         let names = disk.list(dir).during("list", dir)?;
-        Self::check_all(disk, dir, owner_id, &names, held)
+        Self::check_all(disk, dir, owner_id, &names, Some(held))
     }
 
-    fn check_all(disk: D, dir: &Path, owner_id: u64, names: &[String], held: D::Lock) -> Result<Self, LogError> {
+    /// The same beside whoever writes snapshots there: what it removes meanwhile is an error, after which the folder is looked at again.
+    pub fn open_beside(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
+        let names = disk.list(dir).during("list", dir)?;
+        Self::check_all(disk, dir, owner_id, &names, None)
+    }
+
+    fn check_all(disk: D, dir: &Path, owner_id: u64, names: &[String], held: Option<D::Lock>) -> Result<Self, LogError> {
         let mut indices: Vec<LogIndex> = names.iter().filter_map(|name| snapshot_index(name)).collect();
         indices.sort_unstable();
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
-use walras_consensus::ReplicaId;
+use walras_consensus::{Life, ReplicaId};
 
 use crate::channel::Channel;
 use crate::config::{LinkConfig, LinkLimits, LinkTiming, PeerAddress, Security};
@@ -20,7 +20,7 @@ use crate::dial::{Dial, Resolver, backoff_ns};
 use crate::error::{LinkError, SendError, SetupError};
 use crate::event::LinkEvent;
 use crate::frame::{Frame, HEADER_BYTES, Hello, Versions};
-use crate::peer::{Forecast, Life, Peer};
+use crate::peer::{Forecast, Peer};
 use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
 use crate::tls::{PeerName, Tls};
 use crate::weather::{Dice, Fate, Weather};
@@ -529,7 +529,7 @@ impl Links {
         if connection.dialled.is_none() && id < self.hello.from {
             return Err(crate::FrameError::Unexpected("the replica with the higher id calls").into());
         }
-        match peer.begin_life(hello.incarnation) {
+        match peer.lives.greets(hello.incarnation) {
             Life::One => {}
             Life::Two => return Err(LinkError::TwoWithOneId { id }),
             Life::LaterOfTwo => {

@@ -1,6 +1,6 @@
 //! What is known of a peer across its connections, and what its frames mean.
 
-use walras_consensus::ReplicaId;
+use walras_consensus::{Lives, ReplicaId};
 
 use crate::config::PeerAddress;
 use crate::connection::Connection;
@@ -11,9 +11,6 @@ use crate::frame::{Frame, FrameError, Versions};
 use crate::snapshot::{Coming, SnapshotFailure};
 use crate::weather::{Dice, Fate, Sky};
 
-/// Former processes under one id that are remembered.
-const FORMER_MAX: usize = 16;
-
 pub(crate) struct Peer {
     pub(crate) address: PeerAddress,
     /// The slot of its connection, once it has greeted.
@@ -22,74 +19,12 @@ pub(crate) struct Peer {
     pub(crate) dial: Dial,
     pub(crate) failure_count: u32,
     pub(crate) forecast: Option<Box<Forecast>>,
-    incarnation: Option<u64>,
-    former: Vec<u64>,
-    /// How often former ones came back since the current one greeted.
-    return_count: u32,
-}
-
-/// A former process comes back so often before one of the two is told to stop: a connection that was made by one that has died may be met once.
-const RETURNS: u32 = 3;
-
-/// What a greeting says about the processes under an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
-    /// There is one, as far as it is known.
-    One,
-    /// One that another one took the place of is there too.
-    Two,
-    /// It comes again and again, so both run: this one started later.
-    LaterOfTwo,
-    /// The same, and the other one started later.
-    FirstOfTwo,
+    pub(crate) lives: Lives,
 }
 
 impl Peer {
     pub(crate) fn new(address: PeerAddress, dial: Dial) -> Self {
-        Self {
-            address,
-            up: None,
-            versions: None,
-            dial,
-            failure_count: 0,
-            forecast: None,
-            incarnation: None,
-            former: Vec::new(),
-            return_count: 0,
-        }
-    }
-
-    /// A process greets under this peer's id.
-    pub(crate) fn begin_life(&mut self, incarnation: u64) -> Life {
-        if self.former.contains(&incarnation) {
-            self.return_count += 1;
-            let is_later = self.incarnation.is_some_and(|current| incarnation > current);
-            return match (self.return_count >= RETURNS, is_later) {
-                (false, _) => Life::Two,
-                (true, true) => Life::LaterOfTwo,
-                (true, false) => {
-                    self.former.retain(|former| *former != incarnation);
-                    self.take_place(incarnation);
-                    // If that one comes again it is the later one, and proven.
-                    self.return_count = RETURNS;
-                    Life::FirstOfTwo
-                }
-            };
-        }
-        if self.incarnation != Some(incarnation) {
-            self.take_place(incarnation);
-        }
-        Life::One
-    }
-
-    fn take_place(&mut self, incarnation: u64) {
-        if let Some(former) = self.incarnation.replace(incarnation) {
-            if self.former.len() == FORMER_MAX {
-                self.former.remove(0);
-            }
-            self.former.push(former);
-        }
-        self.return_count = 0;
+        Self { address, up: None, versions: None, dial, failure_count: 0, forecast: None, lives: Lives::default() }
     }
 }
 
@@ -186,28 +121,4 @@ pub(crate) fn deliver(
         Frame::Dismissed(why) => return Err(LinkError::Dismissed(why)),
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_that_was_replaced_does_not_come_back() {
-        let mut peer = Peer::new(PeerAddress::Name { host: String::new(), port: 1 }, Dial::Theirs);
-        assert_eq!([peer.begin_life(1), peer.begin_life(1)], [Life::One; 2], "the same process connects again");
-        assert_eq!([peer.begin_life(2), peer.begin_life(1), peer.begin_life(2)], [Life::One, Life::Two, Life::One]);
-    }
-
-    #[test]
-    fn of_two_that_both_come_again_and_again_the_one_that_started_first_goes_on() {
-        let mut peer = Peer::new(PeerAddress::Name { host: String::new(), port: 1 }, Dial::Theirs);
-        assert_eq!([peer.begin_life(1), peer.begin_life(2)], [Life::One; 2]);
-        assert_eq!([peer.begin_life(1), peer.begin_life(1), peer.begin_life(1)], [Life::Two, Life::Two, Life::FirstOfTwo]);
-        assert_eq!([peer.begin_life(2), peer.begin_life(1)], [Life::LaterOfTwo, Life::One]);
-        // Seen in the other order.
-        let mut peer = Peer::new(PeerAddress::Name { host: String::new(), port: 1 }, Dial::Theirs);
-        assert_eq!([peer.begin_life(2), peer.begin_life(1)], [Life::One; 2]);
-        assert_eq!([peer.begin_life(2), peer.begin_life(2), peer.begin_life(2)], [Life::Two, Life::Two, Life::LaterOfTwo]);
-    }
 }

@@ -40,6 +40,19 @@ pub enum OpenError {
         /// Whose it should be.
         expected: ReplicaId,
     },
+    /// The cluster began with others than the configuration says.
+    #[error(
+        "{dir} holds the log of a cluster that began with the replicas {found}, and the configuration says that it began with {expected}: correct \
+         cluster.genesis, which never changes and is the same on all replicas, or give this replica an empty folder"
+    )]
+    OtherGenesis {
+        /// Where.
+        dir: PathBuf,
+        /// With whom it began.
+        found: String,
+        /// With whom it should have.
+        expected: String,
+    },
     /// A version that this program does not know.
     #[error(
         "{dir} holds a replica's log of version {found}, this program reads version {supported}: use the program that wrote it"

@@ -9,6 +9,7 @@ pub struct Identity {
     pub cluster_id: u64,
     /// The replica.
     pub replica: ReplicaId,
-    /// The members with whom the cluster began. Written down when the log is made, and what is written down counts from then on.
+    /// The members with whom the cluster began. Written down when the log is made, and what is written down counts from then on: a log that still has it
+    /// refuses to open with others.
     pub genesis: Members,
 }

@@ -9,8 +9,10 @@ use crate::slots::{DecidedReader, SlotReader};
 use crate::snapshots::{SnapshotInfo, SnapshotReader, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
-use walras_consensus::{Durability, HardState, Recovered, Slot, SnapshotMeta, Ticket};
-use walras_log_store::{Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_read_only};
+use walras_consensus::{Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_log_store::{
+    Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_beside as open_log_beside, open_read_only,
+};
 use walras_types::LogIndex;
 
 pub(crate) const LOG_FOLDER: &str = "log";
@@ -116,6 +118,7 @@ pub(crate) fn open_beside<D: Disk>(
         append_genesis(&mut log, &identity)?;
     }
     let content = scan_own(&log, dir, &identity)?;
+    check_genesis(&content, dir, &identity)?;
     let stop = match (is_new, content.is_closed) {
         (true, _) => Stop::Never,
         (false, true) => Stop::Orderly,
@@ -152,6 +155,24 @@ fn append_genesis<D: Disk>(log: &mut LogWriter<D>, identity: &Identity) -> Resul
     log.append_with(|bytes| put_state(bytes, &HardState::default()))?;
     log.append_with(|bytes| put_installed(bytes, &SnapshotMeta::genesis(identity.genesis.clone())))?;
     log.sync().map(drop)
+}
+
+/// A log that still has its beginning says with whom the cluster began. Later on nothing depends on that.
+fn check_genesis(content: &Content, dir: &Path, identity: &Identity) -> Result<(), OpenError> {
+    let beginning = content.installed.as_ref().map(|(meta, _)| meta).filter(|meta| meta.slot == Slot(0));
+    match beginning.filter(|meta| meta.members != identity.genesis) {
+        None => Ok(()),
+        Some(meta) => Err(OpenError::OtherGenesis {
+            dir: dir.to_path_buf(),
+            found: listed(&meta.members),
+            expected: listed(&identity.genesis),
+        }),
+    }
+}
+
+fn listed(members: &Members) -> String {
+    let ids: Vec<String> = members.voters.iter().map(ToString::to_string).collect();
+    format!("[{}]", ids.join(", "))
 }
 
 /// Reads the records of our own log.
@@ -278,14 +299,25 @@ pub struct Dump<D: Disk> {
     pub snapshots: Vec<SnapshotInfo>,
     disk: D,
     snapshot_dir: PathBuf,
-    _lock: D::Lock,
+    _lock: Option<D::Lock>,
 }
 
 impl<D: Disk> Dump<D> {
     /// Opens the log in `dir` to look at.
     pub fn open(disk: &D, dir: &Path) -> Result<Self, OpenError> {
+        let (reader, lock) = open_read_only(disk, &dir.join(LOG_FOLDER), None)?;
+        Self::look(disk, dir, reader, Some(lock))
+    }
+
+    /// The same beside the replica that goes on writing: what it held then, or less. Whoever meets an error opens it again; see
+    /// [`walras_log_store::open_beside`].
+    pub fn open_beside(disk: &D, dir: &Path) -> Result<Self, OpenError> {
+        let reader = open_log_beside(disk, &dir.join(LOG_FOLDER), None)?;
+        Self::look(disk, dir, reader, None)
+    }
+
+    fn look(disk: &D, dir: &Path, reader: LogReader<D::File>, lock: Option<D::Lock>) -> Result<Self, OpenError> {
         let log_dir = dir.join(LOG_FOLDER);
-        let (reader, lock) = open_read_only(disk, &log_dir, None)?;
         let content = scan(reader, dir, |_| true)?;
         let head = content.head.expect("a scan without a head is refused");
         let snapshot_dir = dir.join(SNAPSHOT_FOLDER);
@@ -293,7 +325,7 @@ impl<D: Disk> Dump<D> {
         let anchors = anchors(&content, &infos);
         let slots = content.first_slot().zip(content.last_slot());
         let end = slots.map_or(Slot(0), |(_, last)| last.next()).min(content.hard_state.commit.next());
-        let reader_from = |from| open_read_only(disk, &log_dir, Some(from)).map(|(reader, _)| reader);
+        let reader_from = |from| open_log_beside(disk, &log_dir, Some(from));
         let decided =
             DecidedReader::from_the_first(&content, &anchors, end, &reader_from).map_err(|error| unreadable(dir, error))?;
         let stop = if content.is_closed { Stop::Orderly } else { Stop::Crash };

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use walras_consensus::{HardState, Slot, Term, Ticket, Write};
+use walras_consensus::{HardState, Members, Slot, Term, Ticket, Write};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{LogError, LogOptions, LogWriter};
 use walras_replica_log::{Dump, Identity, OpenError, Options, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Stop};
@@ -37,6 +37,9 @@ fn another_cluster_and_another_replica_are_refused_and_nothing_is_changed() {
     let other = open_as(&disk, Identity { replica: id(3), ..identity() }).unwrap_err();
     assert!(matches!(other, OpenError::OtherReplica { found: 2, .. }), "{other}");
     assert!(other.to_string().contains("swapped"), "{other}");
+    let others = Identity { genesis: Members::of_voters([id(2), id(9)]), ..identity() };
+    let other = open_as(&disk, others.clone()).unwrap_err();
+    assert!(matches!(other, OpenError::OtherGenesis { .. }) && other.to_string().contains("began with [2, 9]"), "{other}");
     assert_eq!(disk.paths(), paths);
     assert_eq!(paths.iter().map(|path| disk.bytes_of(path)).collect::<Vec<_>>(), bytes);
     // Also when the first records were let go long ago.
@@ -51,6 +54,8 @@ fn another_cluster_and_another_replica_are_refused_and_nothing_is_changed() {
     drop(opened);
     assert!(matches!(open_as(&disk, Identity { replica: id(3), ..identity() }), Err(OpenError::OtherReplica { .. })));
     open_as(&disk, identity()).unwrap();
+    // The log and its snapshots know by now who belongs to the cluster.
+    assert!(ReplicaLog::open(disk.clone(), &dir(), others, options()).is_ok());
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //! - *one slot for many entries*: a [`Pack`] is replicated, logged and decided as one, and its entries get dense log indexes when it is;
 //! - *a disk that nobody waits for*: a leader sends a slot while its own disk still syncs it, and the next write is collected meanwhile;
 //!   what a follower promises waits for its disk ([`Durability`] says when a slot counts as held);
+//! - *newcomers wait*: a process that was just linked neither votes nor acknowledges for a moment, so that its peers find out first whether another
+//!   one runs under its id (`newcomer.rs`, `lives.rs`);
 //! - *replay from a seed*: no clock, no randomness of its own, no hash order: the same inputs give the same effects;
 //! - *its own bytes* on the network and on the disk, checked before the library sees them.
 //!
@@ -36,8 +38,10 @@ mod haste;
 #[cfg(test)]
 mod hostile;
 mod ids;
+mod lives;
 mod members;
 mod memory_log;
+mod newcomer;
 mod pack;
 mod pump;
 mod replica;
@@ -49,6 +53,7 @@ mod wire;
 pub use durable::{Body, DurableLog, HardState, Recovered, SlotEntry, SnapshotMeta, Write};
 pub use effect::{Committed, Effect, Refused, Role, RoleChange, StartError, StepError};
 pub use ids::{ReadToken, ReplicaId, Slot, Term, Ticket};
+pub use lives::{Life, Lives};
 pub use members::{MEMBERS_MAX, MemberChange, Members};
 pub use memory_log::MemoryLog;
 pub use pack::{Pack, Packed};

@@ -107,8 +107,13 @@ impl Replica {
     fn send(&mut self, messages: Vec<Message>, effects: &mut Vec<Effect>) {
         for message in messages {
             let to = ReplicaId::new(message.to).expect("a member has an id");
+            let snapshot = wire::announced_snapshot(&message);
+            if self.is_new_to(to, self.ticked_ns) {
+                self.hold_back(to, snapshot.is_some());
+                continue;
+            }
             let bytes = wire::encode(self.settings.cluster_id, &message);
-            effects.push(match wire::announced_snapshot(&message) {
+            effects.push(match snapshot {
                 Some(snapshot) => Effect::SendSnapshot { to, snapshot, bytes },
                 None => Effect::Send { to, bytes },
             });

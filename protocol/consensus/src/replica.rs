@@ -29,7 +29,7 @@ pub struct Replica {
     /// Whether it stands for election sooner than that.
     pub(crate) haste: Option<Haste>,
     /// Ticks up to this moment have passed.
-    ticked_ns: u64,
+    pub(crate) ticked_ns: u64,
     /// What waits to become durable, in order.
     pub(crate) pending: VecDeque<Pending>,
     /// Of the last write.
@@ -55,6 +55,8 @@ pub struct Replica {
     pub(crate) waiting_reads: BTreeSet<(Slot, ReadToken)>,
     /// When a member was last heard.
     heard_ns: BTreeMap<ReplicaId, u64>,
+    /// When this process was first linked with a peer.
+    pub(crate) linked_ns: BTreeMap<ReplicaId, u64>,
 }
 
 impl std::fmt::Debug for Replica {
@@ -135,6 +137,7 @@ impl Replica {
             asked_reads: BTreeSet::new(),
             waiting_reads: BTreeSet::new(),
             heard_ns: BTreeMap::new(),
+            linked_ns: BTreeMap::new(),
         };
         replica.settle(effects);
         Ok(replica)
@@ -171,7 +174,8 @@ impl Replica {
     pub fn on_message(&mut self, now_ns: u64, bytes: bytes::Bytes, effects: &mut Vec<Effect>) -> Result<(), StepError> {
         let message = wire::decode(self.settings.cluster_id, self.settings.id, bytes)?;
         self.pass(now_ns);
-        if self.installing.is_some() || self.is_stray(&message) {
+        let is_early = ReplicaId::new(message.from).is_some_and(|from| self.is_new_to(from, now_ns));
+        if is_early || self.installing.is_some() || self.is_stray(&message) {
             return Ok(());
         }
         self.refuse_what_cannot_be(&message)?;

@@ -64,9 +64,12 @@ fn settle(replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) 
     all
 }
 
-/// Three replicas of which the first leads.
+/// Three replicas of which the first leads, linked since they began.
 fn led() -> Vec<Replica> {
     let mut replicas: Vec<Replica> = (1..=3).map(|at| start(at, genesis(3)).0).collect();
+    for (at, replica) in (1..).zip(&mut replicas) {
+        (1..=3).filter(|other| *other != at).for_each(|other| replica.on_linked(0, id(other)));
+    }
     let mut effects = vec![Vec::new(); 3];
     replicas[0].on_timer(301 * MS, &mut effects[0]);
     let all = settle(&mut replicas, 301 * MS, effects);
@@ -324,4 +327,92 @@ fn where_a_lost_link_counts_for_nothing_the_timeout_decides() {
     replicas[1].on_link_lost(302 * MS, id(1), &mut effects);
     assert_eq!(effects, []);
     assert_eq!(replicas[1].status().role, Role::Follower { leader: Some(id(1)) });
+}
+
+/// Of a replica that leads and two that follow, a second process begins under the id of the third.
+#[test]
+fn a_process_that_has_just_been_linked_promises_nothing_until_its_peers_could_meet_another_one() {
+    let mut replicas = led();
+    // On a copy of its disk.
+    let hard_state = HardState { term: Term(1), vote: Some(id(1)), commit: Slot(0) };
+    let opening = SlotEntry { slot: Slot(1), term: Term(1), body: Body::Empty };
+    let copy = Recovered { hard_state, entries: vec![opening], ..genesis(3) };
+    let (mut second, _) = start(3, copy.clone());
+    second.on_linked(400 * MS, id(1));
+    let mut effects = Vec::new();
+    replicas[0].propose(pack(&[b"a"]), &mut effects).unwrap();
+    replicas[0].on_timer(440 * MS, &mut effects);
+    let of_leader: Vec<Vec<u8>> = sent(&effects).into_iter().filter(|(to, _)| *to == id(3)).map(|(_, bytes)| bytes).collect();
+    assert!(of_leader.len() >= 2, "an append and a sign of life");
+    // The other follower asks for its vote.
+    let mut effects = Vec::new();
+    replicas[1].on_link_lost(441 * MS, id(1), &mut effects);
+    (442..470).for_each(|ms| replicas[1].on_timer(ms * MS, &mut effects));
+    let of_candidate: Vec<Vec<u8>> = sent(&effects).into_iter().filter(|(to, _)| *to == id(3)).map(|(_, bytes)| bytes).collect();
+    assert!(!of_candidate.is_empty(), "{effects:?}");
+    second.on_linked(460 * MS, id(2));
+
+    let mut effects = Vec::new();
+    let hears = |second: &mut Replica, ms: u64, said: &[Vec<u8>], effects: &mut Vec<Effect>| {
+        said.iter().for_each(|bytes| second.on_message(ms * MS, bytes.clone().into(), effects).unwrap());
+    };
+    // Its own timeouts pass meanwhile: nobody hears of that either.
+    for ms in 400..650 {
+        hears(&mut second, ms, &of_leader, &mut effects);
+        second.on_timer(ms * MS, &mut effects);
+    }
+    hears(&mut second, 709, &of_candidate, &mut effects);
+    assert_eq!((sent(&effects), tickets(&effects)), (vec![], vec![]));
+    // One link is older than the other.
+    hears(&mut second, 650, &of_leader, &mut effects);
+    assert_eq!(second.status().role, Role::Follower { leader: Some(id(1)) });
+    let appended = *tickets(&effects).last().expect("it takes what the leader appends");
+    second.on_persisted(appended, &mut effects);
+    let before = sent(&effects).len();
+    assert!(before > 0, "and says so");
+    // A link that is made again is no new one.
+    second.on_linked(651 * MS, id(1));
+    hears(&mut second, 652, &of_leader, &mut effects);
+    assert!(sent(&effects).len() > before);
+    // Where there can not be two, nobody waits.
+    let settings = Settings { newcomer_quiet_ns: 0, ..Settings::new(1, id(3)) };
+    let mut alone = Replica::start(0, settings, copy, 1, &mut Vec::new()).unwrap();
+    alone.on_linked(400 * MS, id(1));
+    let mut effects = Vec::new();
+    hears(&mut alone, 400, &of_leader, &mut effects);
+    assert!(!tickets(&effects).is_empty());
+}
+
+/// A leader that has just been linked with a learner who lacks what is no longer kept.
+#[test]
+fn a_snapshot_that_was_held_back_for_a_newcomer_is_sent_later() {
+    let of_one = Settings { retained_slots: 0, ..Settings::new(1, id(1)) };
+    let leader = Replica::start(0, of_one, genesis(1), 1, &mut Vec::new()).unwrap();
+    let mut replicas = vec![leader, start(2, genesis(1)).0];
+    let with_leader = |replicas: &mut [Replica], ms: u64, act: &mut dyn FnMut(&mut Replica, &mut Vec<Effect>)| {
+        let mut effects = vec![Vec::new(); 2];
+        act(&mut replicas[0], &mut effects[0]);
+        settle(replicas, ms * MS, effects).swap_remove(0)
+    };
+    with_leader(&mut replicas, 301, &mut |leader, effects| leader.on_timer(301 * MS, effects));
+    with_leader(&mut replicas, 301, &mut |leader, effects| assert!(leader.propose(pack(&[b"a"]), effects).is_ok()));
+    with_leader(&mut replicas, 301, &mut |leader, effects| {
+        leader.on_snapshot_produced(leader.status().delivered, effects).unwrap();
+        leader.change_members(&[MemberChange::AddLearner(id(2))], effects).unwrap();
+    });
+    let all = with_leader(&mut replicas, 340, &mut |leader, effects| leader.on_timer(340 * MS, effects));
+    assert!(all.iter().any(|effect| matches!(effect, Effect::SnapshotWanted { .. })), "{all:?}");
+    let is_sent = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::SendSnapshot { .. }));
+    let all = with_leader(&mut replicas, 341, &mut |leader, effects| {
+        leader.on_linked(341 * MS, id(2));
+        leader.on_snapshot_produced(leader.status().delivered, effects).unwrap();
+        leader.propose(pack(&[b"b"]), effects).unwrap();
+    });
+    assert!(!is_sent(&all), "{all:?}");
+    let mut sent_ms = None;
+    for ms in 342..700 {
+        let all = with_leader(&mut replicas, ms, &mut |leader, effects| leader.on_timer(ms * MS, effects));
+        sent_ms = sent_ms.or_else(|| is_sent(&all).then_some(ms));
+    }
+    assert!(sent_ms.is_some_and(|ms| (591..=630).contains(&ms)), "{sent_ms:?}");
 }
