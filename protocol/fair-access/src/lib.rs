@@ -5,6 +5,7 @@
 //! - [`mesh`]: the probe mesh that corrects clocks against each other: probes, estimates, the solution over all nodes, bad clocks.
 //! - [`resequence`]: the sequencer's hold. An order stamped t at the edge leaves at t + d_s, in the order of stamps.
 //! - [`duplicates`]: copies of one order through several gateways; the earliest counts.
+//! - [`publications`]: which entries of the log publish market data, from when on it may be known, and by whose clock.
 //! - [`release`]: a gateway's hold. Market data made at t is given out at t + d_h, to all subscribers at once.
 //! - [`delay`]: what d_s and d_h are: fixed, or steered to a share of unfairness that the operator names.
 //! - [`margins`]: what gateways tell of how early market data came, made into samples for d_h.
@@ -21,7 +22,8 @@
 //! - A clock without a bound cannot be read, and one whose bound is too wide does not stamp.
 //! - An order on time is never released before one with a smaller (stamp, gateway, place in its session) that is held. One that comes
 //!   after a later one has left is released at once, and told so.
-//! - No piece of market data is given out before its release time, whatever is full.
+//! - No piece of market data is given out before its release time, nor before an earlier one, whatever is full and wherever in the log a replica
+//!   begins.
 //! - Every buffer is bounded, by gateway, session or subscriber, and each pays for its own excess alone; whatever a peer sends, nothing
 //!   panics, and a bad node is named and costs the others no accuracy.
 //! - Whatever comes in is counted once: accepted or refused, on time or late.
@@ -38,6 +40,7 @@ pub mod duplicates;
 mod ids;
 pub mod margins;
 pub mod mesh;
+pub mod publications;
 pub mod release;
 pub mod resequence;
 mod sliding;

@@ -72,7 +72,7 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
         number += 1;
         let stamp_ns = edge_ns.saturating_add_signed(off_ns);
         let transit_ns = now_ns.cast_signed() - stamp_ns.cast_signed();
-        let stamp = match strays.on_transit(GatewayId(gateway), transit_ns) {
+        let stamp = match strays.on_transit(now_ns, GatewayId(gateway), transit_ns) {
             Standing::Stray => Stamp::OnArrival,
             Standing::Fits => {
                 control.on_transit(transit_ns);

@@ -56,11 +56,13 @@ pub enum Permission {
     Trade = 2,
     /// Do what the operator may.
     Operator = 4,
+    /// Bring another shard's transfers, and nothing else.
+    Courier = 8,
 }
 
 impl Permission {
     /// All of them.
-    pub const ALL: [Permission; 3] = [Self::Read, Self::Trade, Self::Operator];
+    pub const ALL: [Permission; 4] = [Self::Read, Self::Trade, Self::Operator, Self::Courier];
 
     /// Its name in files and APIs.
     #[must_use]
@@ -69,6 +71,7 @@ impl Permission {
             Self::Read => "read",
             Self::Trade => "trade",
             Self::Operator => "operator",
+            Self::Courier => "courier",
         }
     }
 
@@ -129,10 +132,10 @@ pub enum KeyError {
     #[error("the ed25519 public key is none, or a weak one that anybody can sign for: create the key anew")]
     PublicKeyInvalid,
     /// It may do nothing.
-    #[error("the key has no permission: give it read, trade or operator")]
+    #[error("the key has no permission: give it read, trade, operator or courier")]
     NoPermission,
     /// It may trade or read, but for whom?
-    #[error("a key that may read or trade needs an account: name one, or leave only operator")]
+    #[error("a key that may read or trade needs an account: name one, or leave only operator or courier")]
     NoAccount,
     /// The id is in use.
     #[error("a key with this id exists: choose another id, or remove that key first")]
@@ -263,7 +266,7 @@ impl KeyRecord {
         self.key_id
     }
 
-    /// Whom it acts for; `None` for the operator alone.
+    /// Whom it acts for; `None` for the operator or a courier alone.
     #[must_use]
     pub const fn account(&self) -> Option<AccountId> {
         self.account
@@ -521,6 +524,7 @@ mod tests {
         assert_eq!(KeyRecord::new(hm_id, Some(AccountId(0)), all, credential).unwrap_err(), KeyError::WrongAlgorithm);
         assert_eq!(ed.record(None, all).unwrap_err(), KeyError::NoAccount);
         assert_eq!(ed.record(Some(AccountId(0)), Permissions::default()).unwrap_err(), KeyError::NoPermission);
+        assert!(ed.record(None, [Permission::Courier].into_iter().collect()).is_ok());
     }
 
     #[test]
@@ -529,5 +533,11 @@ mod tests {
         assert_eq!(some.iter().map(Permission::name).collect::<Vec<_>>(), ["read", "trade"]);
         assert!(!some.allow(Permission::Operator) && !some.is_empty());
         assert_eq!(Permission::from_name("admin"), None);
+        // None holds another's bit.
+        for one in Permission::ALL {
+            let alone: Permissions = [one].into_iter().collect();
+            assert_eq!(alone.iter().collect::<Vec<_>>(), [one]);
+            assert_eq!(Permission::from_name(one.name()), Some(one));
+        }
     }
 }

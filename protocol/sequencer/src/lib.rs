@@ -40,12 +40,14 @@ mod sequencer;
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
-pub use gateway::{FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, RemoteOpening};
+pub use gateway::{
+    FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack, RemoteOpening,
+};
 pub use intake::{
     Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Place, TIMED_ONE_OF, Timed, Told, is_timed,
 };
 pub use replicated::{
-    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, NotTaken, OtherDisk, ReleaseCounts, ReleaseRules,
-    ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved,
+    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,
+    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved,
 };
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -5,6 +5,8 @@
 
 #[path = "replicated/batches.rs"]
 mod batches;
+#[path = "replicated/clocks.rs"]
+mod clocks;
 #[path = "replicated/liars.rs"]
 mod liars;
 
@@ -15,7 +17,7 @@ use walras_consensus::{
 };
 use walras_engine::{Engine, Numbered};
 use walras_sequencer::{
-    AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
+    AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
 };
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, Event, OpenSession};
@@ -69,6 +71,8 @@ struct Around {
     unresolved: usize,
     restored: bool,
     entries: BTreeMap<LogIndex, Entry>,
+    /// How far ahead the clocks were that stamped them.
+    aheads: BTreeMap<LogIndex, Option<i64>>,
     jobs: Vec<SolveJob>,
 }
 
@@ -84,6 +88,7 @@ impl Host<Option<Ordinal>> for Around {
 
     fn applied(&mut self, _: &Engine, applied: AppliedEntry<'_, Option<Ordinal>>) {
         self.entries.insert(applied.entry.log_index, applied.entry.clone());
+        self.aheads.insert(applied.entry.log_index, applied.ahead_ns);
         // Whoever is answered is answered for what they sent.
         assert!(applied.origin.is_none_or(|origin| origin == applied.entry.ordinal), "{:?}", applied.origin);
         if let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) {
@@ -171,6 +176,8 @@ struct World {
     clients: Vec<Client>,
     network: Vec<Message>,
     planted: Option<Planted>,
+    /// How long market data is held.
+    release: Option<ReleaseRules>,
     starts: u64,
     account: u32,
     counts: Counts,
@@ -200,19 +207,31 @@ impl World {
             unresolved: 0,
             restored: false,
             entries: BTreeMap::new(),
+            aheads: BTreeMap::new(),
             jobs: Vec::new(),
         };
         let nodes = (0..REPLICAS).map(|_| Node { around: around(), sequencer: None, halted: None }).collect();
         let clients = (0..CLIENTS).map(|_| Client::default()).collect();
         let counts = Counts::default();
-        Self { rng: Rng(seed), now_ns: 0, nodes, clients, network: Vec::new(), planted, starts: 0, account: 0, counts }
+        Self {
+            rng: Rng(seed),
+            now_ns: 0,
+            nodes,
+            clients,
+            network: Vec::new(),
+            planted,
+            release: None,
+            starts: 0,
+            account: 0,
+            counts,
+        }
     }
 
     fn start(&mut self, n: usize) {
         self.starts += 1;
         let consensus = Settings { retained_slots: 10, ..Settings::new(7, id(n)) };
-        let settings =
-            ReplicatedSettings { checkpoint_every: CHECKPOINT_EVERY, packs_max: 3, ..ReplicatedSettings::new(consensus) };
+        let common = ReplicatedSettings::new(consensus);
+        let settings = ReplicatedSettings { checkpoint_every: CHECKPOINT_EVERY, packs_max: 3, release: self.release, ..common };
         let seed = self.rng.next() ^ self.starts;
         let node = &mut self.nodes[n];
         let Ok(recovered) = node.around.log.recover();

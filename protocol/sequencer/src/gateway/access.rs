@@ -10,7 +10,7 @@ use walras_fair_access::{GATEWAYS_MAX, GatewayId};
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, MassCancel, OpenSession, decode_command, encode_command};
 
-use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage};
+use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack};
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Timed, Told};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
 
@@ -193,7 +193,7 @@ impl<O> FairAccess<O> {
         self.intake.on_arrival(time_ns, arrives, None, &mut self.told);
     }
 
-    /// A message that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call [`FairAccess::settle`].
+    /// A message, or several as one, that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call [`FairAccess::settle`].
     pub fn on_message(
         &mut self,
         at: GatewayTime,
@@ -202,9 +202,11 @@ impl<O> FairAccess<O> {
         sequencer: &mut ReplicatedSequencer<O>,
         host: &mut impl GatewayHost<O>,
     ) {
-        match GatewayMessage::decode(bytes) {
-            Ok(message) => self.on_decoded(at, from, message, sequencer, host),
-            Err(_) => self.intake.on_malformed(gateway_of(from)),
+        for message in GatewayMessage::all_of(bytes) {
+            match message {
+                Ok(message) => self.on_decoded(at, from, message, sequencer, host),
+                Err(_) => self.intake.on_malformed(gateway_of(from)),
+            }
         }
     }
 
@@ -300,14 +302,20 @@ impl<O> FairAccess<O> {
             let term = sequencer.status().term;
             self.for_gateways.push((To::Others, GatewayMessage::Leading { term }));
         }
-        for message in std::mem::take(&mut self.for_leader) {
-            match self.forwards.leader() {
-                Some(leader) if leader == self.me => self.on_decoded(at, self.me, message, sequencer, host),
-                Some(leader) => host.send(leader, message.encode()),
-                // It waits among what is passed on.
-                None => {}
+        let mut for_leader = std::mem::take(&mut self.for_leader);
+        match self.forwards.leader() {
+            Some(leader) if leader == self.me => {
+                for_leader.drain(..).for_each(|message| self.on_decoded(at, self.me, message, sequencer, host));
             }
+            Some(leader) => {
+                let mut pack = Pack::default();
+                for_leader.iter().filter_map(|message| pack.push(message)).for_each(|bytes| host.send(leader, bytes));
+                pack.take().into_iter().for_each(|bytes| host.send(leader, bytes));
+            }
+            // It waits among what is passed on.
+            None => {}
         }
+        reuse(for_leader, &mut self.for_leader);
         if sequencer.is_leading() {
             let time_ns = self.hold_time_ns(at);
             let submit = |ordinal: Option<Ordinal>, command: &Command, origin| sequencer.submit(at.now, ordinal, command, origin);
@@ -315,10 +323,29 @@ impl<O> FairAccess<O> {
             self.intake.take_timed().for_each(|timed| host.timed(timed));
         }
         self.tell(host);
-        for (to, message) in std::mem::take(&mut self.for_gateways) {
+        self.send_gateways(at, sequencer, host);
+        self.begin_sessions(sequencer.engine(), host);
+    }
+
+    /// To each in order; what follows each other for one leaves as a pack.
+    fn send_gateways(&mut self, at: GatewayTime, sequencer: &mut ReplicatedSequencer<O>, host: &mut impl GatewayHost<O>) {
+        let mut packed: Option<(ReplicaId, Pack)> = None;
+        let send = |host: &mut _, to: ReplicaId, bytes: Option<Vec<u8>>| {
+            bytes.into_iter().for_each(|bytes| GatewayHost::<O>::send(host, to, bytes));
+        };
+        let mut for_gateways = std::mem::take(&mut self.for_gateways);
+        for (to, message) in for_gateways.drain(..) {
+            if let Some((before, pack)) = packed.as_mut().filter(|(before, _)| to != To::One(*before)) {
+                send(host, *before, pack.take());
+                packed = None;
+            }
             match to {
                 To::One(to) if to == self.me => self.on_decoded(at, self.me, message, sequencer, host),
-                To::One(to) => host.send(to, message.encode()),
+                To::One(to) => {
+                    let (_, pack) = packed.get_or_insert_with(|| (to, Pack::default()));
+                    let full = pack.push(&message);
+                    send(host, to, full);
+                }
                 To::Others => {
                     let members = sequencer.members();
                     let others = members.voters.union(&members.learners).filter(|id| **id != self.me);
@@ -326,7 +353,10 @@ impl<O> FairAccess<O> {
                 }
             }
         }
-        self.begin_sessions(sequencer.engine(), host);
+        if let Some((to, mut pack)) = packed {
+            send(host, to, pack.take());
+        }
+        reuse(for_gateways, &mut self.for_gateways);
     }
 
     /// Sessions whose entries are applied here by now.
@@ -479,6 +509,14 @@ impl<O> FairAccess<O> {
     #[must_use]
     pub fn sequenced(&self) -> IntakeFigures {
         self.intake.figures()
+    }
+}
+
+/// A buffer that was dealt with serves again, unless something came meanwhile: it may be large, and is filled thousands of times a second.
+fn reuse<T>(mut done: Vec<T>, next: &mut Vec<T>) {
+    if next.is_empty() {
+        done.clear();
+        *next = done;
     }
 }
 

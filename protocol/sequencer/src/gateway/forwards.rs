@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::resequence::Stamp;
 use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq};
@@ -89,7 +89,12 @@ pub struct Forwards {
     leader: Option<Leader>,
     next_look_ns: u64,
     counts: ForwardCounts,
+    /// Where contents are written one after the other: a piece of memory for each costs more than all else here.
+    contents: BytesMut,
 }
+
+/// Contents that share one piece of memory, which lasts until the last of them is answered.
+const CONTENTS_BYTES: usize = 4 << 10;
 
 impl Forwards {
     /// Nothing yet.
@@ -104,6 +109,7 @@ impl Forwards {
             leader: None,
             next_look_ns: 0,
             counts: ForwardCounts::default(),
+            contents: BytesMut::new(),
         }
     }
 
@@ -138,7 +144,11 @@ impl Forwards {
                 self.unanswered += 1;
                 self.counts.orders += 1;
                 self.counts.unstamped += u64::from(stamp == Stamp::OnArrival);
-                place.insert(Forward { stamp, content: Bytes::copy_from_slice(content), sent_ns: now_ns })
+                if self.contents.capacity() < content.len() {
+                    self.contents = BytesMut::with_capacity(CONTENTS_BYTES.max(content.len()));
+                }
+                self.contents.extend_from_slice(content);
+                place.insert(Forward { stamp, content: self.contents.split().freeze(), sent_ns: now_ns })
             }
         };
         forward.sent_ns = now_ns;
@@ -189,8 +199,11 @@ impl Forwards {
     /// The log holds the command: it, and those before it, are answered.
     pub fn on_applied(&mut self, ordinal: Ordinal) {
         if let btree_map::Entry::Occupied(mut places) = self.sessions.entry(ordinal.session) {
-            let left = places.get_mut().split_off(&ordinal.session_seq.next());
-            self.unanswered -= std::mem::replace(places.get_mut(), left).len();
+            // One, as a rule: what is split off a tree has all that is left counted.
+            while places.get().first_key_value().is_some_and(|(first, _)| *first <= ordinal.session_seq) {
+                places.get_mut().pop_first();
+                self.unanswered -= 1;
+            }
             if places.get().is_empty() {
                 places.remove();
             }

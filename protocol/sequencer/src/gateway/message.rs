@@ -10,6 +10,7 @@
 //!                  session u64 | session_seq u64 | late u64 | 8               taken, and late by so many nanoseconds
 //!                  session u64 | logon time u64 | 9                           logons of this session before that time are replaced
 //!                  account, token | logon time u64 | session u64 | log index u64 | 10    opened there
+//! either way       (bytes u16 | a message of these)... | 11                   several as one
 //! ```
 //!
 //! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers' messages.
@@ -108,15 +109,80 @@ const NOT_OPENED: u8 = 7;
 const LATE: u8 = 8;
 const REPLACED: u8 = 9;
 const OPENED: u8 = 10;
+const PACK: u8 = 11;
+
+/// A pack is sent when it has so many bytes.
+const PACK_BYTES: usize = 16 << 10;
+
+/// Messages for one replica that leave together: at a high rate what each costs on its way is most of what it costs at all.
+#[derive(Debug, Default)]
+pub struct Pack {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Pack {
+    /// Adds a message: what to send now, if it is full.
+    #[must_use]
+    pub fn push(&mut self, message: &GatewayMessage) -> Option<Vec<u8>> {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 2]);
+        message.encode_into(&mut self.bytes);
+        let len = u16::try_from(self.bytes.len() - at - 2).expect("a message is a command and a little more");
+        self.bytes[at..at + 2].copy_from_slice(&len.to_le_bytes());
+        self.count += 1;
+        if self.bytes.len() >= PACK_BYTES { self.take() } else { None }
+    }
+
+    /// What to send, if anything. One message goes as it is.
+    #[must_use]
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        match std::mem::take(&mut self.count) {
+            0 => None,
+            1 => Some(bytes.split_off(2)),
+            _ => {
+                bytes.push(PACK);
+                Some(bytes)
+            }
+        }
+    }
+}
 
 impl GatewayMessage {
     /// Whether bytes are such a message, by their kind: else they are the sequencers'.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
-        bytes.last().is_some_and(|kind| (ORDER..=OPENED).contains(kind))
+        bytes.last().is_some_and(|kind| (ORDER..=PACK).contains(kind))
     }
 
-    /// Reads a message.
+    /// Reads a message, or each of a [`Pack`]. After an error there is nothing more.
+    pub fn all_of(bytes: &Bytes) -> impl Iterator<Item = Result<Self, DecodeError>> + '_ {
+        let is_pack = bytes.last() == Some(&PACK);
+        // Where the next of a pack begins.
+        let mut at = Some(0);
+        std::iter::from_fn(move || {
+            let begin = at.take()?;
+            if !is_pack {
+                return Some(Self::decode(bytes));
+            }
+            let end = bytes.len() - 1;
+            if begin == end && begin > 0 {
+                return None;
+            }
+            let none = DecodeError { at_byte: begin, expected: "a message behind its number of bytes, of several" };
+            let message = bytes.get(begin..begin + 2).filter(|_| begin + 2 <= end).ok_or(none).and_then(|len| {
+                let from = begin + 2;
+                let to = from + usize::from(u16::from_le_bytes([len[0], len[1]]));
+                let message = if to <= end { Self::decode(&bytes.slice(from..to))? } else { return Err(none) };
+                at = Some(to);
+                Ok(message)
+            });
+            Some(message)
+        })
+    }
+
+    /// Reads one message.
     ///
     /// # Errors
     /// For bytes that are none.
@@ -164,7 +230,12 @@ impl GatewayMessage {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
-        let w = &mut Writer(&mut bytes);
+        self.encode_into(&mut bytes);
+        bytes
+    }
+
+    fn encode_into(&self, bytes: &mut Vec<u8>) {
+        let w = &mut Writer(bytes);
         let kind = match self {
             Self::Order { stamp, ordinal, content } => {
                 put_stamp(*stamp, w);
@@ -217,7 +288,6 @@ impl GatewayMessage {
             }
         };
         w.u8(kind);
-        bytes
     }
 }
 
@@ -311,6 +381,54 @@ mod tests {
         assert!(GatewayMessage::decode(&long.encode().into()).is_err());
     }
 
+    fn unpacked(bytes: &Bytes) -> Result<Vec<GatewayMessage>, DecodeError> {
+        GatewayMessage::all_of(bytes).collect()
+    }
+
+    #[test]
+    fn a_pack_is_its_messages_and_a_cut_one_ends_with_an_error() {
+        let mut pack = Pack::default();
+        assert_eq!(pack.take(), None);
+        for message in messages() {
+            assert_eq!(pack.push(&message), None);
+            assert_eq!(pack.take(), Some(message.encode()), "one goes as it is");
+        }
+        assert!(messages().iter().all(|message| pack.push(message).is_none()));
+        let bytes = Bytes::from(pack.take().unwrap());
+        assert!(GatewayMessage::is_one(&bytes));
+        assert_eq!(unpacked(&bytes), Ok(messages()));
+        assert!(GatewayMessage::decode(&bytes).is_err(), "it is not one message");
+        for cut in 1..bytes.len() {
+            // Behind some of its first messages the rest is a pack, of fewer.
+            let left = unpacked(&bytes.slice(cut..));
+            assert!(left.is_err() || left.is_ok_and(|left| left.len() < messages().len()), "cut at {cut}");
+            let mut short = bytes[..cut].to_vec();
+            short.push(PACK);
+            let kept = unpacked(&short.into());
+            assert!(kept.is_err() || kept.is_ok_and(|kept| messages().starts_with(&kept)), "cut at {cut}");
+        }
+        // One of several that is none: those before it count.
+        let sound = messages().remove(4);
+        let mut bytes = (u16::try_from(sound.encode().len()).unwrap()).to_le_bytes().to_vec();
+        bytes.extend(sound.encode());
+        bytes.extend([1, 0, PACK, PACK]);
+        let bytes = bytes.into();
+        let read: Vec<_> = GatewayMessage::all_of(&bytes).collect();
+        assert!(matches!(&read[..], [Ok(first), Err(_)] if *first == sound), "{read:?}");
+    }
+
+    #[test]
+    fn a_full_pack_leaves() {
+        let (mut pack, mut sent, message) = (Pack::default(), Vec::new(), messages().remove(0));
+        for _ in 0..2_000 {
+            sent.extend(pack.push(&message));
+        }
+        sent.extend(pack.take());
+        assert!(sent.len() > 1 && sent.iter().all(|bytes| bytes.len() <= PACK_BYTES + MESSAGE_BYTES_MAX));
+        let read: usize = sent.into_iter().map(|bytes| unpacked(&bytes.into()).unwrap().len()).sum();
+        assert_eq!(read, 2_000);
+    }
+
     proptest! {
         #[test]
         fn nothing_that_comes_panics_and_each_message_has_one_encoding(bytes in prop::collection::vec(0_u8..12, 0..60)) {
@@ -318,6 +436,9 @@ mod tests {
             if let Ok(message) = GatewayMessage::decode(&bytes) {
                 prop_assert_eq!(message.encode(), bytes.to_vec());
             }
+            // It ends.
+            let read = GatewayMessage::all_of(&bytes).count();
+            prop_assert!(read <= bytes.len().max(1));
         }
     }
 }

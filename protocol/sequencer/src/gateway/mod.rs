@@ -9,4 +9,4 @@ mod message;
 
 pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening};
 pub use forwards::{ForwardCounts, ForwardSettings, Forwards};
-pub use message::GatewayMessage;
+pub use message::{GatewayMessage, Pack};

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayControl, Fairness};
 use walras_fair_access::duplicates::{self, Duplicates};
-use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Stamp};
+use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Sequence, Stamp};
 use walras_fair_access::strays::{Standing, Strays};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::Command;
@@ -70,13 +70,13 @@ pub struct Arrives<'a, O> {
 /// What somebody is to be told.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Told<O> {
-    /// A gateway: an order missed d_s. It was taken all the same.
+    /// A gateway: an order missed d_s, or one with a later stamp left before it. It was taken all the same.
     Late {
         /// Which gateway.
         gateway: GatewayId,
         /// Which order.
         ordinal: Ordinal,
-        /// By how much.
+        /// By how much it missed d_s; if it did not, how much later the latest stamp is that left before it.
         late_ns: u64,
     },
     /// A gateway: a command is not taken; it, and those after it, are to be sent again where the reason says that this helps.
@@ -321,7 +321,7 @@ impl<O> Intake<O> {
     fn stamp_that_counts(&mut self, now_ns: u64, gateway: GatewayId, stamp: Stamp) -> (Stamp, bool) {
         let Stamp::Gateway(stamped_ns) = stamp else { return (Stamp::OnArrival, false) };
         let transit_ns = signed_difference(now_ns, stamped_ns);
-        match self.strays.on_transit(gateway, transit_ns) {
+        match self.strays.on_transit(now_ns, gateway, transit_ns) {
             Standing::Fits => {
                 self.delay.on_transit(transit_ns);
                 (stamp, true)
@@ -380,6 +380,11 @@ impl<O> Intake<O> {
             let transit_ns = order.steers.then(|| arrived_ns.saturating_sub(stamp_ns));
             self.timed.push(Timed { ordinal, transit_ns, held_ns: now_ns.saturating_sub(arrived_ns) });
         }
+        // On time by the delay of now, it may have missed that of a moment ago, by which a later one has left.
+        let late_ns = match sequence {
+            Sequence::Broken { behind_latest_ns, .. } if late_ns == 0 => behind_latest_ns,
+            Sequence::Broken { .. } | Sequence::Kept => late_ns,
+        };
         match taken {
             Ok(()) if late_ns > 0 => told.push(Told::Late { gateway, ordinal, late_ns }),
             // What was done or is on its way is answered by the log; where another replica leads, the gateways send to it.

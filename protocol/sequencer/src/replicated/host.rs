@@ -70,6 +70,9 @@ pub struct AppliedEntry<'a, O> {
     pub origin: Option<O>,
     /// What happened.
     pub events: &'a [Event],
+    /// How far the clock that stamped it was ahead of the venue's time, as its leader told ([`super::ReplicatedSequencer::tell_clock`]). The same on
+    /// all replicas that heard it.
+    pub ahead_ns: Option<i64>,
 }
 
 /// Why the outcome of a command that was taken is not told.
@@ -109,6 +112,9 @@ pub enum Halt {
     /// Another disk took part under this replica's id.
     #[error(transparent)]
     OtherDisk(#[from] super::OtherDisk),
+    /// Another replica says otherwise how the cluster began.
+    #[error(transparent)]
+    OtherGenesis(#[from] super::OtherGenesis),
     /// Another process runs under this replica's id, and ran before this one.
     #[error(
         "{0}; this process, the later one, stops: if it is the one that should run, stop the other one and start this one again"

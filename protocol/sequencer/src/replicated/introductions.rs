@@ -96,6 +96,21 @@ pub struct OtherDisk {
     pub ours: String,
 }
 
+/// This replica's configuration says that the cluster began with others than another replica's says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "replica {by} says that the cluster began with the replicas {theirs:?}, and this one's configuration says {ours:?}: correct cluster.genesis, which is the same on all \
+     replicas and never changes, then start this one again"
+)]
+pub struct OtherGenesis {
+    /// Who says so.
+    pub by: ReplicaId,
+    /// With whom it began, says that one.
+    pub theirs: Vec<u64>,
+    /// And this one.
+    pub ours: Vec<u64>,
+}
+
 /// A folder from which a replica must not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadStart {
@@ -127,6 +142,8 @@ pub(super) struct Greeting {
     stage: Stage,
     known: BTreeMap<ReplicaId, Noted>,
     voters: (Slot, BTreeSet<ReplicaId>),
+    /// With whom it says the cluster began. Those of an older version do not say so.
+    founders: Option<BTreeSet<ReplicaId>>,
 }
 
 impl Introductions {
@@ -234,7 +251,17 @@ impl Introductions {
     /// What is said to anybody. What it tells must be durable first.
     pub(super) fn greeting(&self, cluster_id: u64, asks: bool, slot: Slot, voters: &BTreeSet<ReplicaId>) -> Greeting {
         let voters = if self.is_settled() { (slot, voters.clone()) } else { (Slot(0), BTreeSet::new()) };
-        Greeting { cluster_id, from: self.me, asks, stage: self.stage, known: self.known.clone(), voters }
+        let founders = Some(self.founders.clone());
+        Greeting { cluster_id, from: self.me, asks, stage: self.stage, known: self.known.clone(), voters, founders }
+    }
+
+    /// Whether who greets says the same of how the cluster began. One that takes part goes by its log.
+    pub(super) fn check_genesis(&self, greeting: &Greeting) -> Result<(), OtherGenesis> {
+        let Some(founders) = greeting.founders.as_ref().filter(|founders| !self.is_settled() && **founders != self.founders) else {
+            return Ok(());
+        };
+        let list = |ids: &BTreeSet<ReplicaId>| ids.iter().map(|id| id.get()).collect();
+        Err(OtherGenesis { by: greeting.from, theirs: list(founders), ours: list(&self.founders) })
     }
 
     /// Somebody greets. Whether an answer is asked for.
@@ -340,8 +367,10 @@ impl Greeting {
         bytes.put_u8(encode_stage(self.stage));
         encode_known(&self.known, &mut bytes);
         bytes.put_u64_le(self.voters.0.0);
-        put_len(&mut bytes, self.voters.1.len());
-        self.voters.1.iter().for_each(|id| bytes.put_u64_le(id.get()));
+        put_ids(&mut bytes, &self.voters.1);
+        if let Some(founders) = &self.founders {
+            put_ids(&mut bytes, founders);
+        }
         bytes
     }
 
@@ -360,12 +389,9 @@ impl Greeting {
         let stage = decode_stage(at.try_get_u8().ok()?)?;
         let known = decode_known(at)?;
         let slot = Slot(at.try_get_u64_le().ok()?);
-        let count = usize::from(at.try_get_u16_le().ok()?);
-        if count > MEMBERS_MAX {
-            return None;
-        }
-        let voters = (0..count).map(|_| id(at)).collect::<Option<BTreeSet<_>>>()?;
-        at.is_empty().then_some(Self { cluster_id, from, asks, stage, known, voters: (slot, voters) })
+        let voters = (slot, ids(at)?);
+        let founders = if at.is_empty() { None } else { Some(ids(at)?) };
+        at.is_empty().then_some(Self { cluster_id, from, asks, stage, known, voters, founders })
     }
 }
 
@@ -404,6 +430,16 @@ fn encode_known(known: &BTreeMap<ReplicaId, Noted>, bytes: &mut Vec<u8>) {
         put_len(bytes, place.len());
         bytes.put_slice(place.as_bytes());
     }
+}
+
+fn put_ids(bytes: &mut Vec<u8>, ids: &BTreeSet<ReplicaId>) {
+    put_len(bytes, ids.len());
+    ids.iter().for_each(|id| bytes.put_u64_le(id.get()));
+}
+
+fn ids(at: &mut &[u8]) -> Option<BTreeSet<ReplicaId>> {
+    let count = usize::from(at.try_get_u16_le().ok()?);
+    if count > MEMBERS_MAX { None } else { (0..count).map(|_| id(at)).collect() }
 }
 
 fn id(at: &mut &[u8]) -> Option<ReplicaId> {
@@ -451,9 +487,12 @@ mod tests {
     fn greet(from: &Introductions, to: &mut Introductions) -> Result<bool, OtherDisk> {
         let voters = founders();
         let bytes = from.greeting(CLUSTER, true, Slot(9), &voters).encode();
-        for cut in 0..bytes.len() {
+        // What comes last an older version does not say.
+        let of_old = bytes.len() - 2 - 8 * founders().len();
+        for cut in (0..bytes.len()).filter(|cut| *cut != of_old) {
             assert_eq!(Greeting::decode(&bytes[..cut], CLUSTER), None);
         }
+        assert_eq!(Greeting::decode(&bytes[..of_old], CLUSTER).and_then(|greeting| greeting.founders), None);
         assert_eq!(Greeting::decode(&bytes, CLUSTER + 1), None);
         to.on_greeting(Greeting::decode(&bytes, CLUSTER).unwrap())
     }
@@ -510,6 +549,20 @@ mod tests {
         let third = all[2].clone();
         greet(&third, &mut all[0]).unwrap();
         assert!(all[0].has_met(id(3)));
+    }
+
+    #[test]
+    fn one_that_says_otherwise_how_the_cluster_began_is_told() {
+        let all = settled();
+        let say = |from: &Introductions| from.greeting(CLUSTER, true, Slot(9), &founders());
+        let later = Introductions::new(id(4), DiskId::of_random(14), "here", [id(1), id(2), id(4)].into());
+        let told = later.check_genesis(&say(&all[0])).unwrap_err();
+        assert_eq!((told.by, &told.theirs[..], &told.ours[..]), (id(1), &[1, 2, 3][..], &[1, 2, 4][..]));
+        assert!(told.to_string().contains("cluster.genesis"), "{told}");
+        assert_eq!(all[0].check_genesis(&say(&later)), Ok(()), "it takes part, and goes by its log");
+        assert_eq!(fresh(4, 14).check_genesis(&say(&all[0])), Ok(()));
+        let of_old = Greeting { founders: None, ..say(&all[0]) };
+        assert_eq!(later.check_genesis(&of_old), Ok(()));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod agreement;
 mod host;
 mod introductions;
+mod leader_clocks;
 mod peer;
 mod proposals;
 mod release;
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use walras_consensus::{
     Committed, Effect, MemberChange, Members, Recovered, Refused as ConsensusRefused, Replica, ReplicaId, Role, RoleChange,
-    SnapshotMeta, StartError, Status, Ticket,
+    SnapshotMeta, StartError, Status, Term, Ticket,
 };
 use walras_engine::Engine;
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
@@ -34,7 +35,9 @@ use crate::sequencer::LogGap;
 use agreement::{Agreement, Odd};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use introductions::Greeting;
-pub use introductions::{BadStart, DiskId, Introductions, OtherDisk};
+pub use introductions::{BadStart, DiskId, Introductions, OtherDisk, OtherGenesis};
+pub use leader_clocks::LeaderTime;
+use leader_clocks::{LeaderClocks, TELL_EVERY_NS};
 use peer::PeerMessage;
 use proposals::{Collecting, OnTheirWay};
 use release::ReleaseSteering;
@@ -106,6 +109,8 @@ pub struct ReplicatedSequencer<O> {
     members: Members,
     events: Vec<Event>,
     effects: Vec<Effect>,
+    /// Empty.
+    effects_spent: Vec<Effect>,
     /// Those of the pack that is being applied.
     entries: Vec<Entry>,
     driver: BatchDriver,
@@ -116,6 +121,9 @@ pub struct ReplicatedSequencer<O> {
     clearings: Vec<BlockProposal>,
     /// While it leads.
     release: Option<ReleaseSteering>,
+    leader_clocks: LeaderClocks,
+    /// When it tells of its clock next, where it leads.
+    next_telling_ns: u64,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -153,12 +161,15 @@ impl<O> ReplicatedSequencer<O> {
             members,
             events: Vec::new(),
             effects,
+            effects_spent: Vec::new(),
             entries: Vec::new(),
             driver: BatchDriver::new(),
             steps: Vec::new(),
             driven_ns: now_ns,
             clearings: Vec::new(),
             release: None,
+            leader_clocks: LeaderClocks::default(),
+            next_telling_ns: 0,
         };
         sequencer.settle(host)?;
         Ok(sequencer)
@@ -228,12 +239,12 @@ impl<O> ReplicatedSequencer<O> {
         self.collect_clearings(now);
     }
 
-    /// This replica has published what an entry changed, so long after the entry was made: `None` where its clock is not good enough to say.
-    /// Call it for the same entries on every replica.
-    pub fn published(&mut self, at: LogIndex, transit_ns: Option<i64>, host: &mut impl Host<O>) {
+    /// This replica has published what an entry changed, to be held so long after the entry was made, and had it so long after that: `None` where its
+    /// clock is not good enough to say. Call it for the same entries on every replica.
+    pub fn published(&mut self, at: LogIndex, held_ns: u64, transit_ns: Option<i64>, host: &mut impl Host<O>) {
         let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
         if let Some(release) = &mut self.release {
-            release.on_made(at, self.engine.access_delays().release_ns);
+            release.on_made(at, held_ns);
             if let Some(transit_ns) = transit_ns {
                 release.on_arrival(me, at, transit_ns);
             }
@@ -253,6 +264,32 @@ impl<O> ReplicatedSequencer<O> {
             // Where it is not taken, it is wanted again.
             let _ = self.submit(now, None, &Command::SetAccessDelays(delays), None);
         }
+    }
+
+    /// Whether [`tell_clock`](Self::tell_clock) is due: where it leads and market data is held, from time to time. Ask after every input, before
+    /// [`propose`](Self::propose).
+    #[must_use]
+    pub fn is_clock_wanted(&self, now_ns: u64) -> bool {
+        self.release.is_some() && now_ns >= self.next_telling_ns
+    }
+
+    /// Tells the other replicas how far this leader's clock, which stamps entries, is ahead of the venue's time; `None` while that is not known here:
+    /// then what was told last goes on to hold.
+    pub fn tell_clock(&mut self, now_ns: u64, time: Option<LeaderTime>, host: &mut impl Host<O>) {
+        self.next_telling_ns = now_ns.saturating_add(TELL_EVERY_NS);
+        let (Some(collecting), Some(time)) = (&self.collecting, time) else { return };
+        // Where the log is ahead of this leader's clock, entries are stamped by the log.
+        let told = self.leader_clocks.tell(collecting.term, LeaderTime { now: time.now.max(collecting.time()), ..time });
+        let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
+        let said = peer::clock(cluster_id, me, &told);
+        let others = self.members.voters.union(&self.members.learners).filter(|id| **id != me);
+        others.for_each(|id| host.send(*id, said.clone()));
+    }
+
+    /// How far off what the leader of this term told of its clock may be; `None` where it has told nothing.
+    #[must_use]
+    pub fn leader_clock_bound_ns(&self) -> Option<u64> {
+        self.leader_clocks.bound_ns(self.replica.status().term)
     }
 
     /// What came of the pieces of market data that this leader saw; `None` where it does not lead or nothing is held.
@@ -328,7 +365,14 @@ impl<O> ReplicatedSequencer<O> {
                 }
                 Ok(())
             }
-            Some(PeerMessage::Hash { .. } | PeerMessage::Arrival { .. }) | None => Ok(()),
+            Some(PeerMessage::Clock { cluster_id, from, told }) if cluster_id == self.settings.consensus.cluster_id => {
+                // Nobody else stamps entries of this term. Who does not know the leader yet hears it again.
+                if told.term == self.replica.status().term && self.leader() == Some(from) {
+                    self.leader_clocks.hear(told);
+                }
+                Ok(())
+            }
+            Some(PeerMessage::Hash { .. } | PeerMessage::Arrival { .. } | PeerMessage::Clock { .. }) | None => Ok(()),
         }
     }
 
@@ -337,7 +381,7 @@ impl<O> ReplicatedSequencer<O> {
     pub fn announced_snapshot(&self, bytes: &Bytes) -> Option<SnapshotMeta> {
         match PeerMessage::decode(bytes.clone())? {
             PeerMessage::Consensus(bytes) => self.replica.announced_snapshot(bytes).ok().flatten(),
-            PeerMessage::Hash { .. } | PeerMessage::Arrival { .. } | PeerMessage::Greeting(_) => None,
+            PeerMessage::Hash { .. } | PeerMessage::Arrival { .. } | PeerMessage::Clock { .. } | PeerMessage::Greeting(_) => None,
         }
     }
 
@@ -354,6 +398,7 @@ impl<O> ReplicatedSequencer<O> {
         let Some(introductions) = &mut self.introductions else { return Ok(()) };
         let Some(greeting) = Greeting::decode(bytes, cluster_id) else { return Ok(()) };
         let from = greeting.from();
+        introductions.check_genesis(&greeting)?;
         let is_asked = introductions.on_greeting(greeting)?;
         let has_changed = introductions.is_dirty();
         self.keep_introductions(host)?;
@@ -455,6 +500,12 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
+    /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader tells it at once what it tells all.
+    pub fn on_linked(&mut self, now_ns: u64, peer: ReplicaId) {
+        self.next_telling_ns = 0;
+        self.replica.on_linked(now_ns, peer);
+    }
+
     /// A link was closed from its other end, or broke ([`walras_consensus::Replica::on_link_lost`]).
     pub fn on_link_lost(&mut self, now_ns: u64, peer: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
         self.replica.on_link_lost(now_ns, peer, &mut self.effects);
@@ -550,9 +601,13 @@ impl<O> ReplicatedSequencer<O> {
     /// Everything that follows from what just happened.
     fn settle(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
         while !self.effects.is_empty() {
-            for effect in std::mem::take(&mut self.effects) {
+            // The two lists change places, so that neither is allocated anew.
+            let spent = std::mem::take(&mut self.effects_spent);
+            let mut effects = std::mem::replace(&mut self.effects, spent);
+            for effect in effects.drain(..) {
                 self.follow(effect, host)?;
             }
+            self.effects_spent = effects;
         }
         Ok(())
     }
@@ -575,6 +630,7 @@ impl<O> ReplicatedSequencer<O> {
                 self.clearings.clear();
                 let in_force_ns = self.engine.access_delays().release_ns;
                 self.release = self.settings.release.map(|rules| ReleaseSteering::new(rules, in_force_ns));
+                self.next_telling_ns = 0;
                 host.leading(term);
             }
             Effect::ReadReady { token } => host.read_ready(token),
@@ -623,7 +679,7 @@ impl<O> ReplicatedSequencer<O> {
         let unreadable = read_entries(committed, &mut entries).err();
         for (place, entry) in entries.iter().enumerate() {
             self.look_ahead(&entries[place..]);
-            self.apply_entry(entry, origins.next().flatten(), host)?;
+            self.apply_entry(entry, committed.term, origins.next().flatten(), host)?;
         }
         self.entries = entries;
         if let Some(halt) = unreadable {
@@ -643,7 +699,7 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    fn apply_entry(&mut self, entry: &Entry, origin: Option<O>, host: &mut impl Host<O>) -> Result<(), Halt> {
+    fn apply_entry(&mut self, entry: &Entry, term: Term, origin: Option<O>, host: &mut impl Host<O>) -> Result<(), Halt> {
         let last = self.engine.last_applied();
         if entry.log_index != last.next() || entry.time < self.engine.time() {
             return Err(LogGap { last, found: entry.log_index }.into());
@@ -660,7 +716,8 @@ impl<O> ReplicatedSequencer<O> {
                 }
             }
         }
-        host.applied(&self.engine, AppliedEntry { entry, numbered, origin, events: &self.events });
+        let ahead_ns = self.leader_clocks.ahead_ns(term, entry.time);
+        host.applied(&self.engine, AppliedEntry { entry, numbered, origin, events: &self.events, ahead_ns });
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! What sequencers of one cluster say to each other: the consensus's messages, the hashes of their states, how long market data was on its
-//! way, and who they are.
+//! way, how far the leader's clock is ahead of the venue's time, and who they are.
 //!
 //! ```text
 //! a message of the consensus | 0 u8
 //! cluster u64 | replica u64 | log index u64 | state hash 32 bytes | 1 u8        all little-endian
 //! cluster u64 | replica u64 | log index u64 | transit i64, nanoseconds | 16 u8
 //! an introduction | 17 u8
+//! cluster u64 | replica u64 | term u64 | from u64, ns | ahead i64, ns | bound u64, ns | 18 u8
 //! ```
+//!
+//! A kind that a replica does not know, as those of another version, is dropped.
 //!
 //! Some say who sends them. That counts for nothing but a check: a message is of the replica by whose link it came, and one that says otherwise is dropped.
 //!
@@ -14,16 +17,18 @@
 //! stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
-use walras_consensus::{ReplicaId, said_sender};
-use walras_types::LogIndex;
+use walras_consensus::{ReplicaId, Term, said_sender};
+use walras_types::{LogIndex, TimeNs};
 
 use super::agreement::StateHash;
 use super::introductions::Greeting;
+use super::leader_clocks::Told;
 
 const CONSENSUS: u8 = 0;
 const HASH: u8 = 1;
 const ARRIVAL: u8 = 16;
 const GREETING: u8 = 17;
+const CLOCK: u8 = 18;
 
 /// A message, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +37,7 @@ pub(super) enum PeerMessage {
     Hash { cluster_id: u64, from: ReplicaId, at: LogIndex, hash: StateHash },
     Arrival { cluster_id: u64, from: ReplicaId, at: LogIndex, transit_ns: i64 },
     Greeting(Bytes),
+    Clock { cluster_id: u64, from: ReplicaId, told: Told },
 }
 
 impl PeerMessage {
@@ -40,7 +46,7 @@ impl PeerMessage {
         let message = Self::decode(bytes)?;
         let said = match &message {
             Self::Consensus(bytes) => said_sender(bytes),
-            Self::Hash { from, .. } | Self::Arrival { from, .. } => Some(*from),
+            Self::Hash { from, .. } | Self::Arrival { from, .. } | Self::Clock { from, .. } => Some(*from),
             Self::Greeting(bytes) => Greeting::said_sender(bytes),
         };
         (said == Some(from)).then_some(message)
@@ -64,6 +70,13 @@ impl PeerMessage {
                 let word = |at: usize| u64::from_le_bytes(*fields[at..].first_chunk().expect("32 bytes are four words"));
                 let (from, at) = (ReplicaId::new(word(8))?, LogIndex(word(16)));
                 Some(Self::Arrival { cluster_id: word(0), from, at, transit_ns: word(24).cast_signed() })
+            }
+            CLOCK => {
+                let fields: &[u8; 48] = bytes.as_ref().try_into().ok()?;
+                let word = |at: usize| u64::from_le_bytes(*fields[at..].first_chunk().expect("48 bytes are six words"));
+                let (term, from) = (Term(word(16)), TimeNs(word(24)));
+                let told = Told { term, from, ahead_ns: word(32).cast_signed(), bound_ns: word(40) };
+                Some(Self::Clock { cluster_id: word(0), from: ReplicaId::new(word(8))?, told })
             }
             _ => None,
         }
@@ -101,6 +114,16 @@ pub(super) fn arrival(cluster_id: u64, from: ReplicaId, at: LogIndex, transit_ns
     bytes
 }
 
+pub(super) fn clock(cluster_id: u64, from: ReplicaId, told: &Told) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(49);
+    let Told { term, from: holds_from, ahead_ns, bound_ns } = *told;
+    for word in [cluster_id, from.get(), term.0, holds_from.0, ahead_ns.cast_unsigned(), bound_ns] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.push(CLOCK);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use walras_consensus::Slot;
@@ -126,6 +149,12 @@ mod tests {
         for cut in 1..said.len() {
             assert_eq!(PeerMessage::decode(said[cut..].to_vec().into()), None, "cut at the front");
         }
+        let told = Told { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 };
+        let said = clock(9, from, &told);
+        assert_eq!(PeerMessage::decode(said.clone().into()), Some(PeerMessage::Clock { cluster_id: 9, from, told }));
+        for cut in 1..said.len() {
+            assert_eq!(PeerMessage::decode(said[cut..].to_vec().into()), None, "cut at the front");
+        }
         assert_eq!(PeerMessage::decode(vec![].into()), None);
         assert_eq!(PeerMessage::decode(vec![0, 200].into()), None);
         assert_eq!(PeerMessage::decode(greeting(vec![5]).into()), Some(PeerMessage::Greeting(vec![5].into())));
@@ -141,6 +170,7 @@ mod tests {
         let all = [
             hash(9, sender, LogIndex(5), &[4; 32]),
             arrival(9, sender, LogIndex(5), -7),
+            clock(9, sender, &Told { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 }),
             consensus(of_consensus),
             greeting(introduction),
         ];

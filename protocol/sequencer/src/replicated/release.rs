@@ -59,9 +59,11 @@ pub(super) struct ReleaseSteering {
     control: DelayControl,
     margins: Margins,
     strays: Strays,
-    /// Of the pieces under way the entry, the number and the delay in force, oldest first.
+    /// Of the pieces under way the entry, the number and how long they are held, oldest first.
     made: VecDeque<(LogIndex, u64, u64)>,
     next_change_ns: u64,
+    /// When somebody asked last what is wanted, which is all the time.
+    now_ns: u64,
 }
 
 impl ReleaseSteering {
@@ -96,10 +98,11 @@ impl ReleaseSteering {
             }),
             made: VecDeque::with_capacity(UNDER_WAY_MAX),
             next_change_ns: 0,
+            now_ns: 0,
         }
     }
 
-    /// A piece was made at an entry, under this delay.
+    /// A piece was made at an entry, and is held for so long.
     pub(super) fn on_made(&mut self, at: LogIndex, delay_ns: u64) {
         let (number, forced) = self.margins.on_made();
         if let Some(judged) = forced {
@@ -117,7 +120,7 @@ impl ReleaseSteering {
         let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
         let gateway = GatewayId(gateway);
         // That it told is noted all the same, so that nothing waits for it.
-        let counted_ns = match self.strays.on_transit(gateway, transit_ns) {
+        let counted_ns = match self.strays.on_transit(self.now_ns, gateway, transit_ns) {
             Standing::Fits => transit_ns,
             Standing::Stray => NOTHING_NS,
         };
@@ -137,6 +140,7 @@ impl ReleaseSteering {
 
     /// What is to be in force from now on, if that is worth an entry, which then tells how long orders wait as well.
     pub(super) fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
+        self.now_ns = now_ns;
         let release_ns = self.control.delay_ns();
         if now_ns < self.next_change_ns || release_ns.abs_diff(in_force.release_ns) < self.rules.change_min_ns.max(1) {
             return None;

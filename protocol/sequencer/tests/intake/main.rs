@@ -7,7 +7,7 @@ mod model;
 use std::collections::BTreeMap;
 
 use walras_fair_access::GatewayId;
-use walras_fair_access::delay::DelaySettings;
+use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped};
 use walras_fair_access::resequence::Stamp;
 use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Place, Timed, Told};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
@@ -169,6 +169,22 @@ fn a_late_order_leaves_at_once_and_its_gateway_is_told_by_how_much() {
     let figures = world.figures();
     let hold = figures.gateways.iter().find(|gateway| gateway.gateway == GatewayId(2)).unwrap().hold;
     assert_eq!((hold.late, hold.unfair, figures.unfair), (1, 1, 1));
+}
+
+/// The delay was shorter a moment ago, and by that a later one has left: by the delay of now this one is on time, and still it is out of sequence.
+#[test]
+fn an_order_that_was_overtaken_while_the_delay_was_shorter_is_told_by_how_much() {
+    let bounds = DelayBounds { min_ns: 100, max_ns: 5_000, start_ns: 100 };
+    let stepped = Stepped { bounds, target: Ppm(0), window: 1, step_ns: 1_000, samples_per_step: 1 };
+    let mut world = World::new(IntakeSettings::new(GATEWAYS, DelaySettings::Stepped(stepped), 7), 2);
+    world.comes(20_000, 1, Stamp::Gateway(20_000), ordinal(1, 1), 1);
+    world.runs_until(20_100);
+    world.comes(20_150, 2, Stamp::Gateway(19_900), ordinal(2, 1), 1);
+    let late = |session_seq, late_ns| Told::Late { gateway: GatewayId(2), ordinal: ordinal(2, session_seq), late_ns };
+    assert_eq!((world.told(), world.intake.delay_ns()), (vec![late(1, 150)], 1_100));
+    world.comes(20_160, 2, Stamp::Gateway(19_950), ordinal(2, 2), 1);
+    assert_eq!(world.venue.taken.last(), Some(&(20_160, Some(ordinal(2, 2)))), "waiting would help nobody");
+    assert_eq!(world.told(), [late(2, 50)]);
 }
 
 #[test]
