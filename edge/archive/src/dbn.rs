@@ -68,7 +68,7 @@ impl Extent {
 
     pub(crate) fn book(&mut self, book: &Book) {
         self.books += 1;
-        for level in book.bids.iter().chain(&book.asks).take(2 * LEVELS) {
+        for level in book.bids.iter().take(LEVELS).chain(book.asks.iter().take(LEVELS)) {
             self.ticks_max = self.ticks_max.max(level.price.get());
             self.lots_max = self.lots_max.max(level.size.get());
         }

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crossbeam_channel::Sender;
+use walras_engine::Engine;
 use walras_log_store::{Disk, LockKind, RealDisk};
 use walras_types::{InstrumentId, LogIndex, TimeNs};
 
@@ -17,7 +19,7 @@ use crate::files::Files;
 use crate::journal::{BOOKS, Header, Journal, Line, TRADES, encode_book, holds_any};
 use crate::manifest::{LISTINGS, MANIFEST, Manifest, encode_listings, read_listings};
 use crate::record::{Batch, Book, Listing, Span};
-use crate::recorder::KEYFRAME_NS;
+use crate::recorder::{KEYFRAME_NS, Recorder};
 use crate::{ArchiveError, During};
 
 /// Behind the name of a day that grows.
@@ -40,6 +42,13 @@ pub struct Settings {
     pub dbn: bool,
     /// Closed days that are kept; 0 for all.
     pub keep_days: u32,
+}
+
+impl Settings {
+    /// What turns entries into batches for such an archive, which has them up to `has`.
+    pub(crate) fn recorder(&self, batches: Sender<Batch>, has: LogIndex, engine: &Engine) -> Recorder {
+        Recorder::new(batches, self.depth as usize, self.snapshot_every_ns, has.next(), engine)
+    }
 }
 
 /// Everything that is not yet closed.

@@ -5,27 +5,29 @@
 //! engine's thread                           this crate's thread                               readers
 //! entry + events -> Recorder --batches--> Keeper: journals of the present day --day ends--> closed day   -> History
 //!                   (never waits)         (synced every second)                 journals, Parquet, DBN,     (pages, a book at a time)
-//!                                                                               manifest, renamed at once
+//! log ------------> Again (what there was no room for) --^                      manifest, renamed at once
 //! ```
 //!
 //! A day's folder is `2026-11-21.partial` while it grows: two journals of fixed-size records, each with a checksum. When an entry of a later
 //! day comes, the journals are final; the files for others are made of them, then a manifest that names every file with its hash, then the
 //! folder gets its name, `2026-11-21`: a day is there whole or not at all.
 //!
-//! *Deliberately absent*: the market itself (nothing here can stop or slow it: what does not fit the queue is left out and said so), batch
+//! *Deliberately absent*: the market itself (nothing here can stop or slow it: what does not fit the queue is read again from the log), batch
 //! markets' blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a reader of Parquet (the
 //! journals answer queries; Parquet is for others).
 //!
 //! *Invariants*
 //! - The archive is a function of the log: after any crash, once the log was replayed, its files are those that it would have had without,
 //!   byte for byte.
-//! - What is in a closed day is complete and in the log's order, or its manifest names the entries that are missing.
+//! - What is in a closed day is complete and in the log's order, or its manifest names the entries that are missing: those that its log did not
+//!   have any more when it was found that there had been no room for them.
 //! - A reader is given a record whole and undamaged, or an error.
 //!
 //! *Start reading* at [`Recorder`] (what is recorded, and when), then [`Keeper`] (how it stays), then [`History`].
 //!
 //! *Sources*: Parquet's format documentation; Databento's public documentation of DBN, version 3.
 
+mod again;
 mod close;
 mod day;
 mod dbn;
@@ -40,6 +42,7 @@ mod recorder;
 mod service;
 mod verify;
 
+pub use again::{Again, Refill};
 pub use day::Day;
 pub use files::{Faults, Files};
 pub use history::{Cursor, DayView, History, Page, TradesQuery};

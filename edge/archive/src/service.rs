@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 use tracing::{error, info, warn};
 use walras_engine::Engine;
 use walras_types::LogIndex;
 
 use crate::ArchiveError;
+use crate::again::{Again, Refill};
 use crate::files::Files;
 use crate::history::History;
 use crate::keeper::{Keeper, Settings};
@@ -32,8 +33,10 @@ const CLOSE_AGAIN_EVERY: Duration = Duration::from_secs(30);
 pub struct StatusView {
     /// The last entry that is in it for good.
     pub durable: LogIndex,
-    /// Entries that were found missing since the start.
+    /// Entries that were found missing since the start, and that the log did not have any more.
     pub missing: u64,
+    /// Entries that the queue had no room for, and that were read from the log again.
+    pub refilled: u64,
     /// Days closed since the start.
     pub closed: u64,
     /// Why it does not go on, if it does not.
@@ -84,14 +87,23 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the archive and starts its thread.
-    pub fn start(settings: Settings, files: Files) -> Result<Self, ArchiveError> {
+    /// Opens the archive and starts its thread, which reads the log again where its queue had no room.
+    pub fn start(settings: Settings, files: Files, refill: Option<Refill>) -> Result<Self, ArchiveError> {
         let keeper = Keeper::open(settings.clone(), files)?;
         let durable = keeper.durable();
         let view = StatusView { durable, ..StatusView::default() };
         let status = Status { view: Arc::new(Mutex::new(view)), root: settings.folder.clone() };
         let ((batches, incoming), (stop, stopped)) = (bounded(BATCHES_MAX), bounded(1));
-        let thread = ArchiveThread { keeper, incoming, stopped, status: status.clone(), close_again: None };
+        let thread = ArchiveThread {
+            keeper,
+            incoming,
+            stopped,
+            status: status.clone(),
+            close_again: None,
+            settings: settings.clone(),
+            refill,
+            refill_again: None,
+        };
         let thread = std::thread::Builder::new().name("walras-archive".into()).spawn(move || thread.run());
         let thread = thread.map_err(ArchiveError::Thread)?;
         Ok(Self { batches, stop, thread, status, durable, settings })
@@ -106,8 +118,7 @@ impl Service {
     /// What turns entries into its batches, from the state of `engine` on.
     #[must_use]
     pub fn recorder(&self, engine: &Engine) -> Recorder {
-        let Settings { depth, snapshot_every_ns, .. } = self.settings;
-        Recorder::new(self.batches.clone(), depth as usize, snapshot_every_ns, self.durable.next(), engine)
+        self.settings.recorder(self.batches.clone(), self.durable, engine)
     }
 
     /// What it says of itself.
@@ -126,12 +137,16 @@ impl Service {
     }
 }
 
-struct ArchiveThread {
-    keeper: Keeper,
+pub(crate) struct ArchiveThread {
+    pub(crate) keeper: Keeper,
     incoming: Receiver<Batch>,
-    stopped: Receiver<()>,
+    pub(crate) stopped: Receiver<()>,
     status: Status,
     close_again: Option<Instant>,
+    pub(crate) settings: Settings,
+    refill: Option<Refill>,
+    /// After a failure nothing is read again before this, so that most of the time is for what comes.
+    refill_again: Option<Instant>,
 }
 
 impl ArchiveThread {
@@ -141,7 +156,9 @@ impl ArchiveThread {
         loop {
             let is_over = match self.incoming.recv_deadline(next) {
                 Ok(batch) => {
-                    self.keeper.take(batch);
+                    if !self.take(batch) {
+                        return;
+                    }
                     if self.keeper.waiting_bytes() < COMMIT_BYTES && Instant::now() < next {
                         continue;
                     }
@@ -150,12 +167,8 @@ impl ArchiveThread {
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => true,
             };
-            // What comes meanwhile waits in the queue, and then at the recorder.
-            while !self.commit() {
-                if is_over || self.stopped.recv_timeout(RETRY_EVERY) != Err(RecvTimeoutError::Timeout) {
-                    warn!("the archive ends with entry {}; the rest is made again from the log", self.keeper.durable());
-                    return;
-                }
+            if !self.commit_or_wait(is_over) {
+                return;
             }
             self.close();
             if is_over {
@@ -163,6 +176,65 @@ impl ArchiveThread {
             }
             next = Instant::now() + COMMIT_EVERY;
         }
+    }
+
+    /// Takes the next batch, and before it what is missing before it, as far as the log has that; false when the archive is to end.
+    fn take(&mut self, batch: Batch) -> bool {
+        let first = batch.spans.first().map_or(LogIndex(0), |span| span.first);
+        if first > self.keeper.seen().next() && !self.refill(LogIndex(first.0 - 1)) {
+            warn!("the archive ends with entry {}; the rest is made again from the log", self.keeper.durable());
+            return false;
+        }
+        self.keeper.take(batch);
+        true
+    }
+
+    /// Has the entries up to this one read again; false when the archive is to end.
+    fn refill(&mut self, until: LogIndex) -> bool {
+        if self.refill_again.is_some_and(|at| Instant::now() < at) {
+            return true;
+        }
+        let Some(mut refill) = self.refill.take() else { return true };
+        let (first, missing) = (self.keeper.seen().next(), self.keeper.missing());
+        let begun = Instant::now();
+        info!("the archive had no room for entries {first} to {until}: it reads the log again");
+        let mut again = Again::new(self, until);
+        let read = refill(&mut again);
+        let is_over = again.is_over();
+        self.refill = Some(refill);
+        let lost = self.keeper.missing() - missing;
+        let filled = (self.keeper.seen().0 + 1 - first.0).saturating_sub(lost);
+        self.status.lock().refilled += filled;
+        match read {
+            Ok(()) => info!("{filled} entries were read again in {:?}", begun.elapsed()),
+            Err(why) => {
+                warn!("entries {} to {until} could not be read again: {why}", self.keeper.seen().next());
+                self.refill_again = Some(Instant::now() + 10 * begun.elapsed());
+            }
+        }
+        !is_over
+    }
+
+    /// Whether its service is gone.
+    pub(crate) fn is_told_to_end(&self) -> bool {
+        self.stopped.try_recv() == Err(TryRecvError::Disconnected)
+    }
+
+    /// Makes durable what was taken where that is much; false when the archive is to end.
+    pub(crate) fn commit_if_much(&mut self) -> bool {
+        self.keeper.waiting_bytes() < COMMIT_BYTES || self.commit_or_wait(false)
+    }
+
+    /// Makes durable what was taken, and tries until it can; false when the archive is to end. What comes meanwhile waits in the queue, and
+    /// then at the recorder.
+    fn commit_or_wait(&mut self, is_over: bool) -> bool {
+        while !self.commit() {
+            if is_over || self.stopped.recv_timeout(RETRY_EVERY) != Err(RecvTimeoutError::Timeout) {
+                warn!("the archive ends with entry {}; the rest is made again from the log", self.keeper.durable());
+                return false;
+            }
+        }
+        true
     }
 
     fn commit(&mut self) -> bool {

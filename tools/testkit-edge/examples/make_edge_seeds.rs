@@ -1,12 +1,19 @@
-//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote. Run that first,
-//! then `cargo run -p walras-testkit-edge --example make_edge_seeds`. The other seeds of the edge are texts and short messages, written by
+//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote; and the journals of
+//! an archive. Run that first, then `cargo run -p walras-testkit-edge --example make_edge_seeds`. The other seeds of the edge are texts and short messages, written by
 //! hand.
 #![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it can not write")]
 
+use std::path::Path;
+
+use walras_archive::{Files, Keeper, Settings};
+use walras_engine::Engine;
 use walras_market_data::{Fill, FillRole};
 use walras_node::runtime::Fills;
+use walras_testkit::Choices;
+use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;
-use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_testkit_edge::archive;
+use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
 
 fn fill(number: u64, side: Side, role: FillRole) -> Fill {
     Fill {
@@ -40,4 +47,58 @@ fn main() {
         }
         std::fs::write(seed_folder("node_snapshot").join(name), bytes).unwrap();
     }
+    write_journals();
+}
+
+/// Begins at ten in the evening of the seeds' day.
+const BEGIN_NS: u64 = 1_795_212_000_000_000_000;
+/// Between two pictures. A seed is to stay below what a fuzzer takes, 4096 bytes.
+const EVERY_NS: u64 = 200_000_000;
+
+/// The journals of a small market, made durable after so many entries and again after the last: a day that grows.
+fn journals(folder: &Path, entries: u64, depth: u32, lost: std::ops::Range<u64>) -> Vec<u8> {
+    let settings =
+        Settings { folder: folder.to_path_buf(), depth, snapshot_every_ns: EVERY_NS, parquet: false, dbn: false, keep_days: 0 };
+    let mut keeper = Keeper::open(settings, Files::default()).unwrap();
+    let (sender, batches) = crossbeam_channel::unbounded();
+    let mut engine = Engine::new();
+    let mut recorder = walras_archive::Recorder::new(sender, depth as usize, EVERY_NS, LogIndex(1), &engine);
+    let c = &mut Choices::of_seed(7);
+    let mut opening = commands::opening(c, Range::Near).into_iter();
+    for at in 1..=entries {
+        let time = TimeNs(BEGIN_NS + at * 9_000_000);
+        let command = opening.next().unwrap_or_else(|| commands::command(c, Range::Near, time));
+        let mut events = Vec::new();
+        engine.apply(LogIndex(at), time, &command, &mut events);
+        recorder.on_entry(LogIndex(at), time, &events, &engine);
+        recorder.flush();
+        batches.try_iter().filter(|_| !lost.contains(&at)).for_each(|batch| keeper.take(batch));
+        if at == entries / 2 {
+            keeper.commit().unwrap();
+        }
+    }
+    keeper.commit().unwrap();
+    let dir = folder.join(format!("{}.partial", archive::DAY));
+    archive::join(&std::fs::read(dir.join("trades.journal")).unwrap(), &std::fs::read(dir.join("books.journal")).unwrap())
+}
+
+fn write_journals() {
+    let target = seed_folder("archive_journals");
+    std::fs::create_dir_all(&target).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(target.join(name), bytes).unwrap();
+    let made = |entries, depth, lost| journals(tempfile::tempdir().unwrap().path(), entries, depth, lost);
+    let whole = made(160, 1, 0..0);
+    write("whole", &whole);
+    write("deep", &made(110, 4, 0..0));
+    write("missing", &made(160, 1, 110..125));
+    write("headers", &made(1, 1, 0..0));
+    write("cut", &whole[..whole.len() - 17]);
+    let mut flipped = whole.clone();
+    flipped[200] ^= 4;
+    write("flipped", &flipped);
+    let mut oversized = whole;
+    // A header that speaks of pictures as large as can be.
+    let length = usize::from(u16::from_le_bytes([oversized[0], oversized[1]]));
+    oversized[2 + length + 12..][..4].copy_from_slice(&1_000_u32.to_le_bytes());
+    write("oversized", &oversized);
 }

@@ -1,5 +1,6 @@
 //! The entry points of the fuzz targets of `edge/`: what a node reads of strangers (JSON bodies, WebSocket messages, frames of a link),
-//! of its operator (configuration, offers to clear) and of its own disk (snapshots).
+//! of its operator (configuration, offers to clear) and of its own disk (snapshots, the
+//! archive's journals).
 //!
 //! *Deliberately absent*: everything below the edge (`walras-testkit`, which does not build a node); TLS, HTTP and Parquet themselves, which
 //! are libraries' (`edge/node/tests/clear/damaged.rs` holds what damaged Parquet files end in).
@@ -11,6 +12,7 @@
 
 use walras_testkit::fuzz::Target;
 
+pub mod archive;
 pub mod disk;
 pub mod requests;
 pub mod settings;
@@ -22,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     ("ws_message", requests::messages),
     ("node_snapshot", disk::snapshot),
     ("node_fills", disk::fills),
+    ("archive_journals", archive::journals),
     ("link_frames", socket::frames),
     ("node_config", settings::config),
     ("clear_offers", settings::offers),

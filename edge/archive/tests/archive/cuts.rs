@@ -8,7 +8,7 @@ use walras_engine::Engine;
 use super::world::{COMMIT_ENTRIES, Script, Venue, archive, contents, settings, try_archive};
 
 /// Progress is written when the archive is made durable: where that is done at other entries, the journals differ in it alone.
-fn without_progress(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+pub(crate) fn without_progress(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
     let mut found = contents(folder);
     for (name, bytes) in &mut found {
         if name.ends_with("trades.journal") {
@@ -117,7 +117,7 @@ fn a_venue_that_starts_again_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let settings: Settings = settings(folder.path());
     for end in [300, 301, 600, script.entries.len()] {
-        let service = Service::start(settings.clone(), Files::default()).unwrap();
+        let service = Service::start(settings.clone(), Files::default(), None).unwrap();
         let mut engine = Engine::new();
         let mut recorder = service.recorder(&engine);
         for (log_index, time, command) in &script.entries[..end] {

@@ -4,10 +4,10 @@ use crossbeam_channel::bounded;
 use walras_archive::{Day, Files, History, Keeper, Missing, Recorder, TradesQuery, verify_day};
 use walras_engine::Engine;
 use walras_testkit::Choices;
+use walras_testkit::plain::{opening, order};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs};
 use walras_wire::Command;
 
-use super::plain::{opening, order};
 use super::world::{BEGIN_NS, DEPTH, Entry, Script, Venue, archive, contents, settings};
 
 /// The entries of a script, and behind them ticks at these times.

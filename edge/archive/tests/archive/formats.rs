@@ -287,3 +287,33 @@ fn the_first_trade_is_what_was_ordered() {
     assert!(trade_id > TradeId(0) && time > TimeNs(BEGIN_NS));
     assert_eq!((trade.price.get(), trade.size.get(), trade.taker_side), (60_002, 2, Some(Side::Buy)));
 }
+
+/// What does not fit a DBN record costs the DBN file and nothing else, on whichever side it stands and however deep the other one is.
+#[test]
+fn a_size_that_dbn_has_no_room_for_is_noted_on_either_side() {
+    use walras_testkit::plain::{opening, order};
+    for (large, many) in [(Side::Sell, Side::Buy), (Side::Buy, Side::Sell)] {
+        let price = |side: Side, at: i64| if side == Side::Buy { 59_999 - at } else { 60_001 + at };
+        let mut commands = opening();
+        for command in &mut commands {
+            // So small a lot that either account can pay for so many.
+            if let Command::CreateInstrument(spec) = command {
+                (spec.lot_units, spec.tick_value_units) = (1, 1);
+            }
+        }
+        commands.extend((0..25).map(|at| order(0, at as u64, many, price(many, at), 1)));
+        commands.push(order(1, 0, large, price(large, 0), 1 << 33));
+        let mut entries: Vec<_> =
+            (1..).map(walras_types::LogIndex).zip(commands).map(|(at, command)| (at, TimeNs(BEGIN_NS + at.0), command)).collect();
+        let end = Day::of(TimeNs(BEGIN_NS)).end();
+        entries.push((walras_types::LogIndex(entries.len() as u64 + 1), end, Command::Tick));
+        let folder = tempfile::tempdir().unwrap();
+        archive(
+            &Settings { depth: 30, snapshot_every_ns: 1, ..settings(folder.path()) },
+            &Script { entries, trades: Vec::new(), books: Vec::new() },
+        );
+        let manifest = History::new(folder.path()).days().unwrap()[0].manifest.clone().unwrap();
+        assert_eq!(manifest.notes, ["BTC/USD: no DBN files: a size of the day is above 4294967294 lots"]);
+        assert!(files(folder.path(), ".dbn").is_empty() && !files(folder.path(), ".books.parquet").is_empty());
+    }
+}

@@ -5,6 +5,7 @@ mod cuts;
 mod edges;
 mod formats;
 mod plain;
+mod refill;
 mod world;
 
 use walras_archive::{History, Trade, TradesQuery, verify_day};
