@@ -6,7 +6,8 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { launch } from "./browser.ts";
+import type { Cluster } from "../src/api/fair-types.ts";
+import { launch, until } from "./browser.ts";
 import { fairSteps } from "./e2e-fair.ts";
 import { endsWithTest, exitOf, printed, programFile, withinMs } from "./process.ts";
 
@@ -17,6 +18,17 @@ const REPLICAS = "3";
 const RATE = "400";
 const LOAD_SECONDS = "600";
 
+/** Where the replica is that leads, any of them: it alone holds orders, and has the times of doing so. */
+async function leaderOf(address: string): Promise<string> {
+  let http: string | null | undefined;
+  await until("a replica leads", async () => {
+    const { leader, replicas } = (await (await fetch(new URL("/v1/cluster", address))).json()) as Cluster;
+    http = replicas.find(({ replica }) => replica === leader)?.http;
+    return typeof http === "string";
+  });
+  return `http://${http}/`;
+}
+
 const program = programFile();
 const folder = mkdtempSync(join(tmpdir(), "walras-e2e-"));
 const log = join(folder, "cluster.log");
@@ -26,8 +38,9 @@ const cluster = spawn(program, ["cluster", "local", "--fair-access", "--memory",
 let passed = false;
 endsWithTest(cluster);
 try {
-  const address = await withinMs(START_MS, "the cluster prints its addresses", printed(cluster, /^replica 1: (http:\/\/127\.0\.0\.1:\d+\/) /));
-  console.log(`--  ${address} is replica 1 of ${REPLICAS} of ${program}`);
+  const first = await withinMs(START_MS, "the cluster prints its addresses", printed(cluster, /^replica 1: (http:\/\/127\.0\.0\.1:\d+\/) /));
+  const address = await leaderOf(first);
+  console.log(`--  ${address} leads ${REPLICAS} replicas of ${program}`);
   const load = spawn(program, ["--url", address.replace(/\/$/, ""), "--key-file", join(folder, "cluster", "operator.key"), "bench", "--cluster", "--offered", RATE, "--seconds", LOAD_SECONDS], {
     stdio: ["ignore", "ignore", openSync(log, "a")],
   });

@@ -26,7 +26,8 @@ test("an offer is collected, stands, trades in part, and is gone", () => {
   assert.deepEqual(states(offers), ["7 standing 10.00"]);
   assert.equal(offers.collectedFor("main", "16"), 0);
   const fill = { batch: "main", sequence: "7", block: "16", sell: "EUR", buy: "USD", sold: "4.00", bought: "4.33", time_ns: "1" };
-  const first = offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00" }], offer_fills: [fill] }));
+  const first = offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00", limit_bits: "5" }], offer_fills: [fill] }));
+  assert.deepEqual(offers.list("main").map(({ standing }) => [standing?.limit_bits, standing?.tie]), [["5", "3"]], "what is left is cancelled by the limit that it has now");
   assert.deepEqual([states(offers), first.fills], [["7 standing 6.00"], [fill]]);
   assert.deepEqual(offers.apply(update({ offer_fills: [fill] })).fills, [], "told twice, it is one fill");
   offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "0.00" }] }));

@@ -192,25 +192,32 @@ impl Access {
 
     /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
     pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
+        self.authorize_either(request, fields, [permission; 2])
+    }
+
+    /// The same where either of two permissions is enough. A refusal names the second.
+    pub fn authorize_either(
+        &self,
+        request: &Request<'_>,
+        fields: &AuthFields,
+        permissions: [Permission; 2],
+    ) -> Result<Caller, Refusal> {
         let verified = {
             let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
             gateway.verify(self.clock.now().0, request, Some(fields))?
         };
-        Ok(caller(self.gateway().admit(self.clock.now().0, &verified, permission)?))
+        let mut gateway = self.gateway();
+        let [first, second] = permissions;
+        let admitted = match gateway.admit(self.clock.now().0, &verified, first) {
+            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second),
+            admitted => admitted,
+        };
+        Ok(caller(admitted?))
     }
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
     pub fn authenticate_socket(&self, fields: &AuthFields) -> Result<Caller, Refusal> {
-        let verified = {
-            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-            gateway.verify(self.clock.now().0, &Request::WEB_SOCKET, Some(fields))?
-        };
-        let mut gateway = self.gateway();
-        let admitted = match gateway.admit(self.clock.now().0, &verified, Permission::Read) {
-            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, Permission::Trade),
-            admitted => admitted,
-        };
-        Ok(caller(admitted?))
+        self.authorize_either(&Request::WEB_SOCKET, fields, [Permission::Read, Permission::Trade])
     }
 
     /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
@@ -429,7 +436,8 @@ fn refuse(error: KeyError) -> Refusal {
 
 fn read_permissions(names: &[String]) -> Result<Permissions, Refusal> {
     let one = |name: &String| {
-        let unknown = || Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator"));
+        let unknown =
+            || Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator, courier"));
         Permission::from_name(name).ok_or_else(unknown)
     };
     names.iter().map(one).collect()

@@ -585,11 +585,11 @@ pub struct LimitsArgs {
 /// `walras admin key`.
 #[derive(Debug, Args)]
 pub struct KeyArgs {
-    /// Whom it acts for; leave out for an operator's.
+    /// Whom it acts for; leave out for an operator's or a courier's.
     #[arg(long)]
     pub account: Option<u32>,
-    /// What it may do.
-    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator"])]
+    /// What it may do; `courier`: bring another shard's transfers, and nothing else.
+    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator", "courier"])]
     pub permissions: Vec<String>,
     /// How it signs, where the venue makes it.
     #[arg(long, value_parser = ["ed25519", "hmac-sha256"], conflicts_with = "public_key")]

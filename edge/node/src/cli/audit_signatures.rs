@@ -22,8 +22,8 @@ const KEY_COUNTS_AFTER_NS: u64 = 60_000_000_000;
 /// Checks the signatures of a log's transactions, entry by entry.
 pub(super) struct SignatureAudit {
     keys: KeyCache,
-    /// Keys that were replaced, and when.
-    replaced: BTreeMap<AccountId, (PublicKey, TimeNs)>,
+    /// Keys that were replaced a moment ago, and when.
+    replaced: BTreeMap<AccountId, Vec<(PublicKey, TimeNs)>>,
     verifiers: BTreeMap<BatchMarketId, Verifier>,
     /// Of one market, not yet checked.
     waiting: Vec<Waiting>,
@@ -95,7 +95,9 @@ impl SignatureAudit {
         if let Some(old) = self.keys.key(account) {
             // What waits was signed with the old one.
             self.check()?;
-            self.replaced.insert(account, (old, time));
+            let before = self.replaced.entry(account).or_default();
+            before.retain(|(_, at)| counts_yet(*at, time));
+            before.push((old, time));
         }
         self.keys.insert(account, key).map_err(|e| CliError::Damaged(e.to_string()))
     }
@@ -128,14 +130,19 @@ impl SignatureAudit {
 
     /// Whether it was signed with a key that was replaced while it was on its way.
     fn held_before(&self, verifier: &Verifier, one: &Waiting) -> bool {
-        let account = one.submit.account();
-        let before = self.replaced.get(&account).filter(|(_, at)| one.time.0.saturating_sub(at.0) <= KEY_COUNTS_AFTER_NS);
-        let Some((key, _)) = before else { return false };
-        let mut keys = KeyCache::default();
-        // One place is enough: the account's id does not matter to its signature.
-        keys.insert(AccountId(0), *key).is_ok()
-            && verifier.verify_one(&keys, &SignedItem { account: AccountId(0), ..item(&one.submit) })
+        let before = self.replaced.get(&one.submit.account()).into_iter().flatten();
+        before.filter(|(_, at)| counts_yet(*at, one.time)).any(|(key, _)| {
+            let mut keys = KeyCache::default();
+            // One place is enough: the account's id does not matter to its signature.
+            keys.insert(AccountId(0), *key).is_ok()
+                && verifier.verify_one(&keys, &SignedItem { account: AccountId(0), ..item(&one.submit) })
+        })
     }
+}
+
+/// Whether a key that was replaced then counts at this time.
+fn counts_yet(replaced: TimeNs, time: TimeNs) -> bool {
+    time.0.saturating_sub(replaced.0) <= KEY_COUNTS_AFTER_NS
 }
 
 fn item(submit: &SubmitTransaction) -> SignedItem<'_> {

@@ -1,10 +1,12 @@
 //! A client of the REST API: one request, signed where there is a key, and signed once more where the venue had just started.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use walras_gateway::{ClientKey, Request};
 use walras_types::{RejectReason, TimeNs};
 
@@ -60,6 +62,14 @@ pub enum ClientError {
         /// What is wrong.
         detail: String,
     },
+    /// The file of who signs certificates is not one.
+    #[error("{path}: {detail}; name a file with the certificates, in PEM, of whoever signs that of the address")]
+    TrustFile {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        detail: String,
+    },
 }
 
 impl ClientError {
@@ -76,7 +86,7 @@ impl ClientError {
             Self::Unreachable { .. } => true,
             Self::NotAVenue { status, .. } => *status >= 500,
             Self::Refused { status, .. } => matches!(status, 421 | 429 | 503),
-            Self::NoKey | Self::KeyFile { .. } => false,
+            Self::NoKey | Self::KeyFile { .. } | Self::TrustFile { .. } => false,
         }
     }
 
@@ -125,6 +135,25 @@ impl Clocks {
     }
 }
 
+/// Who may sign the certificate of an address that begins with `https://`; nobody by default.
+#[derive(Clone, Debug, Default)]
+pub struct Trust(Vec<Certificate<'static>>);
+
+impl Trust {
+    /// Reads a file of certificates in PEM.
+    pub fn read(path: &Path) -> Result<Self, ClientError> {
+        let fail = |detail: String| ClientError::TrustFile { path: path.display().to_string(), detail };
+        let text = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
+        let mut certificates = Vec::new();
+        for item in parse_pem(&text) {
+            if let PemItem::Certificate(certificate) = item.map_err(|e| fail(e.to_string()))? {
+                certificates.push(certificate);
+            }
+        }
+        if certificates.is_empty() { Err(fail("it holds no certificate".to_owned())) } else { Ok(Self(certificates)) }
+    }
+}
+
 /// A venue and, perhaps, a key to sign with.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -150,8 +179,18 @@ impl Client {
     /// The same with another longest wait for an answer.
     #[must_use]
     pub fn with_patience(url: &str, key: Option<ClientKey>, patience: Duration) -> Self {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience)).build().into();
-        Self { agent, url: url.trim_end_matches('/').to_owned(), key }
+        Self::trusting(url, key, patience, &Trust::default())
+    }
+
+    /// The same for an address that may begin with `https://`.
+    #[must_use]
+    pub fn trusting(url: &str, key: Option<ClientKey>, patience: Duration, trust: &Trust) -> Self {
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(RootCerts::new_with_certs(&trust.0))
+            .build();
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience)).tls_config(tls);
+        Self { agent: agent.build().into(), url: url.trim_end_matches('/').to_owned(), key }
     }
 
     /// The venue's address.
@@ -304,6 +343,61 @@ mod tests {
         ] {
             let said = wait(own, takes_from).unwrap_err();
             assert!(said.contains(why), "{said}");
+        }
+    }
+
+    /// An address with TLS that answers everything with `{}`: its certificate in PEM, and where it is.
+    fn tls_venue(requests: usize) -> (String, String, std::thread::JoinHandle<usize>) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let listener = std::net::TcpListener::bind("localhost:0").unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let config = Arc::new(config);
+        let serve = move || {
+            let mut answered = 0;
+            for _ in 0..requests {
+                let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+                let mut stream = rustls::StreamOwned::new(connection, listener.accept().unwrap().0);
+                let (mut read, mut piece) = (Vec::new(), [0; 512]);
+                while !read.ends_with(b"\r\n\r\n") {
+                    match std::io::Read::read(&mut stream, &mut piece) {
+                        Ok(count) if count > 0 => read.extend_from_slice(&piece[..count]),
+                        _ => break,
+                    }
+                }
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+                answered += usize::from(!read.is_empty() && std::io::Write::write_all(&mut stream, answer).is_ok());
+            }
+            answered
+        };
+        (made.cert.pem(), url, std::thread::spawn(serve))
+    }
+
+    #[test]
+    fn an_address_with_tls_is_who_it_was_signed_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let (certificate, url, served) = tls_venue(3);
+        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
+        let ask = |trust: &Trust| Client::trusting(&url, None, Duration::from_secs(20), trust).get("/v1/status");
+        assert_eq!(ask(&Trust::read(&file("own.pem", &certificate)).unwrap()).unwrap(), serde_json::json!({}));
+        for stranger in [Trust::default(), Trust::read(&file("other.pem", &other)).unwrap()] {
+            assert!(matches!(ask(&stranger), Err(ClientError::Unreachable { .. })), "{stranger:?}");
+        }
+        assert_eq!(served.join().unwrap(), 1);
+        for wrong in [file("empty.pem", ""), file("text.pem", "no certificate"), folder.path().join("none.pem")] {
+            let said = Trust::read(&wrong).unwrap_err().to_string();
+            assert!(said.contains(".pem") && said.contains("in PEM"), "{said}");
         }
     }
 }

@@ -178,11 +178,12 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
     let newest = views.iter().filter_map(|(_, _, view)| index(view)).max().unwrap_or(0);
     let behind = |view: &Option<Value>| index(view).map(|at| newest - at);
     let voters = views.iter().filter(|(_, is_voter, _)| *is_voter).count();
-    let is_sound = |view: &Option<Value>| {
-        view.as_ref().is_some_and(|view| view["halted"].is_null()) && behind(view).is_some_and(|behind| behind <= BEHIND_MAX)
-    };
-    let sound = views.iter().filter(|(_, is_voter, view)| *is_voter && is_sound(view)).count();
     let leader = views.iter().find(|(_, _, view)| view.as_ref().is_some_and(|view| view["takes_commands"] == true)).map(|v| v.0);
+    // One that was started again a moment ago answers, and does not count in the cluster before it hears the leader.
+    let follows = |view: &Value| view["halted"].is_null() && view["leader"].as_u64() == leader;
+    let is_sound =
+        |view: &Option<Value>| view.as_ref().is_some_and(follows) && behind(view).is_some_and(|behind| behind <= BEHIND_MAX);
+    let sound = views.iter().filter(|(_, is_voter, view)| *is_voter && is_sound(view)).count();
     let may_stop = |(id, is_voter, view): &(u64, bool, Option<Value>)| {
         let left = sound - usize::from(*is_voter && is_sound(view));
         leader.is_some() && Some(*id) != leader && (!is_voter || left > voters / 2)
@@ -289,9 +290,9 @@ mod tests {
     use super::*;
 
     fn view(log_index: u64, leads: bool) -> Option<Value> {
-        Some(
-            json!({"log_index": log_index.to_string(), "takes_commands": leads, "halted": null, "version": "1", "wire_version": 3}),
-        )
+        Some(json!({
+            "log_index": log_index.to_string(), "takes_commands": leads, "leader": 1, "halted": null, "version": "1", "wire_version": 3,
+        }))
     }
 
     fn may_stop(views: &[(u64, bool, Option<Value>)]) -> Vec<u64> {
@@ -308,6 +309,10 @@ mod tests {
         assert_eq!(may_stop(&one_away), [3], "which is away already");
         let one_behind = [(1, true, view(1_000_000, true)), (2, true, view(9, false)), (3, true, view(1_000_000, false))];
         assert_eq!(may_stop(&one_behind), [2], "the one that counts for nothing");
+        let mut started = view(8, false);
+        started.as_mut().unwrap()["leader"] = Value::Null;
+        let just_started = [(1, true, view(10, true)), (2, true, view(9, false)), (3, true, started)];
+        assert_eq!(may_stop(&just_started), [3], "it does not hear the leader yet");
         let learner = [(1, true, view(10, true)), (2, false, view(9, false))];
         assert_eq!(may_stop(&learner), [2]);
         let headless = [(1, true, view(10, false)), (2, true, view(9, false)), (3, true, view(8, false))];

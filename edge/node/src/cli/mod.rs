@@ -128,7 +128,7 @@ impl CliError {
             | Self::Log(walras_log_store::LogError::Corrupt { .. })
             | Self::Archive(walras_archive::ArchiveError::Damaged { .. }) => 5,
             Self::Halted(_) => 6,
-            Self::Client(ClientError::NoKey | ClientError::KeyFile { .. })
+            Self::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
             | Self::Config(_)
             | Self::Node(_)
             | Self::ClusterKeys(_)
@@ -140,7 +140,7 @@ impl CliError {
             | Self::Replay(_)
             | Self::Clear(_)
             | Self::Bench(
-                Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. })
+                Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
                 | Bench::Replay(_)
                 | Bench::Log(_)
                 | Bench::WrongAnswer(_)

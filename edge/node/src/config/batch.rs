@@ -2,7 +2,8 @@
 
 use walras_clearing::Rules;
 use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
-use walras_types::{Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
+use walras_types::{BatchMarketId, Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
+use walras_wire::BatchMarketSpec;
 
 use super::ConfigError;
 use super::keys::Batch;
@@ -48,6 +49,24 @@ impl Batch {
     pub fn quality(&self) -> Option<QualityMax> {
         let ppb = |percent: u8| (percent <= 100).then_some(u32::from(percent) * (PPB_ALL / 100));
         Some(QualityMax { gap_ppb: ppb(self.gap_percent_max)?, unserved_ppb: ppb(self.unserved_percent_max)? })
+    }
+
+    /// The market's definition, but for its assets; nothing where the section makes none.
+    #[must_use]
+    pub fn spec(&self, market: BatchMarketId, domain: [u8; 32]) -> Option<BatchMarketSpec> {
+        let Rules { commission, mu, lower_bounds } = self.rules()?;
+        Some(BatchMarketSpec {
+            market,
+            symbol: self.symbol()?,
+            commission,
+            mu,
+            lower_bounds,
+            quality: self.quality()?,
+            intake: self.intake(),
+            interval_ns: self.interval_ms.saturating_mul(1_000_000),
+            transactions_max: self.transactions_max,
+            domain,
+        })
     }
 
     /// What is wrong with all but the name, and what would do.

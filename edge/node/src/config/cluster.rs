@@ -101,6 +101,9 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
     if max < min {
         return Err(wrong("cluster.election_timeout_max_ms", format!("{max} ms is less than election_timeout_min_ms ({min})")));
     }
+    if cluster.newcomer_quiet_ms > TIME_MS_MAX {
+        return Err(wrong("cluster.newcomer_quiet_ms", format!("give 0 to {TIME_MS_MAX} ms")));
+    }
     Ok(Settings {
         // Short times need a finer grain than the usual one.
         tick_ns: if min < 50 { MS / 4 } else { MS },
@@ -108,6 +111,7 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
         election_timeout_min_ns: min * MS,
         election_timeout_max_ns: max * MS,
         fail_over_on_lost_link: cluster.fail_over_on_lost_link,
+        newcomer_quiet_ns: cluster.newcomer_quiet_ms * MS,
         durability,
         ..Settings::new(cluster.cluster_id, me)
     })
@@ -249,6 +253,7 @@ mod tests {
             (format!("{THREE}durability = \"none\"\n"), "cluster.durability", "\"memory\""),
             (format!("{THREE}heartbeat_ms = 100\n"), "cluster.election_timeout_min_ms", "twice heartbeat_ms"),
             (format!("{THREE}election_timeout_max_ms = 100\n"), "cluster.election_timeout_max_ms", "less than"),
+            (format!("{THREE}newcomer_quiet_ms = 99999999\n"), "cluster.newcomer_quiet_ms", "give 0 to"),
             (format!("{THREE}genesis = [1, 1]\n"), "cluster.genesis", "twice"),
         ] {
             let said = config(&text).unwrap_err();

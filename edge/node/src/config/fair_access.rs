@@ -62,7 +62,7 @@ impl Config {
         Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
     }
 
-    fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
+    pub(super) fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
         let fair = &self.fair_access;
         match fair.clock.as_str() {
             "system" => {}

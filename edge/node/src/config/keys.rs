@@ -130,7 +130,7 @@ sections! {
         gap_percent_max: u8 = 1;
         /// Most percent of what offers clearly in the money want to sell, or to buy, of any one asset that may not trade; a block that leaves more is refused, unless nothing trades in it. 100 for no limit.
         unserved_percent_max: u8 = 1;
-        /// Which transactions of a batch are kept: `filter` (of each account all or none, whatever their order) or `reserve` (one by one, in the order in which they came).
+        /// Which transactions of a batch are kept: `filter` (of each account all that is good by itself, or none where together they can not be; whatever their order) or `reserve` (one by one, in the order in which they came).
         intake: String = "filter";
         /// Transactions that one batch takes. More are refused until the next one collects.
         transactions_max: u32 = 100000_u32;
@@ -148,10 +148,12 @@ sections! {
     Shard {
         /// Its number: 0, 1, 2 and so on, each once.
         number: u8 = 0;
-        /// Where its replicas serve HTTP, such as `http://10.0.0.7:7070`; participants are shown them.
+        /// Where its replicas serve HTTP, such as `http://10.0.0.7:7070` or, behind a proxy that speaks TLS, `https://shard-1.example.com`; participants are shown them.
         urls: Vec<String> = [];
-        /// File of an operator's key of that shard, with which transfers are brought there: one line, `<key id>.<secret>`. Not for the own shard.
+        /// File of a key of that shard with the permission `courier`, with which transfers are brought there: one line, `<key id>.<secret>`. Not for the own shard.
         key_file: String = "";
+        /// File with the certificates (PEM) of whoever signs that of an address of that shard that begins with `https://`.
+        ca_file: String = "";
     }
     archive: Once /// The venue's past in files (`docs/history.md`), kept by this node: every trade, and pictures of every book, by day of the log's time.
     Archive {
@@ -183,7 +185,7 @@ sections! {
     }
     websocket: Once /// WebSocket sessions.
     WebSocket {
-        /// Most updates of one book, tape or candle a second and connection; changes in between are merged.
+        /// Most updates of one book, tape or candle a second and connection; changes in between are merged. Where market data is held (`fair_access.release`), the same on all replicas.
         updates_per_second: u64 = 20_u32;
         /// Messages that may wait for a slow reader before it is dropped with close code 4008.
         queue_messages: usize = 256_u16;
@@ -235,6 +237,8 @@ sections! {
         election_timeout_max_ms: u64 = 300_u32;
         /// A follower whose link to the leader is closed or breaks asks at once whether it would be elected, and does not wait: a process that dies is replaced in some tens of milliseconds. Those who still hear the leader refuse, so a link that merely broke costs nothing.
         fail_over_on_lost_link: bool = true;
+        /// Milliseconds after its first link with each other replica in which a process that has just started neither votes nor counts as holding anything there: by then the others have met a second process under its id, on a copy of its folder, and told the later one to stop. Longer on slow networks; 0 for none.
+        newcomer_quiet_ms: u64 = 250_u32;
         /// Entries between two states that the replicas compare and keep as snapshots, 0 for never. The same on all replicas.
         checkpoint_every_entries: u64 = 1000000_u32;
         /// Milliseconds by which this machine's clock may differ from those of most voters before a replica that leads hands over, and says so in `walras cluster status`; 0 for never.
@@ -265,7 +269,7 @@ sections! {
         release_window: usize = 64_u16;
         /// By how much a steered delay moves, in microseconds.
         step_us: u64 = 5_u32;
-        /// What stamps orders here: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it tells.
+        /// What stamps orders here and releases market data: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it tells.
         clock: String = "system";
         /// How far that clock is off at most, in microseconds, as the operator knows it; 0 where nobody does: then nothing is stamped here, and orders count from when the leader has them.
         bound_us: u64 = 0_u32;

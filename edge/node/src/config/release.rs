@@ -12,6 +12,10 @@ const CHANGE_EVERY_NS: u64 = 1_000_000;
 /// Whether the section can be.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let is_on = config.release_rules()?.is_some();
+    if is_on {
+        // It releases by the clock that would stamp orders, whether it stamps any or not.
+        config.fair_clock()?;
+    }
     if is_on && config.cluster.replica == 0 {
         let detail =
             "only a cluster holds market data: set cluster.replica and cluster.peers (one replica is a cluster too), or \"off\"";
@@ -50,6 +54,10 @@ mod tests {
         config.fair_access.release = "1%".to_owned();
         assert!(check(&config).unwrap_err().to_string().contains("only a cluster"), "{:?}", check(&config));
         config.cluster.replica = 1;
+        assert!(check(&config).is_ok());
+        config.fair_access.clock = "configured".to_owned();
+        assert!(check(&config).unwrap_err().to_string().contains("set clock.source"), "{:?}", check(&config));
+        config.clock.source = "chrony".to_owned();
         assert!(check(&config).is_ok());
         config.fair_access.release_max_us = 0;
         assert!(check(&config).is_err());

@@ -41,14 +41,22 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     }
     for shard in &config.shard {
         let (number, is_own) = (shard.number, usize::from(shard.number) == own);
-        if let Some(url) = shard.urls.iter().find(|url| !url.starts_with("http://") || url.len() <= "http://".len()) {
+        let is_address =
+            |url: &str| ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        if let Some(url) = shard.urls.iter().find(|url| !is_address(url)) {
             return Err(wrong("shard.urls", format!("{url:?} of shard {number}: give one such as http://10.0.0.7:7070")));
+        }
+        if !is_own && shard.ca_file.is_empty() && shard.urls.iter().any(|url| url.starts_with("https://")) {
+            let detail = format!(
+                "shard {number} has none: name the file with the certificates of whoever signs that of its https:// addresses"
+            );
+            return Err(wrong("shard.ca_file", detail));
         }
         if !is_own && shard.urls.is_empty() {
             return Err(wrong("shard.urls", format!("shard {number} has none: transfers to it go there, so name its replicas")));
         }
         if !is_own && shard.key_file.is_empty() {
-            let detail = format!("shard {number} has none: name the file of an operator's key of that shard");
+            let detail = format!("shard {number} has none: name the file of a key of that shard with the permission courier");
             return Err(wrong("shard.key_file", detail));
         }
     }
@@ -67,6 +75,7 @@ impl Config {
             shard: ShardId(shard.number),
             urls: shard.urls.clone(),
             key_file: PathBuf::from(&shard.key_file),
+            ca_file: (!shard.ca_file.is_empty()).then(|| PathBuf::from(&shard.ca_file)),
         };
         let mut sites: Vec<ShardSite> = self.shard.iter().map(site).collect();
         sites.sort_by_key(|site| site.shard);
@@ -92,6 +101,8 @@ mod tests {
     #[test]
     fn shards_are_all_there_once() {
         assert_eq!(parse(TWO).unwrap().shard.len(), 2);
+        let with_tls = TWO.replace("http://b:1", "https://b") + "ca_file = \"b.pem\"\n";
+        assert_eq!(parse(&with_tls).unwrap().shard_plan().unwrap().sites[1].ca_file.as_deref(), Some(Path::new("b.pem")));
         let cases = [
             ("[shards]\nown = 1\n".to_owned(), "shards.own"),
             (format!("[shards]\nown = 2\n{TWO}"), "shards.own"),
@@ -99,6 +110,8 @@ mod tests {
             (TWO.replace("number = 1", "number = 2"), "shard.number"),
             (TWO.replace("number = 1", "number = 0"), "shard.number"),
             (TWO.replace("http://b:1", "b:1"), "shard.urls"),
+            (TWO.replace("http://b:1", "https://"), "shard.urls"),
+            (TWO.replace("http://b:1", "https://b"), "shard.ca_file"),
             (TWO.replace("urls = [\"http://b:1\"]\n", ""), "shard.urls"),
             (TWO.replace("key_file = \"b.key\"\n", ""), "shard.key_file"),
         ];

@@ -192,7 +192,7 @@ impl BatchBots {
     }
 
     /// Sends a batch's transactions, unless the one before is not cleared yet: then what stands and what is available is about to change, and
-    /// one transaction that can not be kept costs its account all of the batch's.
+    /// spending more than that costs an account all that it has in the batch.
     fn act(&mut self) -> Result<bool, RejectReason> {
         let Some(mut seen) = self.look()? else { return Ok(false) };
         self.wander();

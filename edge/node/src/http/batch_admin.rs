@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use walras_batch_signatures::check_key;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
-use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SetIssuer};
+use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SetIssuer};
 
 use super::admin::apply;
 use super::signed::Signed;
@@ -91,9 +91,8 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
         intake: asked.intake.unwrap_or(usual.intake),
         transactions_max: asked.transactions_max.unwrap_or(usual.transactions_max),
     };
-    let symbol = section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
+    section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
     section.check().map_err(malformed)?;
-    let (rules, quality) = section.rules().zip(section.quality()).ok_or(RejectReason::BatchRulesInvalid)?;
     let catalog = app.venue.catalog_for_commands()?;
     let unknown = |name: &String| Refusal::new(RejectReason::UnknownAsset, format!("assets: {name:?}"));
     let of = |name: &String| Ok(catalog.asset_by_symbol(name).ok_or_else(|| unknown(name))?.spec.asset);
@@ -102,18 +101,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let market = BatchMarketId(u16::try_from(next).map_err(|_| RejectReason::IdNotNext)?);
     let mut domain = [0; 32];
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
-    let spec = BatchMarketSpec {
-        market,
-        symbol,
-        commission: rules.commission,
-        mu: rules.mu,
-        lower_bounds: rules.lower_bounds,
-        quality,
-        intake: section.intake(),
-        interval_ns: section.interval_ms.saturating_mul(1_000_000),
-        transactions_max: section.transactions_max,
-        domain,
-    };
+    let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
     outcome::operator(&app.venue.command(Command::CreateBatchMarket(spec)).await?, json!({}))?;
     for asset in assets {
         outcome::operator(&app.venue.command(Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;

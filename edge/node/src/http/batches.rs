@@ -185,19 +185,27 @@ fn not_provable(why: &str) -> ApiError {
     ApiError::with_status(Refusal::new(RejectReason::NotFound, why), StatusCode::NOT_FOUND)
 }
 
-pub(super) async fn account_proof(State(app): State<App>, Path((name, account)): Path<(String, String)>) -> Answer {
+/// Of the key's own account, or of one that there is not: what others have is private.
+pub(super) async fn account_proof(State(app): State<App>, Path((name, account)): Path<(String, String)>, signed: Signed) -> Answer {
+    let own = signed.reader()?;
     let market = of_path(&app.venue.catalog(), &name)?;
     let account = u32::try_from(digits("account_id", &account)?).map(AccountId).map_err(|_| RejectReason::UnknownAccount)?;
     let found = app
         .venue
         .read(move |v| {
-            let (last, statement) = v.engine.account_statement(account)?;
-            // Another market's block may have changed the accounts since.
-            let is_its = last.header.market == market;
-            is_its.then(|| Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement)))?
+            let proven = || {
+                let (last, statement) = v.engine.account_statement(account)?;
+                // Another market's block may have changed the accounts since.
+                let is_its = last.header.market == market;
+                is_its.then(|| Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement)))?
+            };
+            (account == own || account.0 >= v.engine.account_count()).then(proven)
         })
         .await?;
-    let (block, statement) = found.ok_or_else(|| {
+    let of_another = || {
+        Refusal::new(RejectReason::Forbidden, "the key belongs to another account: ask with that account's, or have its owner ask")
+    };
+    let (block, statement) = found.ok_or_else(of_another)?.ok_or_else(|| {
         not_provable("the account has changed since the market's last block, or there is none: ask again after the next one")
     })?;
     let mut body = batches::header(market, &block);

@@ -30,13 +30,17 @@ struct Looks {
 /// Market data: how long it is held, what was held here, and what the leader makes of what all replicas tell.
 struct Released {
     delay_ns: u64,
+    /// 0 where releases go by this machine's own clock.
+    clock_bound_ns: u64,
     here: HoldView,
     judged: Option<ReleaseCounts>,
 }
 
 fn of(app: &App) -> Option<Looks> {
     let view = app.venue.cluster()?.view();
-    let released = |here| Released { delay_ns: app.venue.status().release_delay_ns(), here, judged: view.release };
+    let status = app.venue.status();
+    let (delay_ns, clock_bound_ns) = (status.release_delay_ns(), status.release_bound_ns());
+    let released = |here| Released { delay_ns, clock_bound_ns, here, judged: view.release };
     let looks = Looks { orders: view.fair_access, data: app.venue.held().map(released), leads: view.is_taking };
     (looks.orders.is_some() || looks.data.is_some()).then_some(looks)
 }
@@ -80,10 +84,11 @@ fn json(app: &App, looks: &Looks) -> Value {
     value
 }
 
-fn released(Released { delay_ns, here, judged }: &Released) -> Value {
+fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> Value {
     let HoldView { pieces, late, late_ns_max, refused, overshoot_ns: [p50, p99, p999] } = here;
     json!({
         "delay_ns": delay_ns,
+        "clock_bound_ns": Some(clock_bound_ns).filter(|bound_ns| **bound_ns > 0),
         "pieces": pieces,
         "late": late,
         "late_ns_max": late_ns_max,
@@ -180,10 +185,16 @@ fn write(figures: impl IntoIterator<Item = Figure>, text: &mut String) {
     }
 }
 
-fn release_metrics(Released { delay_ns, here, judged }: &Released, text: &mut String) {
+fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Released, text: &mut String) {
     let [p50, p99, p999] = here.overshoot_ns;
     let held = [
         ("walras_release_delay_ns", "gauge", "how long market data waits before anybody sees it, d_h", *delay_ns),
+        (
+            "walras_release_clock_bound_ns",
+            "gauge",
+            "how far release times may be from those of other replicas by the venue's clock; 0 where this machine's own counts",
+            *clock_bound_ns,
+        ),
         ("walras_release_pieces_total", "counter", "publications of market data held here until their time", here.pieces),
         ("walras_release_late_total", "counter", "of them, came after their release time: unfair", here.late),
         ("walras_release_late_max_ns", "gauge", "the latest of them", here.late_ns_max),
@@ -225,14 +236,26 @@ fn order_metrics(view: &FairAccessView, text: &mut String) {
         ("walras_clock_bound_ns", "gauge", "how far it is off at most; 0 when nobody knows", clock.bound_ns.unwrap_or(0)),
         ("walras_gateway_unanswered", "gauge", "commands passed on and unanswered", *unanswered as u64),
         ("walras_gateway_orders_total", "counter", "commands passed on", forwards.orders),
+        ("walras_gateway_unstamped_total", "counter", "of them, orders without a stamp that counts", forwards.unstamped),
         ("walras_gateway_resent_total", "counter", "commands sent once more", forwards.resent),
+        ("walras_gateway_differing_total", "counter", "commands not passed on since their number was used", forwards.differing),
+        ("walras_gateway_overloaded_total", "counter", "commands refused because too many were unanswered", forwards.overloaded),
+        ("walras_gateway_refused_total", "counter", "commands that the leader refused", forwards.refused),
         ("walras_gateway_late_total", "counter", "commands that the leader had too late", forwards.late),
         ("walras_sequencing_delay_ns", "gauge", "how long orders are held after their stamps, d_s", intake.delay_ns),
         ("walras_sequencing_held", "gauge", "orders held", intake.held as u64),
+        ("walras_sequencing_early", "gauge", "orders that wait for one before them", intake.early as u64),
         ("walras_sequencing_queueing_p50_ns", "gauge", "how long orders were held, median", intake.queueing_p50_ns),
         ("walras_sequencing_queueing_p99_ns", "gauge", "the same, 99th percentile", intake.queueing_p99_ns),
+        ("walras_sequencing_queueing_ns_max", "gauge", "the same, the longest", intake.queueing_ns_max),
         ("walras_sequencing_judged_total", "counter", "orders whose sequence was judged", intake.judged),
         ("walras_sequencing_unfair_total", "counter", "of them, orders out of sequence", intake.unfair),
+        (
+            "walras_sequencing_unfair_recent_ppm",
+            "gauge",
+            "of the last window, the share in millionths",
+            intake.unfair_recent.0.into(),
+        ),
     ];
     write(figures, text);
     let gateways: Vec<_> = intake.gateways.iter().map(|gateway| (gateway.gateway, counts(gateway))).collect();

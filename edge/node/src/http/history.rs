@@ -186,6 +186,12 @@ pub(super) fn metrics(app: &App, text: &mut String) {
     let figures = [
         ("walras_archive_log_index", "gauge", "last log entry that is in the archive for good", status.durable.0),
         ("walras_archive_missing_total", "counter", "log entries found missing in the archive since the start", status.missing),
+        (
+            "walras_archive_refilled_total",
+            "counter",
+            "log entries that its queue had no room for, read again from the log",
+            status.refilled,
+        ),
         ("walras_archive_days_closed_total", "counter", "days that the archive closed since the start", status.closed),
         (
             "walras_archive_in_trouble",

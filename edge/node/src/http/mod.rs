@@ -186,16 +186,19 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     }
 }
 
-/// Where market data is held, an answer that shows it waits as long: what it shows was made by now.
+/// What shows market data, or how much of it there is: books and trades, and figures that count what is applied.
+const PUBLIC: [&str; 8] =
+    ["/v1/instruments", "/v1/batches", "/v1/history", "/v1/status", "/v1/cluster", "/v1/fair-access", "/v1/latency", "/metrics"];
+
+/// Where market data is held, an answer that shows it waits as long: what it shows was made by now, and may be known by then.
 async fn hold_public(State(app): State<App>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_public = ["/v1/instruments", "/v1/batches", "/v1/history"].iter().any(|open| path.starts_with(open))
-        && request.method() == Method::GET;
+    let is_public = PUBLIC.iter().any(|open| path.starts_with(open)) && request.method() == Method::GET;
     let response = next.run(request).await;
-    let delay_ns = app.venue.status().release_delay_ns();
-    if is_public && delay_ns > 0 {
+    let wait = app.venue.public_in();
+    if is_public && !wait.is_zero() {
         // pause: nobody may know it sooner
-        tokio::time::sleep(Duration::from_nanos(delay_ns)).await;
+        tokio::time::sleep(wait).await;
     }
     response
 }

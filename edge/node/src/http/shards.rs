@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde_json::{Value, json};
-use walras_engine::{Engine, InTransit};
+use walras_engine::{Engine, InTransit, TransferNumbers};
 use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, TransferSeq};
 use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace};
 
@@ -24,14 +24,14 @@ const TRANSFERS_SHOWN_MAX: usize = 1_000;
 struct Transit {
     count: usize,
     oldest: Option<TimeNs>,
-    next_in: Option<TransferSeq>,
+    numbers: Option<TransferNumbers>,
 }
 
 fn transit(engine: &Engine, shard: ShardId) -> Transit {
     Transit {
         count: engine.transfers_in_transit_count(shard),
         oldest: engine.transfers_in_transit(shard).next().map(|waits| waits.sent_at),
-        next_in: engine.next_transfer_from(shard),
+        numbers: engine.transfer_numbers(shard),
     }
 }
 
@@ -56,6 +56,7 @@ pub(super) async fn directory(State(app): State<App>) -> Answer {
         theirs.filter_map(|(id, _)| Some(catalog.instrument(*id)?.spec.symbol.to_string())).collect::<Vec<_>>()
     };
     let shard = |(shard, transit): (ShardId, &Transit)| {
+        let number = |of: fn(TransferNumbers) -> TransferSeq| transit.numbers.map(|numbers| of(numbers).0.to_string());
         let report = app.shards.as_ref().and_then(|shards| shards.report(shard));
         json!({
             "shard": shard.0,
@@ -64,7 +65,9 @@ pub(super) async fn directory(State(app): State<App>) -> Answer {
             "instruments": symbols(shard),
             "in_transit": transit.count,
             "oldest_sent_at_ns": transit.oldest.map(|time| time.0.to_string()),
-            "next_transfer_in": transit.next_in.map(|seq| seq.0.to_string()),
+            "oldest_transfer_out": number(|numbers| numbers.oldest_out),
+            "next_transfer_out": number(|numbers| numbers.next_out),
+            "next_transfer_in": number(|numbers| numbers.next_in),
             "brought": report.as_ref().map(|report| report.brought.to_string()),
             "failures": report.as_ref().map(|report| report.failures.to_string()),
             "trouble": report.and_then(|report| report.trouble),
@@ -106,6 +109,10 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
     let request: TransferOutRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let transfer = request.transfer(account, &catalog, app.venue.clock().now())?;
+    if let Some(why) = app.shards.as_ref().and_then(|shards| shards.report(transfer.to_shard)?.set_back) {
+        // What was sent now could be taken for what was sent before, and be lost.
+        return Err(Refusal::new(RejectReason::VenueNotReady, why).into());
+    }
     let outcome = app.venue.command(Command::Shards(ShardCommand::TransferOut(transfer))).await?;
     if let Some(reason) = outcome.rejected() {
         return Err(reason.into());
@@ -126,7 +133,7 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
 
 /// Takes what another shard's courier brings, and says of each what came of it, now or when it was brought before.
 pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.courier()?;
     let request: TransfersInRequest = parse(&signed.body)?;
     let transfers = request.transfers(TRANSFERS_AT_ONCE)?;
     app.venue.catalog_for_commands()?;

@@ -47,10 +47,14 @@ impl FromRequest<App> for Signed {
 
 impl Signed {
     fn check(&self, permission: Permission) -> Result<Option<AccountId>, ApiError> {
+        self.check_either([permission; 2])
+    }
+
+    fn check_either(&self, permissions: [Permission; 2]) -> Result<Option<AccountId>, ApiError> {
         let missing = "send the headers Walras-Key, Walras-Timestamp, Walras-Nonce and Walras-Signature";
         let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
         let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
-        Ok(self.app.access.authorize(&request, fields, permission)?.account)
+        Ok(self.app.access.authorize_either(&request, fields, permissions)?.account)
     }
 
     fn account(&self, permission: Permission) -> Result<AccountId, ApiError> {
@@ -71,5 +75,10 @@ impl Signed {
     /// Whether the key is the operator's.
     pub(super) fn operator(&self) -> Result<(), ApiError> {
         self.check(Permission::Operator).map(|_| ())
+    }
+
+    /// Whether the key may bring other shards' transfers: a courier's, or the operator's.
+    pub(super) fn courier(&self) -> Result<(), ApiError> {
+        self.check_either([Permission::Operator, Permission::Courier]).map(|_| ())
     }
 }

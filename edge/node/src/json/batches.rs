@@ -221,7 +221,7 @@ pub fn offer_update(catalog: &Catalog, change: &OfferChange) -> Option<Value> {
             update["status"] = "open".into();
             Some(update)
         }
-        OfferChange::Traded { fill, left } => {
+        OfferChange::Traded { fill, left, limit } => {
             let (sell, buy) = (catalog.asset(fill.sell)?, catalog.asset(fill.buy)?);
             let mut update = of(fill.market, fill.sequence, "traded")?;
             update["sell"] = sell.spec.symbol.as_str().into();
@@ -229,6 +229,9 @@ pub fn offer_update(catalog: &Catalog, change: &OfferChange) -> Option<Value> {
             update["sold"] = sell.amount(fill.sold).into();
             update["bought"] = buy.amount(fill.bought).into();
             update["amount"] = sell.amount(*left).into();
+            if let Some(limit) = limit {
+                update["limit_bits"] = limit.bits().to_string().into();
+            }
             Some(update)
         }
         OfferChange::Cancelled { market, sequence, sell, amount } => {

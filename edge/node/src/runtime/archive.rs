@@ -1,10 +1,14 @@
-//! The archive beside the engine: opened before the replay, told every entry, ended after the last.
+//! The archive beside the engine: opened before the replay, told every entry, ended after the last. What its queue had no room for meanwhile it
+//! reads from the files of the log, beside the thread that writes them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tracing::{error, info, warn};
-use walras_archive::{Files, Recorder, Service, Status};
+use walras_archive::{Again, Files, Recorder, Refill, Service, Status};
 use walras_engine::Engine;
-use walras_log_store::{Disk, LogWriter, SnapshotStore};
-use walras_replica_log::{ReplicaLog, SnapshotReader, Snapshots};
+use walras_log_store::{Disk, LogError, LogOptions, LogWriter, SnapshotStore, open_beside};
+use walras_replica_log::{Dump, ReplicaLog, SnapshotReader, Snapshots};
 use walras_sequencer::{EntryError, decode_entry};
 use walras_types::LogIndex;
 use walras_wire::Event;
@@ -20,9 +24,9 @@ pub(super) struct Opened {
     pub(super) status: Option<Status>,
 }
 
-pub(super) fn open(config: &Config) -> Opened {
+pub(super) fn open(config: &Config, refill: Refill) -> Opened {
     let Some(settings) = config.archive.settings() else { return Opened { service: None, status: None } };
-    match Service::start(settings.clone(), Files::default()) {
+    match Service::start(settings.clone(), Files::default(), Some(refill)) {
         Ok(service) => {
             info!("the archive in {} has the log to entry {}", settings.folder.display(), service.durable());
             Opened { status: Some(service.status()), service: Some(service) }
@@ -122,6 +126,122 @@ fn too_late(service: &Service, engine: &Engine) -> Recorder {
     service.recorder(engine)
 }
 
+/// How often the log is looked at again where it did not have what is missing yet, or was just being written, and after how long.
+const LOOKS: u32 = 50;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Why entries could not be read again.
+type Unread = String;
+
+/// What came of a look at the log.
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    /// As far as the log went, or the archive ends.
+    Read,
+    /// It has let go of what is missing.
+    TooLate,
+}
+
+/// Reads the log in a venue's data folder again.
+pub(super) fn refill_of_log<D: Disk>(disk: D, data: &Path) -> Refill {
+    let (log, snapshots) = (data.join("log"), data.join("snapshots"));
+    Box::new(move |again: &mut Again<'_>| look_until_read(again, |again| look_at_log(&disk, &log, &snapshots, again)))
+}
+
+/// The same of a replica's folder.
+pub(super) fn refill_of_replica<D: Disk>(disk: D, dir: PathBuf) -> Refill {
+    Box::new(move |again: &mut Again<'_>| look_until_read(again, |again| look_at_replica(&disk, &dir, again)))
+}
+
+/// What was applied is in the log, or a moment away from it; and what is being written may look like damage.
+fn look_until_read(again: &mut Again<'_>, mut look: impl FnMut(&mut Again<'_>) -> Result<Look, Unread>) -> Result<(), Unread> {
+    let mut unread = Ok(());
+    for _ in 0..LOOKS {
+        unread = match look(again) {
+            Ok(Look::TooLate) => return Err("the log was let go of before the archive had it".to_owned()),
+            Ok(Look::Read) if again.seen() >= again.until() => return Ok(()),
+            Ok(Look::Read) => Err("the log does not have them".to_owned()),
+            Err(why) => Err(why),
+        };
+        if !again.wait(LOOK_AGAIN) {
+            return Ok(());
+        }
+    }
+    unread
+}
+
+fn look_at_log<D: Disk>(disk: &D, log: &Path, snapshots: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
+    let said = |e: LogError| e.to_string();
+    let store = SnapshotStore::open_beside(disk.clone(), snapshots, LogOptions::default().owner_id).map_err(said)?;
+    for from in states(store.indices(), again) {
+        let mut reader = match open_beside(disk, log, Some(from.next())) {
+            Ok(reader) => reader,
+            Err(LogError::OutOfRange { index, first, .. }) if index < first => continue,
+            Err(e) => return Err(said(e)),
+        };
+        let engine = match from {
+            LogIndex(0) => Engine::new(),
+            _ => {
+                let found = store.load(from).map_err(said)?.map_err(|damaged| damaged.to_string())?;
+                engine_of_snapshot(&found.bytes)?
+            }
+        };
+        let Some(mut late) = Late::again(again, engine) else { break };
+        while let Some(stored) = reader.next().map_err(said)? {
+            late.apply(stored.index, stored.payload).map_err(|e| e.to_string())?;
+            if !again.take() {
+                return Ok(Look::Read);
+            }
+        }
+        late.recorder.flush();
+        again.take();
+        return Ok(Look::Read);
+    }
+    Ok(Look::TooLate)
+}
+
+fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
+    let mut dump = Dump::open_beside(disk, dir).map_err(|e| e.to_string())?;
+    let Some(mut decided) = dump.decided.take() else { return Ok(Look::TooLate) };
+    let mut next = decided.next().map_err(|e| e.to_string())?;
+    let Some(first) = next.as_ref().map(|committed| committed.first) else { return Ok(Look::Read) };
+    let indices: Vec<LogIndex> = dump.snapshots.iter().map(|info| info.meta.log_index).collect();
+    let Some(from) = states(&indices, again).into_iter().find(|from| first <= from.next()) else { return Ok(Look::TooLate) };
+    let engine = match dump.snapshots.iter().find(|info| info.meta.log_index == from) {
+        Some(info) => engine_of_snapshot(&dump.state(info).map_err(|e| e.to_string())?)?,
+        None => Engine::new(),
+    };
+    let Some(mut late) = Late::again(again, engine) else { return Ok(Look::TooLate) };
+    while let Some(committed) = next {
+        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
+            if log_index >= late.next() {
+                late.apply(log_index, bytes).map_err(|e| e.to_string())?;
+            }
+        }
+        if !again.take() {
+            return Ok(Look::Read);
+        }
+        next = decided.next().map_err(|e| e.to_string())?;
+    }
+    late.recorder.flush();
+    again.take();
+    Ok(Look::Read)
+}
+
+/// The states from which entries that are missing may be read, best first: the newest that is not later than what the archive has, then the
+/// earliest of those after it. The one before the first entry always is one.
+fn states(snapshots: &[LogIndex], again: &Again<'_>) -> Vec<LogIndex> {
+    let (seen, until) = (again.seen(), again.until());
+    order_states(snapshots, seen, until)
+}
+
+fn order_states(snapshots: &[LogIndex], seen: LogIndex, until: LogIndex) -> Vec<LogIndex> {
+    let newest = snapshots.iter().copied().filter(|index| *index <= seen).max().unwrap_or(LogIndex(0));
+    let mut later: Vec<LogIndex> = snapshots.iter().copied().filter(|index| *index > seen && *index < until).collect();
+    later.sort_unstable();
+    std::iter::once(newest).chain(later).collect()
+}
+
 /// Entries that the archive has yet to see, and the state that they are applied to.
 struct Late {
     engine: Engine,
@@ -136,6 +256,11 @@ impl Late {
         Self { engine, recorder, events: Vec::new() }
     }
 
+    /// While the venue runs; `None` where nothing that is missing comes after that state.
+    fn again(again: &Again<'_>, engine: Engine) -> Option<Self> {
+        Some(Self { recorder: again.recorder(&engine)?, engine, events: Vec::new() })
+    }
+
     fn next(&self) -> LogIndex {
         self.engine.last_applied().next()
     }
@@ -146,5 +271,106 @@ impl Late {
         entry.apply(&mut self.engine, &mut self.events);
         self.recorder.on_entry(index, entry.time, &self.events, &self.engine);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_archive::{History, Settings, TradesQuery};
+    use walras_log_store::RealDisk;
+    use walras_testkit::plain;
+    use walras_types::{InstrumentId, Side, TimeNs};
+    use walras_wire::Command;
+
+    use super::*;
+    use crate::node::Node;
+    use crate::runtime::until;
+
+    const TRADES: u64 = 40;
+
+    /// A market in which one account buys what the other sells, so often.
+    fn commands() -> Vec<Command> {
+        let sold = |id| [(0, Side::Sell), (1, Side::Buy)].map(|(account, side)| plain::order(account, id, side, 201, id));
+        plain::opening().into_iter().chain((1..=TRADES).flat_map(sold)).collect()
+    }
+
+    /// An archive that had no room for anything until a venue had traded reads all of it from the log that this one has open.
+    fn reads_beside(config: &Config, refill: impl FnOnce(&Path) -> Refill) {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let node = Node::start(&data, config).unwrap();
+        let venue = node.venue();
+        until("it takes commands", || venue.takes_commands());
+        for (at, command) in commands().into_iter().enumerate() {
+            assert_eq!(venue.command_blocking(command).unwrap().rejected(), None, "{command:?}");
+            // Too late to be of use: the archive has nothing from before.
+            if at == 30 && venue.cluster().is_none() {
+                venue.snapshot_blocking().unwrap();
+            }
+        }
+        let state = venue.read_blocking(|v| {
+            let mut bytes = Vec::new();
+            v.engine.snapshot(&mut bytes);
+            bytes
+        });
+        let state = state.unwrap();
+        let mut engine = Engine::restore(&state).unwrap();
+        let archive = folder.path().join("beside");
+        let settings =
+            Settings { folder: archive.clone(), depth: 5, snapshot_every_ns: 1, parquet: false, dbn: false, keep_days: 0 };
+        let service = Service::start(settings, Files::default(), Some(refill(&data))).unwrap();
+        let mut recorder = service.recorder(&engine);
+        recorder.go_live();
+        let (before, mut events) = (engine.last_applied(), Vec::new());
+        let (next, time) = (before.next(), engine.time());
+        engine.apply(next, time, &Command::Tick, &mut events);
+        recorder.on_entry(next, time, &events, &engine);
+        recorder.flush();
+        let status = service.status();
+        until("it is durable", || status.view().durable >= next);
+        let view = status.view();
+        assert_eq!((view.missing, view.trouble), (0, None));
+        assert!(view.refilled >= before.0, "{} of {before}", view.refilled);
+        drop(recorder);
+        service.stop();
+        let query = TradesQuery { instrument: InstrumentId(0), from: TimeNs(0), to: TimeNs(u64::MAX), limit: 1_000, after: None };
+        let sizes: Vec<u64> = History::new(&archive).trades(&query).unwrap().trades.iter().map(|trade| trade.size.get()).collect();
+        assert_eq!(sizes, (1..=TRADES).collect::<Vec<_>>());
+        assert_eq!(node.stop(), None);
+    }
+
+    fn config() -> Config {
+        let mut config = Config::default();
+        config.http.listen = "127.0.0.1:0".to_owned();
+        config.log.segment_bytes = 1 << 20;
+        config
+    }
+
+    #[test]
+    fn a_log_is_read_beside_the_venue_that_writes_it() {
+        reads_beside(&config(), |data| refill_of_log(RealDisk, data));
+    }
+
+    #[test]
+    fn a_replicas_log_is_read_beside_the_replica_that_writes_it() {
+        let mut config = config();
+        // A port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        (config.cluster.replica, config.cluster.insecure_loopback) = (1, true);
+        (config.cluster.peers, config.cluster.listen) = (vec![format!("1={port}")], port.to_string());
+        config.cluster.checkpoint_every_entries = 16;
+        reads_beside(&config, |data| refill_of_replica(RealDisk, data.join("replica")));
+    }
+
+    #[test]
+    fn the_log_is_read_from_the_state_that_costs_least_and_loses_nothing() {
+        let order = |snapshots: &[u64], seen, until| {
+            let snapshots: Vec<LogIndex> = snapshots.iter().copied().map(LogIndex).collect();
+            order_states(&snapshots, LogIndex(seen), LogIndex(until)).into_iter().map(|index| index.0).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[10, 20, 30], 25, 40), [20, 30]);
+        assert_eq!(order(&[10, 20, 30], 20, 22), [20]);
+        assert_eq!(order(&[30, 10, 20], 5, 25), [0, 10, 20]);
+        assert_eq!(order(&[], 5, 25), [0]);
     }
 }

@@ -373,7 +373,7 @@ impl EngineThread {
             Request::Subscribe { connection, subscription } => {
                 self.feed.subscribe(connection, subscription, engine, &self.core.market, &self.core.fills);
             }
-            Request::Unsubscribe { connection, subscription } => self.feed.unsubscribe(connection, subscription, engine),
+            Request::Unsubscribe { connection, subscription } => self.feed.unsubscribe(connection, subscription),
             Request::Disconnect { connection } => self.feed.disconnect(connection),
             Request::Snapshot(reply) => self.snapshot(Some(reply)),
             // What was acknowledged was applied before.

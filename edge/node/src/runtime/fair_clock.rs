@@ -22,7 +22,8 @@ pub enum FairClockOptions {
 /// A look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairTime {
-    /// What it shows. It never goes back. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for.
+    /// What it shows. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for. It never goes back, but where
+    /// one of the two takes the other's place.
     pub time_ns: u64,
     /// How far off it may be.
     pub bound_ns: Option<u64>,
@@ -30,12 +31,29 @@ pub struct FairTime {
     pub status: ClockStatus,
 }
 
-/// The clock of one replica. What it shows never goes back.
+/// The clock of one replica.
 #[derive(Debug)]
 pub(super) struct FairClock {
     stamps: Stamps,
     host: Clock,
-    latest_ns: u64,
+    shown: Shown,
+}
+
+/// What it showed last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shown {
+    time_ns: u64,
+    /// That was the computer's time, since there was none that anybody vouches for.
+    is_unvouched: bool,
+}
+
+impl Shown {
+    /// What it shows now. A mesh's time may be seconds behind the computer's: a clock that came to know it does not stand still until that has caught up.
+    fn next(self, vouched_ns: Option<u64>, local_ns: u64) -> Self {
+        let (time_ns, is_unvouched) = (vouched_ns.unwrap_or(local_ns), vouched_ns.is_none());
+        let time_ns = if is_unvouched == self.is_unvouched { time_ns.max(self.time_ns) } else { time_ns };
+        Self { time_ns, is_unvouched }
+    }
 }
 
 #[derive(Debug)]
@@ -49,7 +67,9 @@ impl FairClock {
     pub(super) fn new(options: FairClockOptions, configured: Option<Source>, host: Clock) -> Self {
         let nobody = || StampLimits::new(2, 1, 0).expect("these limits are in order");
         let (limits, bound_ns) = match (options, configured) {
-            (FairClockOptions::Configured, Some(source)) => return Self { stamps: Stamps::Configured(source), host, latest_ns: 0 },
+            (FairClockOptions::Configured, Some(source)) => {
+                return Self { stamps: Stamps::Configured(source), host, shown: Shown::default() };
+            }
             (FairClockOptions::Configured, None) => (nobody(), None),
             (FairClockOptions::System { limits, bound_ns }, _) => (limits, bound_ns),
         };
@@ -58,7 +78,7 @@ impl FairClock {
             let report = HostReport { local_ns: host.now().0, bound_ns, bound_growth_ppt: 0 };
             source.on_report(report).expect("the first report, with a bound above 0");
         }
-        Self { stamps: Stamps::System(StampClock::new(ClockSource::Host(source), limits)), host, latest_ns: 0 }
+        Self { stamps: Stamps::System(StampClock::new(ClockSource::Host(source), limits)), host, shown: Shown::default() }
     }
 
     pub(super) fn now(&mut self) -> FairTime {
@@ -67,8 +87,8 @@ impl FairClock {
             Stamps::System(stamps) => stamps.read(local_ns),
             Stamps::Configured(source) => source.reading(),
         };
-        self.latest_ns = self.latest_ns.max(reading.map_or(local_ns, |reading| reading.time_ns));
-        FairTime { time_ns: self.latest_ns, bound_ns: reading.map(|reading| reading.bound_ns), status }
+        self.shown = self.shown.next(reading.map(|reading| reading.time_ns), local_ns);
+        FairTime { time_ns: self.shown.time_ns, bound_ns: reading.map(|reading| reading.bound_ns), status }
     }
 }
 
@@ -77,6 +97,18 @@ mod tests {
     use walras_types::TimeNs;
 
     use super::*;
+
+    #[test]
+    fn it_does_not_stand_still_when_another_time_takes_the_place_of_the_computers() {
+        let mut shown = Shown::default();
+        let mut show = |vouched_ns, local_ns| {
+            shown = shown.next(vouched_ns, local_ns);
+            shown.time_ns
+        };
+        assert_eq!([show(None, 9_000), show(None, 8_000)], [9_000, 9_000], "the computer's clock was set back");
+        assert_eq!([show(Some(5_000), 9_100), show(Some(5_100), 9_200)], [5_000, 5_100], "a mesh that is behind it");
+        assert_eq!([show(Some(5_050), 9_300), show(None, 9_400)], [5_100, 9_400]);
+    }
 
     #[test]
     fn it_is_good_as_long_as_somebody_vouches_for_a_bound_that_is_narrow_enough() {

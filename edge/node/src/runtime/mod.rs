@@ -21,11 +21,12 @@ mod frozen;
 mod log_thread;
 mod numbered;
 mod recovery;
+mod release_source;
 mod replica;
 mod stages;
 mod status;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
@@ -420,6 +421,13 @@ impl VenueHandle {
         self.cluster.as_ref()
     }
 
+    /// How long it takes until all that is public of the state here may be known; at least d_h, so that the wait tells nothing. Nothing where
+    /// market data is not held.
+    pub(crate) fn public_in(&self) -> Duration {
+        let delay = Duration::from_nanos(self.status.release_delay_ns());
+        self.held.as_ref().map_or(delay, |held| held.public_in().max(delay))
+    }
+
     /// What came of the market data that was held here until its time; `None` where none is held.
     #[must_use]
     pub fn held(&self) -> Option<HoldView> {
@@ -451,6 +459,16 @@ impl VenueHandle {
 pub fn now() -> TimeNs {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     TimeNs(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Waits for what another thread does by itself.
+#[cfg(test)]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed().as_secs() < 30, "not within half a minute: {what}");
+        std::thread::yield_now();
+    }
 }
 
 struct Queues {

@@ -164,6 +164,7 @@ impl Venue {
         };
         let durable_floor = (snapshot_index.0 > 0).then_some(snapshot_index);
         let log_options = LogOptions { durable_floor, ..log_options(config) };
+        let refill = archive::refill_of_log(disk.clone(), data);
         let (mut log, found) = while_waiting("opening the log", || LogWriter::open(disk, &log_dir, log_options))?;
         // Not before the folder is ours alone: whatever a venue before this one took, it took before this moment.
         let status = Status::new(&config.venue.name, clock.now());
@@ -172,7 +173,7 @@ impl Venue {
         }
         let threads = config.engine.threads();
         engine.set_threads(threads);
-        let archive = archive::open(config);
+        let archive = archive::open(config, refill);
         let recorder = archive.service.as_ref().map(|service| {
             while_waiting("bringing the archive up to date", || archive::recorder_of_log(service, &engine, &log, &snapshot_store))
         });
@@ -242,7 +243,7 @@ impl Venue {
             stages: stages.clone(),
             given: begun,
             durable: begun,
-            solver: Solver::start(Doorbell::default()).map_err(RecoveryError::Thread)?,
+            solver: Solver::start(data, Doorbell::default()).map_err(RecoveryError::Thread)?,
             declared: Declared::new(&config.batch),
             jobs: Vec::new(),
         };

@@ -71,6 +71,7 @@ struct Inner {
     connections: AtomicU64,
     dropped_readers_total: AtomicU64,
     release_delay_ns: AtomicU64,
+    release_bound_ns: AtomicU64,
     demo: Mutex<Option<DemoStatus>>,
 }
 
@@ -98,6 +99,9 @@ figures! {
     accounts, set_accounts: u64, |v| v, |v| v;
     /// How long market data waits before anybody may see it; 0 where it does not.
     release_delay_ns, set_release_delay_ns: u64, |v| v, |v| v;
+    /// How far release times here may be from those of other replicas, by the venue's clock; 0 where that is not known and this machine's own clock
+    /// counts.
+    release_bound_ns, set_release_bound_ns: u64, |v| v, |v| v;
 }
 
 macro_rules! counters {
@@ -138,6 +142,7 @@ impl Status {
             connections: AtomicU64::new(0),
             dropped_readers_total: AtomicU64::new(0),
             release_delay_ns: AtomicU64::new(0),
+            release_bound_ns: AtomicU64::new(0),
             demo: Mutex::new(None),
         }))
     }

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 use tracing::warn;
-use walras_engine::{InTransit, TransferOutcome};
+use walras_engine::{InTransit, TransferNumbers, TransferOutcome};
 use walras_types::{RejectReason, ShardId, TransferSeq};
 use walras_wire::{Command, ShardCommand, ShardPlace, TransferPlace, TransfersTaken};
 
+use super::agreement::{self, Agreement};
 use super::{CourierReport, ShardPlan, ShardSite, take_place};
-use crate::cli::client::{Client, ClientError, read_key};
+use crate::cli::client::{Client, ClientError, Trust, read_key};
 use crate::json::names;
 use crate::runtime::{NoOutcome, VenueHandle};
 
@@ -26,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Where transfers are brought.
 pub(crate) const PATH: &str = "/v1/admin/transfers/in";
 
+/// Where a shard tells its numbers, and how it is asked for those that it acknowledged, whichever of its replicas answers.
+const DIRECTORY: (&str, (&str, &str)) = ("/v1/shards", ("walras-consistency", "linearizable"));
+
 /// Why transfers were not brought, or not settled here.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
@@ -33,6 +37,14 @@ enum Trouble {
     There { shard: ShardId, source: ClientError },
     #[error("shard {shard} answered with something that says nothing of the transfers: it may be of another version")]
     Unclear { shard: ShardId },
+    #[error("the addresses of shard {shard} lead to shard {found}: correct them in the [[shard]] list")]
+    Elsewhere { shard: ShardId, found: ShardId },
+    #[error(
+        "UnknownShard: shard {shard} was not told of this one, or its addresses lead elsewhere: compare the [[shard]] lists of both"
+    )]
+    Stranger { shard: ShardId },
+    #[error("{}", agreement::tell(*shard, *found))]
+    SetBack { shard: ShardId, found: walras_engine::SetBack },
     #[error("this shard did not take a command of its courier: {0}")]
     Here(NoOutcome),
 }
@@ -59,6 +71,7 @@ pub(super) struct Courier {
     to: ShardId,
     urls: Vec<String>,
     key_file: PathBuf,
+    ca_file: Option<PathBuf>,
     /// One for each replica there. Made anew after a failure, for the key may have been replaced, or not have been there yet.
     clients: Vec<Client>,
     /// Which of them answered last.
@@ -66,6 +79,7 @@ pub(super) struct Courier {
     poll: Duration,
     retry_max: Duration,
     report: Arc<Mutex<CourierReport>>,
+    agreement: Agreement,
 }
 
 impl Courier {
@@ -76,12 +90,34 @@ impl Courier {
             to: site.shard,
             urls: site.urls.clone(),
             key_file: site.key_file.clone(),
+            ca_file: site.ca_file.clone(),
             clients: Vec::new(),
             at: 0,
             poll: plan.poll,
             retry_max: plan.retry_max,
             report,
+            agreement: Agreement::default(),
         }
+    }
+
+    /// Notes what is sent next, before anybody can send anything.
+    pub(super) fn begin(&mut self) -> Result<(), NoOutcome> {
+        // First: what was sent in a later term may be more.
+        let term = self.term();
+        if let Some(numbers) = self.numbers()? {
+            self.agreement.begin(term, numbers.next_out);
+        }
+        Ok(())
+    }
+
+    /// While who leads: what it has sent, others may have brought.
+    fn term(&self) -> u64 {
+        self.venue.cluster().map_or(0, |cluster| cluster.view().term.0)
+    }
+
+    fn numbers(&self) -> Result<Option<TransferNumbers>, RejectReason> {
+        let to = self.to;
+        self.venue.read_blocking(move |v| v.engine.transfer_numbers(to))
     }
 
     /// Works until it is told to stop.
@@ -101,7 +137,8 @@ impl Courier {
                 }
                 Err(trouble) => {
                     self.clients.clear();
-                    self.failed(trouble.to_string());
+                    self.agreement.doubt();
+                    self.failed(&trouble);
                     rest(rings, vary(retry), is_stopping);
                     retry = (retry * 2).min(self.retry_max).max(self.poll);
                 }
@@ -114,12 +151,16 @@ impl Courier {
     }
 
     /// Once for each trouble: a shard that is down is tried often.
-    fn failed(&self, trouble: String) {
+    fn failed(&self, trouble: &Trouble) {
+        let said = trouble.to_string();
         self.tell(|report| {
             report.failures += 1;
-            if report.trouble.as_ref() != Some(&trouble) {
-                warn!("{trouble}");
-                report.trouble = Some(trouble);
+            if matches!(trouble, Trouble::SetBack { .. }) {
+                report.set_back = Some(said.clone());
+            }
+            if report.trouble.as_ref() != Some(&said) {
+                warn!("{said}");
+                report.trouble = Some(said);
             }
         });
     }
@@ -127,10 +168,16 @@ impl Courier {
     /// Brings the oldest transfers, and settles here what came of them: of how many.
     fn round(&mut self) -> Result<usize, Trouble> {
         if !self.venue.takes_commands() {
+            self.agreement = Agreement::default();
+            self.tell(|report| (report.trouble, report.set_back) = (None, None));
             return Ok(0);
         }
         take_place(&self.venue, self.place)?;
         let to = self.to;
+        if !self.agreement.holds() {
+            self.agree()?;
+            self.tell(|report| report.set_back = None);
+        }
         let waiting: Vec<InTransit> =
             self.venue.read_blocking(move |v| v.engine.transfers_in_transit(to).take(TRANSFERS_AT_ONCE).collect())?;
         let Some(oldest) = waiting.first() else {
@@ -152,19 +199,59 @@ impl Courier {
         Ok(told.len())
     }
 
-    /// Asks one replica after the other, beginning with the one that answered last.
+    /// Sees to it that neither shard has forgotten what the other remembers.
+    fn agree(&mut self) -> Result<(), Trouble> {
+        if self.compare()?.is_ok() {
+            return Ok(());
+        }
+        // A replica that has not heard that another one leads knows less than that one, which the other shard heard: it takes no command.
+        if let Some(reason) = self.venue.command_blocking(Command::Tick)?.rejected() {
+            return Err(reason.into());
+        }
+        let shard = self.to;
+        self.compare()?.map_err(|found| Trouble::SetBack { shard, found })
+    }
+
+    fn compare(&mut self) -> Result<Result<(), walras_engine::SetBack>, Trouble> {
+        let shard = self.to;
+        let unknown = || Trouble::Here(RejectReason::UnknownShard.into());
+        self.begin()?;
+        let before = self.numbers()?.ok_or_else(unknown)?;
+        let directory = self.ask(|client| client.get_with(DIRECTORY.0, Some(DIRECTORY.1)))?;
+        let (found, numbers) = agreement::read(&directory, self.place.own).ok_or(Trouble::Unclear { shard })?;
+        let others = numbers.ok_or(Trouble::Stranger { shard })?;
+        if found != shard {
+            return Err(Trouble::Elsewhere { shard, found });
+        }
+        let after = self.numbers()?.ok_or_else(unknown)?;
+        Ok(self.agreement.compare(before, others, after))
+    }
+
     fn bring(&mut self, waiting: &[InTransit]) -> Result<Vec<Told>, Trouble> {
         let shard = self.to;
+        let body = body(self.place.own, shard, waiting);
+        let answer = self.ask(|client| {
+            // A replica names who leads by an address without TLS.
+            let is_private = client.url().starts_with("https://");
+            if is_private { client.signed_here("POST", PATH, Some(&body)) } else { client.signed("POST", PATH, Some(&body)) }
+        })?;
+        outcomes(&answer).ok_or(Trouble::Unclear { shard })
+    }
+
+    /// Asks one replica after the other, beginning with the one that answered last.
+    fn ask(&mut self, ask: impl Fn(&Client) -> Result<Value, ClientError>) -> Result<Value, Trouble> {
+        let shard = self.to;
         if self.clients.is_empty() {
-            let key = read_key(&self.key_file).map_err(|source| Trouble::There { shard, source })?;
-            let client = |url: &String| Client::with_patience(url, Some(key.clone()), PATIENCE);
+            let there = |source| Trouble::There { shard, source };
+            let key = read_key(&self.key_file).map_err(there)?;
+            let trust = self.ca_file.as_deref().map_or(Ok(Trust::default()), Trust::read).map_err(there)?;
+            let client = |url: &String| Client::trusting(url, Some(key.clone()), PATIENCE, &trust);
             self.clients = self.urls.iter().map(client).collect();
         }
-        let body = body(self.place.own, shard, waiting);
         let mut trouble = Trouble::Unclear { shard };
         for _ in 0..self.clients.len() {
-            match self.clients[self.at].signed("POST", PATH, Some(&body)) {
-                Ok(answer) => return outcomes(&answer).ok_or(Trouble::Unclear { shard }),
+            match ask(&self.clients[self.at]) {
+                Ok(answer) => return Ok(answer),
                 Err(source) => {
                     trouble = Trouble::There { shard, source };
                     self.at = (self.at + 1) % self.clients.len();

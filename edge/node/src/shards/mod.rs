@@ -3,7 +3,11 @@
 //! Each other shard has a courier here, a thread of its own, so that one which is down holds up no transfers to the rest. It works where
 //! this shard takes commands, and keeps nothing that matters: what is in transit, and which number the other takes next, are in the two
 //! states. So a courier may die at any point, and two may be at work while leadership changes hands; a transfer is taken once all the same.
+//!
+//! Before it brings anything, and after each failure, a courier holds the numbers that the other shard tells against its own. A shard that was
+//! set back to an older state has forgotten some: then nothing more moves between the two, and both say so.
 
+mod agreement;
 mod courier;
 
 use std::path::PathBuf;
@@ -40,8 +44,10 @@ pub struct ShardSite {
     pub shard: ShardId,
     /// Where its replicas serve HTTP.
     pub urls: Vec<String>,
-    /// File of an operator's key there; of no use where it is the own shard.
+    /// File of a courier's key there; of no use where it is the own shard.
     pub key_file: PathBuf,
+    /// File of who signs the certificates of its addresses with TLS.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// What a courier has to tell.
@@ -53,6 +59,8 @@ pub struct CourierReport {
     pub failures: u64,
     /// What failed last, if nothing succeeded since.
     pub trouble: Option<String>,
+    /// Why nothing is brought and nothing may be sent: one of the two shards has forgotten what the other remembers.
+    pub set_back: Option<String>,
 }
 
 /// Another shard's courier, seen from outside.
@@ -134,6 +142,10 @@ impl Couriers {
             let (bell, rings) = crossbeam_channel::bounded(1);
             let report = Arc::new(Mutex::new(CourierReport::default()));
             let mut courier = Courier::new(venue.clone(), &plan, site, Arc::clone(&report));
+            if venue.cluster().is_none() {
+                // Where the place could not be taken yet, the courier tries again.
+                let _ = courier.begin();
+            }
             let thread = std::thread::Builder::new().name(format!("walras-courier-{}", site.shard));
             let spawned = {
                 let stopping = Arc::clone(&stopping);

@@ -3,8 +3,8 @@
 
 mod batches;
 mod client;
-mod clocks;
 mod damage;
+mod folders;
 mod gateways;
 mod identity;
 mod learner;
@@ -213,9 +213,11 @@ const BLOCKED: Passage = Passage::BLOCKED;
 /// Everything does, at once.
 const FAIR: Passage = Passage { lost_per_million: 0, delay_ns: 0 };
 
-/// A market, and so many who trade in it.
+/// A market, and so many who trade in it. They try the leader last, so that whichever leads they have to look for it.
 fn participants(cluster: &Cluster, count: u32) -> Vec<Participant> {
-    let orders: Vec<String> = cluster.local.replicas.iter().map(|replica| replica.orders.clone()).collect();
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let (last, first): (Vec<_>, Vec<_>) = cluster.local.replicas.iter().partition(|replica| replica.id == leader);
+    let orders: Vec<String> = first.into_iter().chain(last).map(|replica| replica.orders.clone()).collect();
     let accounts = cluster.market(count);
     (0x5eed..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect()
 }

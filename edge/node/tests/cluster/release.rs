@@ -72,6 +72,10 @@ fn nobody_sees_a_trade_before_its_time() {
         ("fair_access", "release", format!("{}ms", DELAY.as_millis()).into()),
         ("fair_access", "release_max_us", toml::Value::Integer(1_000_000)),
         ("websocket", "updates_per_second", toml::Value::Integer(200)),
+        // Each keeps a clock, by which it releases what the leader has stamped by its own.
+        ("fair_access", "clock", "configured".into()),
+        ("clock", "source", "system".into()),
+        ("clock", "declared_bound_us", toml::Value::Integer(300)),
     ];
     let cluster = Cluster::of(Shape { more: settings, ..Shape::default() });
     let accounts = cluster.market(2);
@@ -79,6 +83,8 @@ fn nobody_sees_a_trade_before_its_time() {
     for id in 1..=3 {
         let held = || figure(&cluster, id, "walras_release_delay_ns") == Some(DELAY.as_nanos().try_into().unwrap());
         until(&format!("replica {id} knows the delay"), held);
+        let is_told = || figure(&cluster, id, "walras_release_clock_bound_ns").is_some_and(|bound_ns| bound_ns >= 600_000);
+        until(&format!("replica {id} knows the leader's clock, with both bounds"), is_told);
     }
     let readers: Vec<_> = (1..=3).map(|id| Reader::of(&cluster, id)).collect();
     let readers: Vec<_> = readers.into_iter().map(|reader| std::thread::spawn(move || reader.trades(TRADES))).collect();

@@ -375,9 +375,21 @@ fn batches(walk: &mut Walk) {
     walk.get(400, "/v1/batches/main/demand?sell=BTC");
     walk.get(404, "/v1/batches/none/demand?sell=BTC&buy=USD");
     walk.get(409, "/v1/batches/main/demand?sell=BTC&buy=BTC");
-    walk.get(200, "/v1/batches/main/proofs/account/0");
-    walk.get(400, "/v1/batches/main/proofs/account/one");
-    walk.get(404, "/v1/batches/none/proofs/account/0");
+    let account = |of: &str| format!("/v1/batches/{of}");
+    let (own, none) = (account("main/proofs/account/0"), account("main/proofs/account/77"));
+    for (path, asked, has) in [(own, 0, true), (none, 77, false)] {
+        let said = walk.trade(200, "get", &path, &Value::Null);
+        let bytes = |field: &str| unhex(said[field].as_str().unwrap()).unwrap();
+        let trusted = unhex(said["roots"]["state"].as_str().unwrap()).unwrap();
+        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("header"), &bytes("light_roots")).unwrap();
+        let found = block.account(AccountId(asked), &bytes("statement")).unwrap();
+        assert_eq!(found.is_some_and(|state| !state.balances.is_empty()), has, "{said}");
+    }
+    // What Bob has is not for Alice to see, and for nobody without a key.
+    walk.trade(403, "get", &account("main/proofs/account/1"), &Value::Null);
+    walk.get(401, &account("main/proofs/account/1"));
+    walk.trade(400, "get", &account("main/proofs/account/one"), &Value::Null);
+    walk.trade(404, "get", &account("none/proofs/account/0"), &Value::Null);
     let offers = walk.trade(200, "get", "/v1/offers", &Value::Null);
     let offer = &offers["offers"][0];
     assert_eq!((&offer["sequence"], &offer["stated_price"], &offer["amount"]), (&json!("2"), &json!("90000"), &json!("0.1")));

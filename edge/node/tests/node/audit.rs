@@ -306,3 +306,18 @@ fn a_key_that_was_replaced_counts_for_what_was_on_its_way_only() {
     let said = written.damage(61_000_000_000);
     assert!(said.contains(&format!("entry {late}: transaction 2 of account 1")), "{said}");
 }
+
+#[test]
+fn each_of_several_keys_that_were_replaced_counts_as_long() {
+    let mut written = Written::new();
+    for number in [9, 10] {
+        written.entries.push(Command::SetAccountKey(SetAccountKey { account: AccountId(1), key: key(number).public_key() }));
+    }
+    let first = written.pay(1, 1, &key(1));
+    for (sequence, by) in [(2, 9), (3, 10), (4, 1)] {
+        written.pay(1, sequence, &key(by));
+    }
+    assert_eq!(written.checked(1_000), 4);
+    let said = written.damage(61_000_000_000);
+    assert!(said.contains(&format!("entry {first}: transaction 1 of account 1")), "{said}");
+}

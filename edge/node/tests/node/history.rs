@@ -12,17 +12,15 @@ use walras_node::cli::client::Client;
 use walras_node::config::Config;
 use walras_node::node::Node;
 use walras_node::runtime::Clock;
-use walras_types::{
-    AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms, PriceTicks,
-    RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
-};
-use walras_wire::{AssetSpec, Command, NewOrder, SetTradingPhase, Transfer};
+use walras_testkit::plain;
+use walras_types::{Side, TimeNs};
+use walras_wire::Command;
 
 use crate::replica::{one, wait_until_it_leads};
 use crate::schema::{check_named, document};
 use crate::support::{Market, PATIENCE, Raw, Venue, config, limit, market, operator, restart, restart_by, spawn};
 
-fn with_archive(dir: &std::path::Path) -> Config {
+pub(crate) fn with_archive(dir: &std::path::Path) -> Config {
     let mut config = config();
     config.archive.folder = dir.join("archive").to_str().unwrap().to_owned();
     config.archive.snapshot_every_ms = 1;
@@ -57,46 +55,10 @@ fn trades(client: &Client, query: &str, count: usize) -> Vec<Value> {
 }
 
 /// A market in which two lots of five, and then two more, are bought; a command a millisecond.
-fn plain_market() -> Vec<Command> {
-    let price = |ticks| PriceTicks::new(ticks).unwrap();
-    let mut commands = Vec::new();
-    for (asset, symbol, decimals) in [(0, "BTC", 8), (1, "USD", 6)] {
-        commands.push(Command::CreateAsset(AssetSpec { asset: AssetId(asset), symbol: Symbol::new(symbol).unwrap(), decimals }));
-    }
-    for account in [0, 1].map(AccountId) {
-        commands.push(Command::CreateAccount(account));
-        for asset in [0, 1] {
-            let (amount, transfer_id) = (Amount::new(1 << 40).unwrap(), TransferId(u64::from(asset) + 1));
-            commands.push(Command::Deposit(Transfer { account, asset: AssetId(asset), amount, transfer_id }));
-        }
-    }
-    let instrument = InstrumentId(0);
-    commands.push(Command::CreateInstrument(InstrumentSpec {
-        instrument,
-        symbol: Symbol::new("BTC/USD").unwrap(),
-        base: AssetId(0),
-        quote: AssetId(1),
-        // 0.1 BTC, and 0.5 USD per BTC.
-        lot_units: 10_000_000,
-        tick_value_units: 50_000,
-        allocation: Allocation::PriceTime,
-        fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
-        collar_ppm: 1_000_000,
-        band_ppm: 1_000_000,
-        reference_price: price(200),
-        default_limits: RiskLimits::NONE,
-    }));
-    commands.push(Command::SetTradingPhase(SetTradingPhase { instrument, phase: TradingPhase::Continuous }));
-    for (account, id, side, size) in [(0, 1, Side::Sell, 5), (1, 1, Side::Buy, 2), (1, 2, Side::Buy, 2)] {
-        let terms = OrderTerms::limit(side, price(201), SizeLots::new(size));
-        commands.push(Command::NewOrder(NewOrder {
-            account: AccountId(account),
-            instrument,
-            client_order_id: ClientOrderId(id),
-            terms,
-        }));
-    }
-    commands
+pub(crate) fn plain_market() -> Vec<Command> {
+    let orders = [(0, 1, Side::Sell, 5), (1, 1, Side::Buy, 2), (1, 2, Side::Buy, 2)];
+    let orders = orders.map(|(account, id, side, size)| plain::order(account, id, side, 201, size));
+    plain::opening().into_iter().chain(orders).collect()
 }
 
 #[test]
@@ -122,17 +84,17 @@ fn what_was_traded_is_found_when_its_day_is_over() {
     }
     let client = Client::new(&url, None);
     let first = trades(&client, "", 2);
-    assert_eq!((&first[0]["price"], &first[0]["size"], &first[0]["taker_side"]), (&json!("100.5"), &json!("0.2"), &json!("buy")));
+    assert_eq!((&first[0]["price"], &first[0]["size"], &first[0]["taker_side"]), (&json!("100.5"), &json!("0.002"), &json!("buy")));
     assert_eq!(trades(&client, &format!("&from={}", first[1]["time_ns"].as_str().unwrap()), 1), first[1..]);
     assert!(trades(&client, &format!("&to={}", first[0]["time_ns"].as_str().unwrap()), 0).is_empty());
     let page = client.get("/v1/history/trades?instrument=BTC/USD&limit=1").unwrap();
     let next = page["next"].as_str().unwrap();
     assert_eq!(trades(&client, &format!("&cursor={next}"), 1), first[1..]);
-    let book = wait(&client, "/v1/history/books?instrument=BTC-USD", |book| book["asks"] == json!([["100.5", "0.1", 1]]));
+    let book = wait(&client, "/v1/history/books?instrument=BTC-USD", |book| book["asks"] == json!([["100.5", "0.001", 1]]));
     check_named(&document(), "PastBook", &book);
     let at = begin + 10_000_000;
     let before = client.get(&format!("/v1/history/books?instrument=BTC-USD&at={at}")).unwrap();
-    assert_eq!((&before["asks"], before["time_ns"].as_str().unwrap().parse()), (&json!([["100.5", "0.5", 1]]), Ok(at)));
+    assert_eq!((&before["asks"], before["time_ns"].as_str().unwrap().parse()), (&json!([["100.5", "0.005", 1]]), Ok(at)));
 
     // Midnight passes.
     now.store(begin + 60_000_000_000, Ordering::Relaxed);
@@ -180,7 +142,7 @@ fn what_was_traded_is_found_when_its_day_is_over() {
     assert!(status == Some(0) && said.starts_with("sound: 1 closed days"), "{said}");
     let (status, csv, _) = run(&["export", archive, "--instrument", "BTC-USD", "--day", "2026-11-20"]);
     assert_eq!((status, csv.lines().count()), (Some(0), 3));
-    assert!(csv.lines().nth(1).unwrap().ends_with(",12,1,buy,100.5,0.2,201,2"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",12,1,buy,100.5,0.002,201,2"), "{csv}");
     let damaged = folder.path().join("archive/2026-11-20/trades.journal");
     let whole = std::fs::read(&damaged).unwrap();
     std::fs::write(&damaged, &whole[1..]).unwrap();

@@ -110,6 +110,18 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     {
         assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
     }
+    // What is shown is measured: no figure of the view is missing there.
+    for (section, prefix) in [("gateway", "walras_gateway"), ("sequencer", "walras_sequencing")] {
+        let figures = view[section].as_object().unwrap().iter().filter(|(name, value)| value.is_u64() && *name != "leader");
+        let names: Vec<&String> = figures.map(|(name, _)| name).collect();
+        assert!(names.len() >= 8, "{names:?}");
+        for name in names {
+            let is_it = |line: &str| {
+                [format!("{prefix}_{name} "), format!("{prefix}_{name}_total ")].iter().any(|metric| line.starts_with(metric))
+            };
+            assert!(metrics.lines().any(is_it), "{prefix}_{name}: {metrics}");
+        }
+    }
     assert_eq!(node.stop(), None);
 }
 

@@ -2,24 +2,33 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use walras_gateway::ClientKey;
-use walras_node::cli::client::Client;
+use walras_node::cli::client::{Client, read_key};
 use walras_node::config::{Config, Shard};
-use walras_node::node::{Node, operator_key_file};
+use walras_node::node::Node;
+use walras_types::RejectReason;
 
 use crate::recovery::Process;
 use crate::schema::{check_named, document};
-use crate::support::{PATIENCE, Raw, code, config, key, operator};
+use crate::support::{Raw, code, config, key, operator, restart, until};
 
 const BTC_USD: &str = "BTC/USD";
 const ETH_USD: &str = "ETH/USD";
+/// Where transfers are brought.
+const PATH: &str = "/v1/admin/transfers/in";
+/// The number of `Forbidden`.
+const FORBIDDEN: u64 = RejectReason::Forbidden.number() as u64;
 
 /// Addresses that were free a moment ago.
 fn addresses() -> [String; 2] {
     [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string())
+}
+
+/// A key that may bring transfers to the shard of this folder. It is made when the shard runs.
+fn courier_key_file(dir: &Path) -> PathBuf {
+    dir.join("courier.key")
 }
 
 /// What both shards' configurations list.
@@ -27,7 +36,8 @@ fn shards(addresses: &[String; 2], dirs: &[PathBuf; 2]) -> Vec<Shard> {
     let shard = |number: u8| Shard {
         number,
         urls: vec![format!("http://{}", addresses[usize::from(number)])],
-        key_file: operator_key_file(&dirs[usize::from(number)]).display().to_string(),
+        key_file: courier_key_file(&dirs[usize::from(number)]).display().to_string(),
+        ca_file: String::new(),
     };
     vec![shard(0), shard(1)]
 }
@@ -45,8 +55,11 @@ fn post(client: &Client, path: &str, body: Value) -> Value {
     client.signed("POST", path, Some(&body)).unwrap()
 }
 
-/// The same assets, instruments and accounts at a shard: BTC/USD is shard 0's and ETH/USD is 1's. Accounts 0 (which pays) and 1.
-fn open(operator: &Client, own: usize) -> [ClientKey; 2] {
+/// The same assets, instruments and accounts at a shard: BTC/USD is shard 0's and ETH/USD is 1's. Accounts 0 (which pays) and 1. And a key for
+/// the other's courier.
+fn open(operator: &Client, own: usize, dir: &Path) -> [ClientKey; 2] {
+    let courier = post(operator, "/v1/admin/keys", json!({"permissions": ["courier"], "algorithm": "ed25519"}));
+    std::fs::write(courier_key_file(dir), courier["key"].as_str().unwrap()).unwrap();
     for asset in ["USD", "BTC", "ETH"] {
         post(operator, "/v1/admin/assets", json!({"symbol": asset, "decimals": 6}));
     }
@@ -77,14 +90,6 @@ fn limit(instrument: &str, id: u64, side: &str, size: &str, price: &str) -> Valu
 
 fn in_transit(client: &Client, to: usize) -> Value {
     client.get("/v1/shards").unwrap()["shards"][to]["in_transit"].clone()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
 }
 
 /// What an account has of an asset, available and reserved, in millionths.
@@ -126,7 +131,7 @@ fn funds_move_to_where_their_account_trades() {
     let one = Node::start(&dirs[1], &configs[1]).unwrap();
     let urls = addresses.each_ref().map(|address| format!("http://{address}"));
     let operators = [0, 1].map(|own| operator(&urls[own], &dirs[own]));
-    let keys = [0, 1].map(|own| open(&operators[own], own));
+    let keys = [0, 1].map(|own| open(&operators[own], own, &dirs[own]));
     let client = |at: usize, account: usize| operators[at].with_key(keys[at][account].clone());
     deposit(&operators[0], 0, "USD", "1000");
     deposit(&operators[1], 1, "ETH", "5");
@@ -149,18 +154,18 @@ fn funds_move_to_where_their_account_trades() {
     check_named(&document, "TransferAnswer", &sent);
     assert_eq!((&sent["transfer_seq"], &sent["amount"]), (&json!("1"), &json!("600")));
     assert_eq!(code(buyer.signed("POST", "/v1/account/transfers", Some(&transfer))), 7, "the same again moves nothing");
-    wait_until("the transfer arrives", || in_transit(&operators[0], 1) == 0);
+    until("the transfer arrives", || in_transit(&operators[0], 1) == 0);
     assert_eq!((owned(&buyer, "USD"), owned(&client(1, 0), "USD")), (400_000_000, 600_000_000));
 
     post(&client(1, 1), "/v1/orders", limit("ETH-USD", 1, "sell", "0.5", "1000"));
     assert_eq!(post(&client(1, 0), "/v1/orders", order)["status"], "filled");
     let back = json!({"asset": "ETH", "amount": "0.5", "to_shard": 0});
     post(&client(1, 0), "/v1/account/transfers", back);
-    wait_until("what was bought arrives", || in_transit(&operators[1], 0) == 0);
+    until("what was bought arrives", || in_transit(&operators[1], 0) == 0);
     assert_eq!(owned(&buyer, "ETH"), 500_000);
     for line in ["walras_transfers_in_transit{shard=\"1\"} 0", "walras_transfers_brought_total{shard=\"1\"} 1"] {
         let metrics = || Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&urls[0]).text;
-        wait_until(line, || metrics().lines().any(|other| other == line));
+        until(line, || metrics().lines().any(|other| other == line));
     }
 
     // An account that only shard 0 has: what it sends comes back.
@@ -169,30 +174,24 @@ fn funds_move_to_where_their_account_trades() {
     let stranger = operators[0].with_key(key(&operators[0], 2, &["read", "trade"]));
     post(&stranger, "/v1/account/transfers", json!({"asset": "USD", "amount": "20", "to_shard": 1}));
     post(&buyer, "/v1/account/transfers", json!({"asset": "USD", "amount": "1", "to_shard": 1}));
-    wait_until("both are settled", || in_transit(&operators[0], 1) == 0);
+    until("both are settled", || in_transit(&operators[0], 1) == 0);
     assert_eq!((owned(&stranger, "USD"), owned(&buyer, "USD")), (30_000_000, 399_000_000));
 
     // While shard 1 is down only what goes there waits, and the account sees it.
     one.stop();
     post(&buyer, "/v1/account/transfers", json!({"asset": "USD", "amount": "9", "to_shard": 1}));
-    wait_until("the courier says that it gets nowhere", || {
-        !operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null()
-    });
+    until("the courier says that it gets nowhere", || !operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
     let waiting = buyer.signed("GET", "/v1/account/transfers", None).unwrap();
     check_named(&document, "Transfers", &waiting);
     assert_eq!((&waiting["transfers"][0]["amount"], waiting["transfers"].as_array().unwrap().len()), (&json!("9"), 1));
     post(&buyer, "/v1/orders", limit("BTC-USD", 1, "buy", "0.1", "900"));
     check_named(&document, "Shards", &operators[0].get("/v1/shards").unwrap());
-    let one = crate::support::restart(walras_log_store::RealDisk, &dirs[1], &configs[1]);
-    wait_until("it arrives after all", || in_transit(&operators[0], 1) == 0);
-    wait_until("the courier has no trouble", || operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
+    let one = restart(walras_log_store::RealDisk, &dirs[1], &configs[1]);
+    until("it arrives after all", || in_transit(&operators[0], 1) == 0);
+    until("the courier has no trouble", || operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
     // It is brought as often as it takes, and taken once.
     let brought = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "600000000"}]);
-    let again = post(
-        &operator(&urls[1], &dirs[1]),
-        "/v1/admin/transfers/in",
-        json!({"from_shard": 0, "to_shard": 1, "transfers": brought}),
-    );
+    let again = post(&operator(&urls[1], &dirs[1]), PATH, json!({"from_shard": 0, "to_shard": 1, "transfers": brought}));
     check_named(&document, "TransfersInAnswer", &again);
     assert_eq!(again["outcomes"], json!([{"transfer_seq": "1", "outcome": "taken"}]));
     assert_eq!(zero.stop(), None);
@@ -219,19 +218,19 @@ fn a_cluster_is_a_shard_beside_a_single_machine() {
     crate::replica::wait_until_it_leads(&zero);
     let urls = addresses.each_ref().map(|address| format!("http://{address}"));
     let operators = [0, 1].map(|own| operator(&urls[own], &dirs[own]));
-    wait_until("the cluster knows which shard it is", || operators[0].get("/v1/shards").unwrap()["count"] == 2);
-    let keys = [0, 1].map(|own| open(&operators[own], own));
+    until("the cluster knows which shard it is", || operators[0].get("/v1/shards").unwrap()["count"] == 2);
+    let keys = [0, 1].map(|own| open(&operators[own], own, &dirs[own]));
     let client = |at: usize, account: usize| operators[at].with_key(keys[at][account].clone());
     deposit(&operators[0], 0, "USD", "1000");
     for (amount, from) in [("600", 0), ("250", 1)] {
         post(&client(from, 0), "/v1/account/transfers", json!({"asset": "USD", "amount": amount, "to_shard": 1 - from}));
-        wait_until("it arrives", || in_transit(&operators[from], 1 - from) == 0);
+        until("it arrives", || in_transit(&operators[from], 1 - from) == 0);
     }
     assert_eq!([0, 1].map(|at| owned(&client(at, 0), "USD")), [650_000_000, 350_000_000]);
     assert_eq!(zero.stop(), None);
     one.stop();
     // From its log alone, without a snapshot.
-    let zero = crate::support::restart(walras_log_store::RealDisk, &dirs[0], &of_cluster);
+    let zero = restart(walras_log_store::RealDisk, &dirs[0], &of_cluster);
     crate::replica::wait_until_it_leads(&zero);
     let again = Client::new(&urls[0], Some(keys[0][0].clone()));
     assert_eq!(owned(&again, "USD"), 650_000_000);
@@ -247,7 +246,7 @@ fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
     let mut processes = [0, 1].map(|own| Some(start(own)));
     let urls = addresses.each_ref().map(|address| format!("http://{address}"));
     let operators = [0, 1].map(|own| operator(&urls[own], &dirs[own]));
-    let keys = [0, 1].map(|own| open(&operators[own], own));
+    let keys = [0, 1].map(|own| open(&operators[own], own, &dirs[own]));
     // Anew each time: a connection does not outlive the process at its other end.
     let client = |at: usize, account: usize| Client::new(&urls[at], Some(keys[at][account].clone()));
     for account in [0, 1] {
@@ -269,7 +268,7 @@ fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
     }
     for from in [0, 1] {
         let shard = Client::new(&urls[from], None);
-        wait_until("all arrives", || in_transit(&shard, 1 - from) == 0);
+        until("all arrives", || in_transit(&shard, 1 - from) == 0);
     }
     let sum: u128 = [(0, 0), (0, 1), (1, 0), (1, 1)].iter().map(|(at, account)| owned(&client(*at, *account), "USD")).sum();
     assert_eq!(sum, 4_000 * 1_000_000);
@@ -282,4 +281,113 @@ fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
     // Account 0 sends 1 + 5 + 9 from shard 0 and 2 + 6 + 10 from shard 1 in each of six rounds.
     assert_eq!(owned(&client(0, 0), "USD"), (1_000 + 6 * (18 - 15)) * 1_000_000);
     assert_eq!(owned(&client(1, 0), "USD"), (1_000 - 6 * (18 - 15)) * 1_000_000);
+}
+
+/// A courier's key brings transfers, and that is all.
+#[test]
+fn a_couriers_key_brings_transfers_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let (addresses, dirs) = (addresses(), dirs(root.path()));
+    let node = Node::start(&dirs[1], &node_config(1, &addresses, &dirs)).unwrap();
+    let url = format!("http://{}", addresses[1]);
+    let operator = operator(&url, &dirs[1]);
+    let keys = open(&operator, 1, &dirs[1]);
+    let courier = operator.with_key(read_key(&courier_key_file(&dirs[1])).unwrap());
+    let brought = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "7000000"}]);
+    let body = json!({"from_shard": 0, "to_shard": 1, "transfers": brought});
+    assert_eq!(post(&courier, PATH, body.clone())["outcomes"], json!([{"transfer_seq": "1", "outcome": "taken"}]));
+    let owner = operator.with_key(keys[0].clone());
+    assert_eq!(owned(&owner, "USD"), 7_000_000);
+    assert_eq!(code(owner.signed("POST", PATH, Some(&body))), FORBIDDEN, "who trades brings nothing");
+    for (method, path, body) in [
+        ("POST", "/v1/admin/accounts", json!({})),
+        ("POST", "/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "1", "transfer_id": "9"})),
+        ("POST", "/v1/admin/keys", json!({"permissions": ["operator"]})),
+        ("POST", "/v1/orders", limit("ETH-USD", 1, "buy", "0.5", "1000")),
+        ("POST", "/v1/account/transfers", json!({"asset": "USD", "amount": "1", "to_shard": 0})),
+    ] {
+        assert_eq!(code(courier.signed(method, path, Some(&body))), FORBIDDEN, "{path}");
+    }
+    for path in ["/v1/account", "/v1/admin/keys"] {
+        assert_eq!(code(courier.signed("GET", path, None)), FORBIDDEN, "{path}");
+    }
+    node.stop();
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn stop(node: &mut Option<Node>) {
+    if let Some(node) = node.take() {
+        assert_eq!(node.stop(), None);
+    }
+}
+
+/// One shard after the other comes back from a copy that is older than what it acknowledged. Both find it, and nothing more moves, so that no
+/// number means two transfers; with its own state all goes on.
+#[test]
+fn a_shard_that_was_set_back_is_found_before_anything_more_is_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let (addresses, dirs) = (addresses(), dirs(root.path()));
+    let configs = [0, 1].map(|own| node_config(own, &addresses, &dirs));
+    let start = |own: usize| restart(walras_log_store::RealDisk, &dirs[own], &configs[own]);
+    let mut nodes = [0, 1].map(|own| Some(start(own)));
+    let urls = addresses.each_ref().map(|address| format!("http://{address}"));
+    let operators = [0, 1].map(|own| operator(&urls[own], &dirs[own]));
+    let keys = [0, 1].map(|own| open(&operators[own], own, &dirs[own]));
+    // Anew each time: a connection does not outlive the node at its other end.
+    let client = |at: usize| Client::new(&urls[at], Some(keys[at][0].clone()));
+    let send = |from: usize, amount: &str| {
+        let body = json!({"asset": "USD", "amount": amount, "to_shard": 1 - from});
+        client(from).signed("POST", "/v1/account/transfers", Some(&body))
+    };
+    let set_back = |at: usize, who: &str| {
+        let shards = client(at).get("/v1/shards").unwrap();
+        let trouble = &shards["shards"][1 - at]["trouble"];
+        trouble.as_str().is_some_and(|trouble| trouble.starts_with(&format!("{who} was set back")))
+    };
+    let sum = || [0, 1].map(|at| owned(&client(at), "USD")).iter().sum::<u128>();
+    deposit(&operators[0], 0, "USD", "1000");
+    deposit(&operators[1], 0, "USD", "1000");
+    for victim in [0, 1] {
+        let [copied, own] = ["copy", "own"].map(|name| root.path().join(format!("{name}-{victim}")));
+        stop(&mut nodes[victim]);
+        copy(&dirs[victim], &copied);
+        nodes[victim] = Some(start(victim));
+        for from in [0, 1] {
+            until("the shard takes transfers", || send(from, "10").is_ok());
+            until("it arrives", || in_transit(&client(from), 1 - from) == 0);
+        }
+        nodes.iter_mut().for_each(stop);
+        std::fs::rename(&dirs[victim], &own).unwrap();
+        std::fs::rename(&copied, &dirs[victim]).unwrap();
+        nodes = [0, 1].map(|own| Some(start(own)));
+        until("the one that was set back says so", || set_back(victim, "this shard"));
+        until("the other says so", || set_back(1 - victim, "the other shard"));
+        for from in [0, 1] {
+            let refused = send(from, "5").unwrap_err().to_string();
+            assert!(refused.contains("VenueNotReady") && refused.contains("was set back"), "{refused}");
+        }
+        // With what it had acknowledged it goes on.
+        stop(&mut nodes[victim]);
+        std::fs::rename(&dirs[victim], &copied).unwrap();
+        std::fs::rename(&own, &dirs[victim]).unwrap();
+        nodes[victim] = Some(start(victim));
+        for from in [0, 1] {
+            until("the shards agree", || send(from, "1").is_ok());
+            until("it arrives", || in_transit(&client(from), 1 - from) == 0);
+        }
+        assert_eq!(sum(), 2_000 * 1_000_000);
+    }
+    nodes.iter_mut().for_each(stop);
 }

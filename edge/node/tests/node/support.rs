@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::RwLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -47,6 +47,16 @@ pub(crate) fn restart_by<D: Disk>(clock: Clock, disk: D, dir: &Path, config: &Co
 
 /// Longest that a test waits for something that should come at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits for what others do by themselves.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        // They need the processor meanwhile.
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
 
 /// A configuration for tests: a free port, small segments, no ticks between a test's own entries.
 pub(crate) fn config() -> Config {
@@ -221,7 +231,7 @@ pub(crate) fn send(client: &Client, batch: &str, transactions: &[String]) -> Vec
 
 /// Asks until a market's blocks hold so many transactions, which they do an interval later; the blocks, newest first.
 pub(crate) fn wait_for_transactions(client: &Client, batch: &str, transactions: u64) -> Value {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     loop {
         let blocks = client.get(&format!("/v1/batches/{batch}/blocks?limit=1000")).unwrap()["blocks"].clone();
         let sum: u64 = blocks.as_array().unwrap().iter().map(|block| block["transactions"].as_u64().unwrap()).sum();

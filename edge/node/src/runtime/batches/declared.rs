@@ -81,12 +81,9 @@ impl Declared {
 }
 
 fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
-    let (Some(symbol), Some(rules), Some(quality)) = (section.symbol(), section.rules(), section.quality()) else {
-        return Step::None;
-    };
+    let Some(symbol) = section.symbol() else { return Step::None };
     let assets: Option<Vec<_>> = section.assets.iter().map(|name| Some(catalog.asset_by_symbol(name)?.spec.asset)).collect();
     let Some(assets) = assets else { return Step::None };
-    let interval_ns = section.interval_ms.saturating_mul(1_000_000);
     let Some(view) = find(engine, symbol) else {
         let mut domain = [0; 32];
         if let Err(e) = getrandom::fill(&mut domain) {
@@ -94,22 +91,10 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
             return Step::None;
         }
         let market = BatchMarketId(u16::try_from(engine.batch_markets().len()).unwrap_or(u16::MAX));
-        let (commission, mu, lower_bounds) = (rules.commission, rules.mu, rules.lower_bounds);
-        let (intake, transactions_max) = (section.intake(), section.transactions_max);
-        return Step::Ask(Command::CreateBatchMarket(BatchMarketSpec {
-            market,
-            symbol,
-            commission,
-            mu,
-            lower_bounds,
-            quality,
-            intake,
-            interval_ns,
-            transactions_max,
-            domain,
-        }));
+        return section.spec(market, domain).map_or(Step::None, |spec| Step::Ask(Command::CreateBatchMarket(spec)));
     };
-    let market = view.spec.market;
+    let BatchMarketSpec { market, domain, interval_ns, .. } = *view.spec;
+    let Some(wanted) = section.spec(market, domain) else { return Step::None };
     if view.market.is_none() {
         let known = view.assets;
         if !assets.starts_with(known) {
@@ -120,15 +105,10 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
         }
         return Step::Ask(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
     }
-    if view.spec.interval_ns != interval_ns {
-        return Step::Ask(Command::SetBatchInterval(SetBatchInterval { market, interval_ns }));
+    if interval_ns != wanted.interval_ns {
+        return Step::Ask(Command::SetBatchInterval(SetBatchInterval { market, interval_ns: wanted.interval_ns }));
     }
-    let spec = view.spec;
-    let is_same = view.assets == assets
-        && (spec.commission, spec.mu, spec.intake) == (rules.commission, rules.mu, section.intake())
-        && spec.quality == quality
-        && spec.transactions_max == section.transactions_max;
-    if is_same {
+    if view.assets == assets && *view.spec == wanted {
         Step::None
     } else {
         Step::Differs("all but its interval was fixed when it was created; give the new one another name".to_owned())

@@ -1,5 +1,6 @@
 //! Batch markets around the engine's thread: finding prices, checking signatures, making the markets that the configuration names.
 
+mod attempts;
 mod declared;
 mod solver;
 mod verifier;

@@ -2,6 +2,7 @@
 //! is cleared, so the engine's thread waits for nothing.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use walras_sequencer::{SolveJob, Solved};
 use walras_types::{BatchMarketId, BatchPrice};
 use walras_wire::batch::BlockProposal;
 
+use super::attempts::Attempts;
 use crate::runtime::Doorbell;
 
 /// Longest search for prices: the best so far are then proposed.
@@ -43,12 +45,13 @@ pub(in crate::runtime) struct Solver {
 }
 
 impl Solver {
-    /// Starts the thread; it rings when something is solved.
-    pub(in crate::runtime) fn start(doorbell: Doorbell) -> std::io::Result<Self> {
+    /// Starts the thread; it rings when something is solved, and notes in the venue's folder what it is at.
+    pub(in crate::runtime) fn start(folder: &Path, doorbell: Doorbell) -> std::io::Result<Self> {
         let shared = Shared::default();
         let (done_in, done) = bounded(2 * JOBS_MAX);
         let of_thread = Arc::clone(&shared);
-        let run = move || run(&of_thread, &done_in, &doorbell);
+        let attempts = Attempts::new(folder);
+        let run = move || run(&of_thread, &done_in, &attempts, &doorbell);
         let thread = std::thread::Builder::new().name("walras-solver".to_owned()).spawn(run)?;
         Ok(Self { shared, done, thread: Some(thread) })
     }
@@ -94,12 +97,15 @@ fn next(shared: &Shared) -> Option<SolveJob> {
     }
 }
 
-fn run(shared: &Shared, done: &Sender<Solved>, doorbell: &Doorbell) {
+fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &Doorbell) {
     let mut last_prices: HashMap<BatchMarketId, Vec<Option<BatchPrice>>> = HashMap::new();
     let mut last_set_aside: HashMap<BatchMarketId, usize> = HashMap::new();
     while let Some(job) = next(shared) {
         let begun = Instant::now();
+        let attempt = attempts.begin(job.market, job.place.number, job.attempt);
+        let job = SolveJob { attempt, ..job };
         let proposal = solve(&job, last_prices.get(&job.market).map(Vec::as_slice));
+        attempts.end(job.market);
         let (market, block) = (job.market, job.place.number);
         if let Some(proposal) = &proposal {
             let took = begun.elapsed();
@@ -170,7 +176,8 @@ mod tests {
 
     #[test]
     fn what_is_found_is_accepted_and_names_its_block() {
-        let solver = Solver::start(Doorbell::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let solver = Solver::start(folder.path(), Doorbell::default()).unwrap();
         for (attempt, trades) in [(0, true), (1, true), (NOTHING_FROM_ATTEMPT, false)] {
             let asked = job(attempt);
             let offers = Arc::clone(&asked.offers);
@@ -184,5 +191,20 @@ mod tests {
             assert_eq!(found.certificate.unserved_ppb == 1_000_000_000, !trades, "attempt {attempt}");
             assert_eq!(Arc::strong_count(&offers), 1, "the market is let go");
         }
+    }
+
+    /// As if the process had ended while each of three attempts was made, one start after the other.
+    #[test]
+    fn a_batch_whose_pricing_ends_the_process_is_cleared_without_trades_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("pricing-3"), "7 2\n").unwrap();
+        let solver = Solver::start(folder.path(), Doorbell::default()).unwrap();
+        for trades in [false, true] {
+            solver.solve(job(0));
+            let found = solver.done().recv().unwrap().proposal.unwrap();
+            assert_eq!(!found.trades.is_empty(), trades, "only what never ended counts");
+        }
+        drop(solver);
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is being priced");
     }
 }

@@ -1,21 +1,24 @@
 //! Hold and release: what is public becomes known at its release time, by a thread that does nothing else.
 //!
 //! Every replica publishes at the same entries of the log, and every entry has a time and a delay in force: so all of them give the same out at
-//! the same instant, as far as their clocks agree. What is private, an account's own orders and fills, does not wait.
+//! the same instant, as far as their clocks agree ([`walras_fair_access::publications`]). What is private, an account's own orders and fills, does
+//! not wait.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use hdrhistogram::Histogram;
 use tracing::warn;
+use walras_fair_access::publications::{ReleaseClock, ReleaseTime};
 use walras_fair_access::release::{Hold, HoldSettings};
+use walras_types::TimeNs;
 use walras_types::limits::ACCESS_DELAY_NS_MAX;
 
 use super::ConnectionId;
 use super::outbox::{Item, Outbox};
-use crate::runtime::clock::Clock;
+use crate::runtime::release_source::ReleaseSource;
 use crate::runtime::stages::{Stage, Stages};
 
 /// Items that may wait for the thread, and be held by it.
@@ -25,7 +28,7 @@ const ITEMS_MAX: usize = 1 << 16;
 const SPIN_NS: u64 = 100_000;
 
 /// What came of the pieces that a gateway held: shared with whoever asks. Clone it freely.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HoldStatus(Arc<Figures>);
 
 #[derive(Debug)]
@@ -36,21 +39,14 @@ struct Figures {
     refused: AtomicU64,
     overshoot_ns: Mutex<Histogram<u64>>,
     stages: Stages,
+    source: ReleaseSource,
+    /// From when on the state here may be known, and by whose clock; see [`AHEAD_UNKNOWN`].
+    known_from_log_ns: AtomicU64,
+    known_from_ahead_ns: AtomicI64,
 }
 
-impl Default for Figures {
-    fn default() -> Self {
-        let overshoot = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds are in order");
-        Self {
-            pieces: AtomicU64::new(0),
-            late: AtomicU64::new(0),
-            late_ns_max: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            overshoot_ns: Mutex::new(overshoot),
-            stages: Stages::default(),
-        }
-    }
-}
+/// How far ahead a clock is of which that is not known.
+const AHEAD_UNKNOWN: i64 = i64::MIN;
 
 /// A look at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,9 +64,34 @@ pub struct HoldView {
 }
 
 impl HoldStatus {
-    /// Nothing yet. What is held will count among these stages.
-    pub(crate) fn timed(stages: Stages) -> Self {
-        Self(Arc::new(Figures { stages, ..Figures::default() }))
+    /// Nothing yet. What is held waits by these clocks, and will count among these stages.
+    pub(crate) fn new(source: ReleaseSource, stages: Stages) -> Self {
+        let overshoot = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds are in order");
+        Self(Arc::new(Figures {
+            pieces: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            late_ns_max: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            overshoot_ns: Mutex::new(overshoot),
+            stages,
+            source,
+            known_from_log_ns: AtomicU64::new(0),
+            known_from_ahead_ns: AtomicI64::new(AHEAD_UNKNOWN),
+        }))
+    }
+
+    /// From when on the state here may be known.
+    pub(super) fn set_known_from(&self, ReleaseTime { log_ns, ahead_ns }: ReleaseTime) {
+        self.0.known_from_ahead_ns.store(ahead_ns.unwrap_or(AHEAD_UNKNOWN), Relaxed);
+        self.0.known_from_log_ns.store(log_ns, Relaxed);
+    }
+
+    /// How long it takes until then.
+    pub(crate) fn public_in(&self) -> Duration {
+        let log_ns = self.0.known_from_log_ns.load(Relaxed);
+        let ahead_ns = Some(self.0.known_from_ahead_ns.load(Relaxed)).filter(|ahead_ns| *ahead_ns != AHEAD_UNKNOWN);
+        let ago_ns = self.0.source.ago_ns(TimeNs(log_ns), ahead_ns);
+        Duration::from_nanos(u64::try_from(ago_ns.saturating_neg()).unwrap_or(0).min(WAIT_NS_MAX))
     }
 
     /// A look.
@@ -88,8 +109,8 @@ impl HoldStatus {
 }
 
 struct Timed {
-    /// 0 for what need not wait.
-    release_ns: u64,
+    /// `None` for what need not wait.
+    known_from: Option<ReleaseTime>,
     item: Item,
 }
 
@@ -100,13 +121,11 @@ pub(super) struct Gate {
     dropped: Receiver<ConnectionId>,
     /// Something could not be sent to the thread: all who are there have missed something.
     is_broken: Arc<AtomicBool>,
-    /// What was published later is not released earlier, when the delay shrinks in between.
-    last_release_ns: u64,
 }
 
 impl std::fmt::Debug for Timed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Timed").field("release_ns", &self.release_ns).finish_non_exhaustive()
+        f.debug_struct("Timed").field("known_from", &self.known_from).finish_non_exhaustive()
     }
 }
 
@@ -115,27 +134,27 @@ impl std::fmt::Debug for Timed {
 pub(super) struct Lost;
 
 impl Gate {
-    pub(super) fn start(clock: Clock, status: HoldStatus, outbox: Outbox) -> std::io::Result<Self> {
+    pub(super) fn start(status: HoldStatus, outbox: Outbox) -> std::io::Result<Self> {
         let ((items_in, items), (dropped_in, dropped)) = (bounded(ITEMS_MAX), unbounded());
         let is_broken = Arc::new(AtomicBool::new(false));
-        let releaser = Releaser { items, dropped: dropped_in, is_broken: Arc::clone(&is_broken), clock, status, outbox };
+        let (is_broken_too, clock) = (Arc::clone(&is_broken), ReleaseClock::default());
+        let releaser = Releaser { items, dropped: dropped_in, is_broken: is_broken_too, clock, latest_ns: 0, status, outbox };
         std::thread::Builder::new().name("walras-release".to_owned()).spawn(move || releaser.run())?;
-        Ok(Self { items: items_in, dropped, is_broken, last_release_ns: 0 })
+        Ok(Self { items: items_in, dropped, is_broken })
     }
 
-    /// To be known once the clock shows this, and not before what was given earlier.
-    pub(super) fn publish(&mut self, release_ns: u64, item: Item) -> Result<(), Lost> {
-        self.last_release_ns = self.last_release_ns.max(release_ns);
-        self.send(self.last_release_ns, item)
+    /// To be known from then on, and not before what was given earlier.
+    pub(super) fn publish(&self, known_from: ReleaseTime, item: Item) -> Result<(), Lost> {
+        self.send(Some(known_from), item)
     }
 
     /// Need not wait.
-    pub(super) fn pass(&mut self, item: Item) -> Result<(), Lost> {
-        self.send(0, item)
+    pub(super) fn pass(&self, item: Item) -> Result<(), Lost> {
+        self.send(None, item)
     }
 
-    fn send(&self, release_ns: u64, item: Item) -> Result<(), Lost> {
-        self.items.try_send(Timed { release_ns, item }).map_err(|_| {
+    fn send(&self, known_from: Option<ReleaseTime>, item: Item) -> Result<(), Lost> {
+        self.items.try_send(Timed { known_from, item }).map_err(|_| {
             self.is_broken.store(true, Relaxed);
             Lost
         })
@@ -151,18 +170,27 @@ struct Releaser {
     items: Receiver<Timed>,
     dropped: Sender<ConnectionId>,
     is_broken: Arc<AtomicBool>,
-    clock: Clock,
+    clock: ReleaseClock,
+    /// When that releases what was admitted last.
+    latest_ns: u64,
     status: HoldStatus,
     outbox: Outbox,
 }
 
+/// What is to be held for longer was made by a clock that is far off.
+const WAIT_NS_MAX: u64 = 2 * ACCESS_DELAY_NS_MAX;
+
 impl Releaser {
+    fn now_ns(&mut self) -> u64 {
+        let (system_ns, venue_ns) = self.status.0.source.read();
+        self.clock.now_ns(system_ns, venue_ns)
+    }
+
     /// Until nobody publishes any more.
     fn run(mut self) {
-        let wait_max_ns = 2 * ACCESS_DELAY_NS_MAX;
-        let mut hold = Hold::new(HoldSettings { held_max: ITEMS_MAX, wait_max_ns });
+        let mut hold = Hold::new(HoldSettings { held_max: ITEMS_MAX, wait_max_ns: WAIT_NS_MAX });
         loop {
-            let now_ns = self.clock.now().0;
+            let now_ns = self.now_ns();
             let until_ns = hold.next_release_ns().map(|at| at.saturating_sub(now_ns));
             let next = match until_ns {
                 None => match self.items.recv() {
@@ -183,7 +211,7 @@ impl Releaser {
             if let Some(timed) = next {
                 self.admit(&mut hold, timed);
             }
-            let now_ns = self.clock.now().0;
+            let now_ns = self.now_ns();
             while let Some(due) = hold.release_due(now_ns) {
                 if due.release_ns > due.arrived_ns {
                     self.status
@@ -200,13 +228,15 @@ impl Releaser {
         }
     }
 
-    fn admit(&mut self, hold: &mut Hold<Item>, Timed { release_ns, item }: Timed) {
-        if release_ns == 0 {
-            return self.give(item);
-        }
-        let (figures, now_ns) = (&self.status.0, self.clock.now().0);
+    fn admit(&mut self, hold: &mut Hold<Item>, Timed { known_from, item }: Timed) {
+        let Some(known_from) = known_from else { return self.give(item) };
+        let now_ns = self.now_ns();
+        // Whatever the clocks do, in the order in which it was published.
+        let release_ns = self.clock.at_ns(known_from).max(self.latest_ns);
+        let figures = &self.status.0;
         match hold.push(now_ns, release_ns, item) {
             Ok(_) => {
+                self.latest_ns = release_ns;
                 figures.pieces.store(hold.counts().pieces, Relaxed);
                 figures.late.store(hold.counts().late, Relaxed);
                 figures.late_ns_max.store(hold.counts().late_ns_max, Relaxed);
@@ -242,11 +272,13 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use tokio::sync::mpsc;
-    use walras_types::{InstrumentId, TimeNs};
+    use walras_types::InstrumentId;
 
     use super::*;
+    use crate::runtime::clock::Clock;
     use crate::runtime::feed::{Push, Subscription};
     use crate::runtime::status::Status;
+    use crate::runtime::until;
 
     const TRADES: Subscription = Subscription::Trades(InstrumentId(0));
 
@@ -265,59 +297,54 @@ mod tests {
             let shown = Arc::clone(&shown);
             move || TimeNs(shown.load(Relaxed))
         });
-        let status = HoldStatus::default();
+        let status = HoldStatus::new(ReleaseSource::new(clock, None), Stages::default());
         let outbox = Outbox::new(Status::new("test", TimeNs(0)));
-        let mut gate = Gate::start(clock, status.clone(), outbox).unwrap();
+        let gate = Gate::start(status.clone(), outbox).unwrap();
         let (queue, pushes) = mpsc::channel(4);
         gate.pass(Item::Connect { id: ConnectionId(1), queue }).unwrap();
         gate.pass(Item::Start { id: ConnectionId(1), subscription: TRADES, snapshot: trades() }).unwrap();
         (gate, status, shown, pushes)
     }
 
-    /// Waits for something that the thread does by itself.
-    fn until(mut is_so: impl FnMut() -> bool) {
-        let begun = Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "it did not happen");
-            std::thread::yield_now();
-        }
+    fn at(log_ns: u64) -> ReleaseTime {
+        ReleaseTime { log_ns, ahead_ns: None }
     }
 
     #[test]
     fn nothing_is_known_before_its_time() {
-        let (mut gate, status, shown, mut pushes) = gate();
-        until(|| pushes.try_recv().is_ok());
-        gate.publish(1_500, updates()).unwrap();
+        let (gate, status, shown, mut pushes) = gate();
+        until("something is given out", || pushes.try_recv().is_ok());
+        gate.publish(at(1_500), updates()).unwrap();
         // Published later, with a shorter delay: it waits for the one before.
-        gate.publish(1_400, updates()).unwrap();
-        until(|| status.view().pieces == 2);
+        gate.publish(at(1_400), updates()).unwrap();
+        until("both are given out", || status.view().pieces == 2);
         shown.store(1_499, Relaxed);
         gate.pass(updates()).unwrap();
-        until(|| pushes.try_recv().is_ok());
+        until("something is given out", || pushes.try_recv().is_ok());
         assert!(pushes.try_recv().is_err(), "what need not wait came, what must did not");
         shown.store(1_500, Relaxed);
-        until(|| pushes.try_recv().is_ok());
-        until(|| pushes.try_recv().is_ok());
+        until("something is given out", || pushes.try_recv().is_ok());
+        until("something is given out", || pushes.try_recv().is_ok());
         assert_eq!((status.view().pieces, status.view().late), (2, 0));
     }
 
     #[test]
     fn what_comes_late_is_given_at_once_and_counted() {
-        let (mut gate, status, _, mut pushes) = gate();
-        until(|| pushes.try_recv().is_ok());
-        gate.publish(990, updates()).unwrap();
-        until(|| pushes.try_recv().is_ok());
+        let (gate, status, _, mut pushes) = gate();
+        until("something is given out", || pushes.try_recv().is_ok());
+        gate.publish(at(990), updates()).unwrap();
+        until("something is given out", || pushes.try_recv().is_ok());
         assert_eq!((status.view().late, status.view().late_ns_max), (1, 10));
     }
 
     #[test]
     fn a_reader_that_does_not_read_is_told_of() {
-        let (mut gate, _, _, _pushes) = gate();
+        let (gate, _, _, _pushes) = gate();
         for _ in 0..4 {
             gate.pass(updates()).unwrap();
         }
         let mut dropped = Vec::new();
-        until(|| {
+        until("a reader is dropped", || {
             dropped.extend(gate.dropped());
             dropped == [ConnectionId(1)]
         });
@@ -325,11 +352,11 @@ mod tests {
 
     #[test]
     fn a_clock_far_off_ends_all_feeds() {
-        let (mut gate, status, _, _pushes) = gate();
-        gate.publish(1_000 + 2 * ACCESS_DELAY_NS_MAX + 1, updates()).unwrap();
-        until(|| status.view().refused == 1);
+        let (gate, status, _, _pushes) = gate();
+        gate.publish(at(1_000 + WAIT_NS_MAX + 1), updates()).unwrap();
+        until("one is refused", || status.view().refused == 1);
         let mut dropped = Vec::new();
-        until(|| {
+        until("a reader is dropped", || {
             dropped.extend(gate.dropped());
             dropped == [ConnectionId(1)]
         });

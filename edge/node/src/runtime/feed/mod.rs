@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine};
+use walras_fair_access::publications::Publications;
 use walras_market_data::{
     BatchFeed, BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
 };
@@ -25,7 +26,6 @@ use outbox::{Item, Outbox};
 
 use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
 use super::batches::{BatchPush, batch_push, demand_curve};
-use super::clock::Clock;
 use super::fills::Fills;
 use super::status::{Progress, Status};
 use crate::json::batches::DemandCurve;
@@ -151,12 +151,12 @@ enum Out {
 #[derive(Debug)]
 struct Hold {
     gate: Gate,
-    /// Time of the log between two publications.
-    every_ns: u64,
-    /// The first entry from here on publishes.
-    next_ns: u64,
-    /// The last that did.
+    publications: Publications,
+    /// The last entry that published.
     published: LogIndex,
+    held: HoldStatus,
+    /// What is applied now was so before this process: nobody is there to whom it is new.
+    is_replaying: bool,
 }
 
 /// All connections and what they have been sent.
@@ -178,11 +178,13 @@ impl Feed {
         Self::over(Out::Now(Outbox::new(status.clone())), status)
     }
 
-    /// One that publishes about so often, and holds what is public until its release time.
-    pub(crate) fn holding(status: Status, every: Duration, clock: Clock, held: HoldStatus) -> std::io::Result<Self> {
-        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let hold =
-            Hold { gate: Gate::start(clock, held, Outbox::new(status.clone()))?, every_ns, next_ns: 0, published: LogIndex(0) };
+    /// One that publishes about so often, and holds what is public until its release time, after at most `delay_ns_max`. It begins replaying:
+    /// say [`Self::begin_from`], then [`Self::go_live`].
+    pub(crate) fn holding(status: Status, every: Duration, delay_ns_max: u64, held: HoldStatus) -> std::io::Result<Self> {
+        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+        let gate = Gate::start(held.clone(), Outbox::new(status.clone()))?;
+        let publications = Publications::new(every_ns, delay_ns_max);
+        let hold = Hold { gate, publications, published: LogIndex(0), held, is_replaying: true };
         Ok(Self::over(Out::Held(hold), status))
     }
 
@@ -201,31 +203,50 @@ impl Feed {
         matches!(&self.out, Out::Held(hold) if hold.published < engine.last_applied())
     }
 
-    /// An entry was applied. Where its time calls for a publication, which it does on all replicas alike, there it is.
-    pub(crate) fn on_entry(&mut self, engine: &Engine, market: &mut MarketData) -> bool {
-        let Out::Held(hold) = &mut self.out else { return false };
-        let time_ns = engine.time().0;
-        if time_ns < hold.next_ns {
-            return false;
+    /// Goes on from this state, where entries before it were not seen.
+    pub(crate) fn begin_from(&mut self, engine: &Engine) {
+        if let Out::Held(hold) = &mut self.out {
+            hold.publications.begin_from(engine.time().0, engine.access_delays().release_ns);
+            hold.held.set_known_from(hold.publications.known_from());
         }
-        hold.next_ns = (time_ns / hold.every_ns).saturating_add(1).saturating_mul(hold.every_ns);
-        hold.published = engine.last_applied();
-        self.flush(engine, market);
-        self.give(engine, true, Item::Progress(Progress::of(engine, market)));
-        true
     }
 
-    /// Gives an item to who it is for; public ones, which show the state of `engine`, when they may be known.
-    fn give(&mut self, engine: &Engine, is_public: bool, item: Item) {
+    /// What this process begins with has been applied: from here on it publishes.
+    pub(crate) fn go_live(&mut self, engine: &Engine, market: &MarketData) {
+        if let Out::Held(hold) = &mut self.out {
+            hold.is_replaying = false;
+            // What may be known by now is not late: nobody could ask before.
+            let is_held = !hold.held.public_in().is_zero();
+            self.prime(market);
+            self.give(is_held, Item::Progress(Progress::of(engine, market)));
+        }
+    }
+
+    /// An entry was applied, stamped by a clock so far ahead. Where its time calls for a publication, which it does on all replicas alike, there it is: held
+    /// for so long from that time on.
+    pub(crate) fn on_entry(&mut self, engine: &Engine, market: &mut MarketData, ahead_ns: Option<i64>) -> Option<u64> {
+        let Out::Held(hold) = &mut self.out else { return None };
+        let held_ns = hold.publications.on_entry(engine.time().0, engine.access_delays().release_ns, ahead_ns);
+        hold.held.set_known_from(hold.publications.known_from());
+        let held_ns = held_ns?;
+        hold.published = engine.last_applied();
+        if hold.is_replaying {
+            return None;
+        }
+        self.flush(engine, market);
+        self.give(true, Item::Progress(Progress::of(engine, market)));
+        Some(held_ns)
+    }
+
+    /// Gives an item to who it is for; public ones, which show the state after the last entry, when that may be known.
+    fn give(&mut self, is_public: bool, item: Item) {
         let mut dropped = Vec::new();
         let given = match &mut self.out {
             Out::Now(outbox) => {
                 outbox.take(item, |id| dropped.push(id));
                 Ok(())
             }
-            Out::Held(hold) if is_public => {
-                hold.gate.publish(engine.time().0.saturating_add(engine.access_delays().release_ns), item)
-            }
+            Out::Held(hold) if is_public => hold.gate.publish(hold.publications.known_from(), item),
             Out::Held(hold) => hold.gate.pass(item),
         };
         for id in dropped {
@@ -247,6 +268,8 @@ impl Feed {
 
     /// Counts what is there as sent: nobody listens yet.
     pub(crate) fn prime(&mut self, market: &MarketData) {
+        self.sent.clear();
+        self.sent_batches.clear();
         let day = market.time().0 / DAY_NS;
         self.sent.extend(market.instruments().iter().map(|feed| Sent {
             revision: feed.revision(),
@@ -260,10 +283,8 @@ impl Feed {
     /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
     pub(crate) fn start_over(&mut self, engine: &Engine, market: &MarketData) {
         self.disconnect_all();
-        self.sent.clear();
-        self.sent_batches.clear();
         self.prime(market);
-        self.give(engine, true, Item::Progress(Progress::of(engine, market)));
+        self.give(true, Item::Progress(Progress::of(engine, market)));
     }
 
     pub(crate) fn accounts(&mut self) -> &mut AccountWatch {
@@ -298,13 +319,13 @@ impl Feed {
         }
     }
 
-    pub(crate) fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine) {
+    pub(crate) fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription) {
         let Some(subscriptions) = self.connections.get_mut(&id) else { return };
         if let Some(at) = subscriptions.iter().position(|s| *s == subscription) {
             subscriptions.swap_remove(at);
             self.forget(subscription);
             // Not before its snapshot, which may be held yet.
-            self.give(engine, is_public(subscription), Item::Stop { id, subscription });
+            self.give(is_public(subscription), Item::Stop { id, subscription });
         }
     }
 
@@ -325,7 +346,7 @@ impl Feed {
                 self.accounts.add_reader(account, &now.orders);
             }
         }
-        self.give(engine, is_public(subscription), Item::Start { id, subscription, snapshot });
+        self.give(is_public(subscription), Item::Start { id, subscription, snapshot });
     }
 
     fn drop_reader(&mut self, id: ConnectionId) {
@@ -349,7 +370,7 @@ impl Feed {
             self.flush_batch(index, engine, market, &mut updates);
         }
         if !updates.is_empty() {
-            self.give(engine, true, Item::Updates(updates));
+            self.give(true, Item::Updates(updates));
         }
         if !self.accounts.is_empty() {
             let mut own = BTreeMap::new();
@@ -357,7 +378,7 @@ impl Feed {
                 own.insert(Subscription::Account(account), Push::Account(push));
             });
             if !own.is_empty() {
-                self.give(engine, false, Item::Updates(own));
+                self.give(false, Item::Updates(own));
             }
         }
     }
@@ -502,4 +523,83 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fi
             Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_wire::{AccessDelays, Command};
+
+    use super::*;
+    use crate::runtime::clock::Clock;
+    use crate::runtime::release_source::ReleaseSource;
+    use crate::runtime::stages::Stages;
+    use crate::runtime::until;
+
+    const MS: u64 = 1_000_000;
+    const START_NS: u64 = 1_000_000 * MS;
+
+    struct Replica {
+        engine: Engine,
+        market: MarketData,
+        feed: Feed,
+        held: HoldStatus,
+        status: Status,
+    }
+
+    impl Replica {
+        /// One that publishes once in 10 ms, and has a state after entries that it has not seen.
+        fn begins_from(engine: Engine) -> Self {
+            let source = ReleaseSource::new(Clock::new(|| TimeNs(START_NS + 1_000 * MS)), None);
+            let (held, status) = (HoldStatus::new(source, Stages::default()), Status::new("test", TimeNs(0)));
+            let every = Duration::from_millis(10);
+            let mut feed = Feed::holding(status.clone(), every, 30 * MS, held.clone()).unwrap();
+            feed.begin_from(&engine);
+            Self { engine, market: MarketData::new(), feed, held, status }
+        }
+
+        fn apply(&mut self, after_ms: u64, command: Command) -> bool {
+            let time = TimeNs(START_NS + after_ms * MS);
+            self.engine.apply(self.engine.last_applied().next(), time, &command, &mut Vec::new());
+            self.feed.on_entry(&self.engine, &mut self.market, None).is_some()
+        }
+
+        /// From when on the state may be known, in milliseconds after the start, as answers wait for it.
+        fn known_from_ms(&self) -> u64 {
+            1_000 + u64::try_from(self.held.public_in().as_millis()).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_is_replayed_is_published_to_nobody_and_is_not_late() {
+        let mut replica = Replica::begins_from(Engine::new());
+        assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Tick)));
+        replica.feed.go_live(&replica.engine, &replica.market);
+        until("what is replayed is shown", || replica.status.progress().log_index == replica.engine.last_applied());
+        assert_eq!(replica.held.view().pieces, 0);
+        assert!(replica.apply(1_000, Command::Tick));
+        until("the piece is given out", || replica.held.view().pieces == 1);
+        assert_eq!(replica.held.view().late, 0);
+    }
+
+    #[test]
+    fn a_delay_that_shrinks_lets_nobody_know_sooner_also_where_a_replica_begins_between() {
+        let delay = |release_ns| Command::SetAccessDelays(AccessDelays { sequencing_ns: 0, release_ns });
+        let mut all = Replica::begins_from(Engine::new());
+        all.feed.go_live(&all.engine, &all.market);
+        all.apply(995, delay(25 * MS));
+        assert!(all.apply(1_001, Command::Tick));
+        assert_eq!(all.known_from_ms(), 1_026);
+        assert!(!all.apply(1_005, delay(MS)));
+        let mut bytes = Vec::new();
+        all.engine.snapshot(&mut bytes);
+        let mut begun = Replica::begins_from(Engine::restore(&bytes).unwrap());
+        begun.feed.go_live(&begun.engine, &begun.market);
+        // The first entry here, and not the first of its interval.
+        for replica in [&mut all, &mut begun] {
+            assert!(!replica.apply(1_009, Command::Tick));
+            assert!(replica.apply(1_011, Command::Tick));
+        }
+        assert_eq!(all.known_from_ms(), 1_026, "not before what came first");
+        assert_eq!(begun.known_from_ms(), 1_035, "as if all before it had waited for the longest");
+    }
 }

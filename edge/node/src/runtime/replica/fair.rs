@@ -68,14 +68,21 @@ impl Fair {
         Self { access, clock: FairClock::new(options.clock, configured, host.clone()), host, alarm }
     }
 
-    fn at(&mut self, now_ns: u64) -> GatewayTime {
+    /// What time it is, by all clocks.
+    pub(super) fn at(&mut self, now_ns: u64) -> GatewayTime {
         let FairTime { time_ns, status, .. } = self.clock.now();
         GatewayTime { now_ns, now: self.host.now(), time_ns, status }
     }
 
-    pub(super) fn submit(&mut self, now_ns: u64, engine: &Engine, ordinal: Ordinal, content: &[u8]) -> Result<(), NotTaken> {
-        let at = self.at(now_ns);
-        self.access.submit(at, engine, ordinal, content)
+    /// A participant's command that was read at that time: the stamps of commands that were read at once are the same.
+    pub(super) fn submit(
+        &mut self,
+        read_at: GatewayTime,
+        engine: &Engine,
+        ordinal: Ordinal,
+        content: &[u8],
+    ) -> Result<(), NotTaken> {
+        self.access.submit(read_at, engine, ordinal, content)
     }
 
     pub(super) fn open(&mut self, now_ns: u64, open: OpenSession, logged_on_ns: u64, has_copies: bool) {

@@ -233,9 +233,13 @@ impl<D: Disk> ReplicaThread<D> {
     /// Tells the leader how long what was published was on its way, and as the leader goes by what others tell.
     fn steer_release(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
-        for (at, transit_ns) in std::mem::take(&mut around.published) {
+        for (at, held_ns, transit_ns) in std::mem::take(&mut around.published) {
             around.traces.published(transit_ns);
-            sequencer.published(at, Some(transit_ns), around);
+            sequencer.published(at, held_ns, Some(transit_ns), around);
+        }
+        if sequencer.is_clock_wanted(around.now_ns) {
+            let time = around.release_source.leader_time();
+            sequencer.tell_clock(around.now_ns, time, around);
         }
         let sequencing_ns = around.fair.as_ref().map_or(0, |fair| fair.access.delay_ns());
         sequencer.steer_release(around.now_ns, clock.now(), sequencing_ns);
@@ -359,6 +363,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Connected { id, versions } => {
                 info!("replica {id} is linked, software {}", versions.software);
+                self.sequencer.on_linked(now_ns, id);
                 self.keys.on_connected(id);
                 self.around.cluster.with_peer(id, |peer| {
                     peer.software = Some(versions.software.clone());
@@ -471,7 +476,7 @@ impl<D: Disk> ReplicaThread<D> {
                 Request::Subscribe { connection, subscription } => {
                     around.feed.subscribe(connection, subscription, engine, &around.core.market, &around.core.fills);
                 }
-                Request::Unsubscribe { connection, subscription } => around.feed.unsubscribe(connection, subscription, engine),
+                Request::Unsubscribe { connection, subscription } => around.feed.unsubscribe(connection, subscription),
                 Request::Disconnect { connection } => around.feed.disconnect(connection),
                 // They are taken at the same entry on every replica, so that states can be compared.
                 Request::Snapshot(reply) => {
@@ -534,6 +539,8 @@ impl<D: Disk> ReplicaThread<D> {
         around.status.set_accounts(around.core.accounts());
         let delays = engine.access_delays();
         around.status.set_release_delay_ns(if around.feed.is_holding() { delays.release_ns } else { 0 });
+        let bounds = around.release_source.bound_ns().zip(sequencer.leader_clock_bound_ns());
+        around.status.set_release_bound_ns(bounds.map_or(0, |(here_ns, leader_ns)| here_ns.saturating_add(leader_ns)));
         around.cluster.set_progress(&sequencer.status(), sequencer.waiting());
         if let Some(fair) = &mut around.fair {
             around.cluster.set_fair_access(fair.view());
@@ -609,7 +616,8 @@ fn take_numbered<D: Disk>(
         (Ok(None), Some(fair)) => {
             let mut content = Vec::new();
             encode_command(command, &mut content);
-            fair.submit(around.now_ns, sequencer.engine(), ordinal, &content)
+            let at = fair.at(around.now_ns);
+            fair.submit(at, sequencer.engine(), ordinal, &content)
         }
         (Ok(None), None) => sequencer.submit(now, Some(ordinal), command, None).map_err(|(why, _)| why),
     };

@@ -12,7 +12,7 @@ use mio::{Interest, Registry, Token};
 use tracing::{debug, info};
 use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{Permission, Principal, Refusal, SourceId};
-use walras_sequencer::{NotTaken, ReplicatedSequencer};
+use walras_sequencer::{GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
@@ -243,7 +243,8 @@ impl OrderEntry {
         let Connection { server, source, serial, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
         let key = ConnectionKey { place, serial: *serial };
         let logon = LogonNotes { account, wanted, stamp_ns, has_copies, opening };
-        let mut host = Doorkeeper { desk, access, source: *source, key, logon, waiting, immediate };
+        let read_at = desk.fair.as_mut().map(|fair| fair.at(desk.now_ns));
+        let mut host = Doorkeeper { desk, read_at, access, source: *source, key, logon, waiting, immediate };
         server.on_bytes(host.desk.now_ns, &buffer[..len], &mut host);
         loop {
             let told: Vec<Immediate> = std::mem::take(host.immediate);
@@ -586,6 +587,8 @@ struct LogonNotes<'a> {
 /// What a connection's session asks for while it reads.
 struct Doorkeeper<'a, 'd> {
     desk: &'a mut Desk<'d>,
+    /// With fair access, when the bytes reached this replica.
+    read_at: Option<GatewayTime>,
     access: &'a OnceLock<Arc<Access>>,
     source: SourceId,
     key: ConnectionKey,
@@ -629,10 +632,10 @@ impl EntryHost for Doorkeeper<'_, '_> {
     }
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
-        let Desk { sequencer, now, now_ns, fair, traces, .. } = &mut *self.desk;
-        let taken = match fair {
-            Some(fair) => {
-                let taken = fair.submit(*now_ns, sequencer.engine(), ordinal, bytes);
+        let Desk { sequencer, now, fair, traces, .. } = &mut *self.desk;
+        let taken = match fair.as_mut().zip(self.read_at) {
+            Some((fair, read_at)) => {
+                let taken = fair.submit(read_at, sequencer.engine(), ordinal, bytes);
                 traces.received(ordinal);
                 taken
             }

@@ -40,6 +40,7 @@ use crate::runtime::engine_thread::Pace;
 use crate::runtime::feed::{Feed, HoldStatus};
 use crate::runtime::numbered::NumberedWaits;
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
+use crate::runtime::release_source::ReleaseSource;
 use crate::runtime::stages::Stages;
 use crate::runtime::status::{Progress, Status};
 use crate::runtime::{Queues, Request, VenueHandle};
@@ -130,12 +131,16 @@ fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) ->
     let number = DiskId::of_random(crate::access::random_u64());
     let introductions = Introductions::at_start(kept.as_deref(), has_log, me, genesis.voters.clone(), number, &place)
         .map_err(|e| RecoveryError::Replica(e.to_string()))?;
-    note.write(&introductions.encode()).map_err(|e| {
-        RecoveryError::Replica(format!(
-            "{}/note can not be written: {e}; check the folder's permissions and the disk",
-            dir.display()
-        ))
-    })?;
+    let bytes = introductions.encode();
+    // The folder is not locked yet: what another process may have written since must not be undone.
+    if kept.as_deref() != Some(&bytes[..]) {
+        note.write(&bytes).map_err(|e| {
+            RecoveryError::Replica(format!(
+                "{}/note can not be written: {e}; check the folder's permissions and the disk",
+                dir.display()
+            ))
+        })?;
+    }
     Ok((note, introductions))
 }
 
@@ -189,6 +194,7 @@ impl ReplicaVenue {
         let dir: PathBuf = data.join("replica");
         let options = Options { log: log_options(config), ..Options::default() };
         let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
+        let refill = archive::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
         let Opened { log, snapshots: store, recovered, report } = opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
@@ -215,7 +221,7 @@ impl ReplicaVenue {
         state.engine.set_threads(threads);
         while_waiting("preparing the batch markets", || state.engine.prepare_batches());
         let snapshot_index = recovered.snapshot.log_index;
-        let archive = archive::open(config);
+        let archive = archive::open(config, refill);
         if let Some(service) = &archive.service {
             let catch_up = || archive::recorder_of_replica(service, &state.engine, &log, recovered.snapshot.slot, &store);
             let recorder = while_waiting("bringing the archive up to date", catch_up)?;
@@ -260,13 +266,22 @@ impl ReplicaVenue {
         shared_catalog.set(state.core.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
         let stages = Stages::default();
-        let held = HoldStatus::timed(stages.clone());
+        // Market data is released by the clock that stamps orders, or would.
+        let venue_clock = clock_source.filter(|_| config.fair_access.clock == "configured");
+        let release_source = ReleaseSource::new(clock.clone(), venue_clock);
+        let held = HoldStatus::new(release_source.clone(), stages.clone());
         let mut feed = match release {
             None => Feed::new(status.clone()),
-            Some(_) => Feed::holding(status.clone(), flush_every, clock.clone(), held.clone()).map_err(RecoveryError::Thread)?,
+            Some(_) => {
+                let delay_ns_max = config.fair_access.release_max_us.saturating_mul(1_000);
+                Feed::holding(status.clone(), flush_every, delay_ns_max, held.clone()).map_err(RecoveryError::Thread)?
+            }
         };
         feed.prime(&state.core.market);
-        status.show(Progress::of(&state.engine, &state.core.market));
+        feed.begin_from(&state.engine);
+        if !feed.is_holding() {
+            status.show(Progress::of(&state.engine, &state.core.market));
+        }
         let (log_jobs_in, log_jobs) = unbounded();
         let (log_done_in, log_done) = unbounded();
         let (snapshots_in, snapshot_jobs) = unbounded();
@@ -279,7 +294,7 @@ impl ReplicaVenue {
             feed,
             published: Vec::new(),
             traces: Traces::new(stages.clone()),
-            clock: clock.clone(),
+            release_source,
             reports: state.reports,
             links,
             order_entry,
@@ -301,7 +316,7 @@ impl ReplicaVenue {
             cluster: cluster.clone(),
             replaced: false,
             fair,
-            solver: Solver::start(doorbell.clone()).map_err(RecoveryError::Thread)?,
+            solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
             barriers: Barriers::default(),
             threads,
         };
@@ -325,8 +340,7 @@ impl ReplicaVenue {
         };
         let start = || ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around);
         let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
-        // Nobody reads what was published of old.
-        around.published.clear();
+        around.feed.go_live(sequencer.engine(), &around.core.market);
         if let Some(recorder) = &mut around.core.archive {
             recorder.go_live();
         }

@@ -27,12 +27,12 @@ use super::storage::{LogJob, SnapshotJob};
 use super::traces::Traces;
 use crate::json::SharedCatalog;
 use crate::runtime::batches::{KeyRing, Solver};
-use crate::runtime::clock::Clock;
 use crate::runtime::engine_thread::Core;
 use crate::runtime::feed::Feed;
 use crate::runtime::fills::Fills;
 use crate::runtime::frozen::{FrozenState, split_parts};
 use crate::runtime::numbered::NumberedWaits;
+use crate::runtime::release_source::ReleaseSource;
 use crate::runtime::status::Status;
 use crate::runtime::{NoOutcome, Outcome};
 
@@ -42,10 +42,11 @@ const SNAPSHOTS_MAX: usize = 2;
 pub(super) struct Surroundings<D: Disk> {
     pub(super) core: Core,
     pub(super) feed: Feed,
-    /// Entries at which it published, where that is held, and how long after their making.
-    pub(super) published: Vec<(LogIndex, i64)>,
+    /// Entries at which it published, where that is held; for how long, and how long after their making.
+    pub(super) published: Vec<(LogIndex, u64, i64)>,
     pub(super) traces: Traces,
-    pub(super) clock: Clock,
+    /// By which market data is released.
+    pub(super) release_source: ReleaseSource,
     pub(super) reports: Reports,
     pub(super) links: Links,
     pub(super) order_entry: Option<OrderEntry>,
@@ -223,8 +224,8 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.tell_gateway(&applied);
         let origin = applied.origin.take();
         self.answer(origin, engine, &applied);
-        if self.feed.on_entry(engine, &mut self.core.market) {
-            self.published.push((log_index, self.clock.now().0.wrapping_sub(time.0).cast_signed()));
+        if let Some(held_ns) = self.feed.on_entry(engine, &mut self.core.market, applied.ahead_ns) {
+            self.published.push((log_index, held_ns, self.release_source.ago_ns(time, applied.ahead_ns)));
         }
     }
 
@@ -294,6 +295,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
             archive.start_over(&engine);
         }
         self.shared_catalog.set(self.core.catalog.clone());
+        self.feed.begin_from(&engine);
         self.replaced = true;
         self.numbered.lose_all();
         if let Some(fair) = &mut self.fair {

@@ -10,13 +10,13 @@ use serde_json::Value;
 use walras_log_store::RealDisk;
 use walras_node::cli::client::Client;
 use walras_node::config::Config;
-use walras_node::local_cluster::LocalCluster;
+use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_node::node::Node;
 use walras_node::runtime::{Clock, now};
 use walras_types::TimeNs;
 use walras_wire::Command;
 
-use super::{Shape, until};
+use crate::support::until;
 
 const HOUR: i64 = 3_600_000_000_000;
 
@@ -98,8 +98,12 @@ impl Replicas {
 #[test]
 fn a_leader_whose_clock_jumps_hands_over_and_the_venues_time_never_goes_back() {
     let dir = tempfile::tempdir().unwrap();
-    let more = vec![("cluster", "clock_error_max_ms", toml::Value::Integer(500))];
-    let options = Shape { more, ..Shape::default() }.options();
+    let number = toml::Value::Integer;
+    // They are asked how it stands again and again.
+    let often = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
+    let mut settings = vec![("cluster", "clock_error_max_ms", number(500)), ("log", "segment_bytes", number(8 << 20))];
+    settings.extend(often.map(|key| ("throttle", key, number(1_000_000))));
+    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, settings };
     let program = Path::new(env!("CARGO_BIN_EXE_walras"));
     let local = LocalCluster::prepare(program, &dir.path().join("cluster"), &options).unwrap();
     let all = (1..=3).map(|id| Replica::start(&local, id)).collect();
