@@ -4,7 +4,7 @@
 //! stands in for threads, sockets and links is as thin as it can be. First a *safety phase*: power failures and kills at any operation of
 //! a disk, also during recovery and while a snapshot is received, failed writes and syncs, full disks and disks that are gone, slow disks
 //! and processes that stand still, clocks that jump and drift, networks that lose, delay, double, overtake and part, one way or both,
-//! connections and transfers that are cut; in the cluster also handovers, changes of members, and replicas that are lost for good, with another one
+//! connections and transfers that are cut; in the cluster also handovers, changes of members, second processes on copies of a replica's folder, and replicas that are lost for good, with another one
 //! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
 //! and everything that was asked must be answered within a bounded simulated time.
 //!

@@ -10,7 +10,8 @@ use walras_sim::{Trace, Violation, cluster, single};
 
 const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
                   [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]
-                  [--reports-kept N] [--fair yes | no] [--copies yes | no]    (--cluster)
+                  [--reports-kept N] [--fair yes | no] [--copies yes | no]
+                  [--forks yes | no]                (--cluster)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
@@ -81,6 +82,11 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                 settings.has_copies =
                     Some(if has_copies || value == "no" { has_copies } else { return Err(format!("{word} wants yes or no")) });
             }
+            ("--forks", World::Cluster(settings)) => {
+                let has_forks = value == "yes";
+                settings.has_forks =
+                    Some(if has_forks || value == "no" { has_forks } else { return Err(format!("{word} wants yes or no")) });
+            }
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
                 settings.reports_kept = Some(kept.ok_or_else(|| format!("{word} wants a number from 1 on"))?);
@@ -88,7 +94,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
             (
-                "--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies",
+                "--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks",
                 World::Single(_),
             ) => {
                 return Err(format!("{word} goes with --cluster"));
@@ -139,6 +145,11 @@ fn main() -> ExitCode {
                 None => "",
                 Some(false) => " --copies no",
                 Some(true) => " --copies yes",
+            };
+            again += match settings.has_forks {
+                None => "",
+                Some(false) => " --forks no",
+                Some(true) => " --forks yes",
             };
             plan.run(simulate, &again)
         }

@@ -1,11 +1,12 @@
 //! A disk whose power fails at each single write and sync while batches are collected, closed and cleared: what was acknowledged is there
-//! again, hashes and blocks are those of a run that nothing cut, and it goes on to the same end.
+//! again, hashes and blocks are those of a run that nothing cut, and it goes on to the same end. So too where a snapshot is written later than its
+//! state was kept, as it is in life, where a thread of its own makes and writes it while batches are closed and cleared.
 #![allow(clippy::unwrap_used, reason = "the helpers of a test")]
 
 use std::path::Path;
 
 use walras_batch_solver::{Budget, ClosedBatch};
-use walras_engine::Engine;
+use walras_engine::{Engine, Frozen};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
 use walras_sequencer::{Content, Entry, decode_entry};
@@ -28,6 +29,8 @@ const COLLECTED: [u64; 2] = [18, 4];
 /// Entries that are synced together, but for those of [`is_alone`].
 const GROUP: u64 = 6;
 const SNAPSHOT_EVERY: u64 = 23;
+/// Groups of entries that are written between the moment when a state is kept and the one when the snapshot of it is written.
+const LAGS: [u64; 2] = [0, 5];
 const OWNER: u64 = 5;
 
 /// What an entry is made of.
@@ -152,17 +155,23 @@ struct Venue {
     blocks: Vec<Block>,
     /// The last entry that was acknowledged.
     acknowledged: LogIndex,
+    lag: u64,
+    /// A state that is kept for a snapshot, and how many groups come before it is written.
+    kept: Option<(LogIndex, Frozen, u64)>,
+    /// Snapshots that were written of a state before a block that was cleared since.
+    overtaken: u32,
 }
 
 impl Venue {
-    fn open(disk: &SimDisk) -> Result<Self, LogError> {
+    fn open(disk: &SimDisk, lag: u64) -> Result<Self, LogError> {
         let snapshots = SnapshotStore::open(disk.clone(), Path::new("/venue/snapshots"), OWNER)?;
         let (engine, from) = match snapshots.load_newest()?.0 {
             None => (Engine::new(), LogIndex(0)),
             Some(found) => (Engine::restore(&found.bytes).expect("a whole snapshot restores"), found.log_index),
         };
         let (log, _) = LogWriter::open(disk.clone(), Path::new("/venue/log"), log_options((from.0 > 0).then_some(from)))?;
-        let mut venue = Self { engine, snapshots, blocks: Vec::new(), acknowledged: LogIndex(0), log };
+        let (blocks, acknowledged) = (Vec::new(), LogIndex(0));
+        let mut venue = Self { engine, snapshots, blocks, acknowledged, lag, kept: None, overtaken: 0, log };
         let mut entries = Vec::new();
         if venue.log.next_index() > from.next() {
             let mut reader = venue.log.reader(from.next())?;
@@ -208,15 +217,27 @@ impl Venue {
             }
             let before = at / SNAPSHOT_EVERY;
             at += count as u64;
-            if at / SNAPSHOT_EVERY > before {
-                let mut bytes = Vec::new();
-                self.engine.freeze().snapshot(&mut bytes);
-                self.snapshots.write(LogIndex(at), &bytes)?;
-                if let Some(up_to) = self.snapshots.spare_up_to() {
-                    self.log.truncate_prefix(up_to)?;
-                }
+            if at / SNAPSHOT_EVERY > before && self.kept.is_none() {
+                self.kept = Some((LogIndex(at), self.engine.freeze(), self.lag));
+            }
+            match &mut self.kept {
+                Some((.., groups_left)) if *groups_left > 0 => *groups_left -= 1,
+                _ => self.write_kept()?,
             }
             self.log.maintain()?;
+        }
+        Ok(())
+    }
+
+    fn write_kept(&mut self) -> Result<(), LogError> {
+        let Some((at, frozen, _)) = self.kept.take() else { return Ok(()) };
+        let mut bytes = Vec::new();
+        frozen.snapshot(&mut bytes);
+        self.snapshots.write(at, &bytes)?;
+        let cleared = self.engine.batch_market(MARKET).and_then(|market| market.last);
+        self.overtaken += u32::from(cleared.is_some_and(|last| last.log_index > at));
+        if let Some(up_to) = self.snapshots.spare_up_to() {
+            self.log.truncate_prefix(up_to)?;
         }
         Ok(())
     }
@@ -228,20 +249,25 @@ fn disk(seed: u64) -> SimDisk {
 
 #[test]
 fn a_power_cut_at_any_write_leaves_the_blocks_that_there_were() {
+    LAGS.into_iter().for_each(cut_at_any_write);
+}
+
+fn cut_at_any_write(lag: u64) {
     let steps = steps();
     // What there is where nothing is cut: the state after each entry, and the blocks.
     let whole = disk(0);
-    let mut venue = Venue::open(&whole).unwrap();
+    let mut venue = Venue::open(&whole, lag).unwrap();
     let begin = whole.op_count();
     let mut hashes = vec![[0; 32]];
     venue.run(&steps, |engine| hashes.push(engine.state_hash())).unwrap();
     let (blocks, op_count) = (std::mem::take(&mut venue.blocks), whole.op_count() - begin);
     assert_eq!(blocks.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (1..=BLOCKS).collect::<Vec<_>>());
     assert!(venue.engine.batch_market(MARKET).unwrap().last.unwrap().offers_traded > 0, "nothing traded");
+    assert_eq!(venue.overtaken > 0, lag > 0, "a lag of {lag} groups, and {} snapshots overtaken by a block", venue.overtaken);
     let (mut from_snapshot, mut while_closed, mut more_than_acknowledged) = (0, 0, 0);
     for op in 0..op_count {
         let cut = disk(op + 1);
-        let mut venue = Venue::open(&cut).unwrap();
+        let mut venue = Venue::open(&cut, lag).unwrap();
         cut.set_faults(SimFaults { crash_in_ops: Some(op), ..SimFaults::default() });
         // The operation may have had its effect, so the run need not hear of it at once.
         let _ = venue.run(&steps, |_| ());
@@ -251,21 +277,33 @@ fn a_power_cut_at_any_write_leaves_the_blocks_that_there_were() {
         cut.crash();
         cut.set_faults(SimFaults::default());
 
-        let mut venue = Venue::open(&cut).unwrap_or_else(|e| panic!("cut at operation {op}, it does not open: {e}"));
+        let mut venue =
+            Venue::open(&cut, lag).unwrap_or_else(|e| panic!("lag {lag}, cut at operation {op}, it does not open: {e}"));
         let last = venue.engine.last_applied();
-        assert!(last >= acknowledged, "cut at operation {op}: {acknowledged} was acknowledged, the log ends with {last}");
+        assert!(
+            last >= acknowledged,
+            "lag {lag}, cut at operation {op}: {acknowledged} was acknowledged, the log ends with {last}"
+        );
         if last.0 > 0 {
-            assert_eq!(venue.engine.state_hash(), hashes[last.0 as usize], "cut at operation {op}: the state after {last}");
+            assert_eq!(
+                venue.engine.state_hash(),
+                hashes[last.0 as usize],
+                "lag {lag}, cut at operation {op}: the state after {last}"
+            );
         }
         from_snapshot += u32::from(venue.snapshots.indices().last().is_some());
         while_closed += u32::from(venue.engine.batch_to_clear(MARKET).is_some());
         more_than_acknowledged += u32::from(last > acknowledged);
         venue.engine.check_invariants();
         venue.run(&steps, |_| ()).unwrap();
-        assert_eq!(venue.engine.state_hash(), *hashes.last().unwrap(), "cut at operation {op}: another end");
+        assert_eq!(venue.engine.state_hash(), *hashes.last().unwrap(), "lag {lag}, cut at operation {op}: another end");
         // Those that the newest snapshot held are not told again.
-        assert!(blocks.ends_with(&venue.blocks), "cut at operation {op}: blocks {:?} are not the last of {blocks:?}", venue.blocks);
+        assert!(
+            blocks.ends_with(&venue.blocks),
+            "lag {lag}, cut at operation {op}: blocks {:?} are not the last of {blocks:?}",
+            venue.blocks
+        );
     }
-    println!("{op_count} operations: {from_snapshot} from a snapshot, {while_closed} while a batch was closed");
+    println!("lag {lag}, {op_count} operations: {from_snapshot} from a snapshot, {while_closed} while a batch was closed");
     assert!(op_count > 60 && from_snapshot > 20 && while_closed > 10 && more_than_acknowledged > 3, "this tests little");
 }

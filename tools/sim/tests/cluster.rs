@@ -66,7 +66,13 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
 fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() {
     let settings = Settings { is_fair: Some(true), has_copies: Some(true), ..PLAIN };
     let mut sum = Report::default();
-    for seed in 1..=seed_count() / 4 {
+    let seeds = seed_count() / 4;
+    // An order is out of sequence in few seeds, and in some of them many are: it goes on until there are enough.
+    let is_enough = |seed: u64, sum: &Report| seed > seeds && sum.out_of_sequence * 10 >= seeds;
+    for seed in 1..=10 * seeds {
+        if is_enough(seed, &sum) {
+            break;
+        }
         match simulate(seed, &settings, &Trace::off()) {
             Ok(report) => sum += report,
             Err(violation) => {
@@ -83,9 +89,25 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
         ("orders out of sequence", sum.out_of_sequence, 1),
         ("pieces of market data held", sum.pieces, 3_000),
     ] {
-        let seeds = seed_count() / 4;
-        assert!(count * 10 >= least * seeds, "{count} {what} in {seeds} seeds test little");
+        assert!(count * 10 >= least * seeds, "{count} {what} in {seeds} seeds and more test little");
     }
+}
+
+/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is told.
+#[test]
+fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
+    let settings = Settings { has_forks: Some(true), ..PLAIN };
+    let mut sum = Report::default();
+    for seed in 1..=seed_count() / 2 {
+        match simulate(seed, &settings, &Trace::off()) {
+            Ok(report) => sum += report,
+            Err(violation) => {
+                let again = "--fair no --forks yes --durability disk --lose-disks no --reports-kept 4096";
+                panic!("seed {seed}: {violation}; see `walras-sim {again} --seeds 1 --seed {seed}`")
+            }
+        }
+    }
+    assert!(sum.forks >= 2 * seed_count() && sum.crashes >= 5 * seed_count(), "{sum:#?}");
 }
 
 /// A cluster of one has nobody to hand over to, and loses nothing either. The spare replica joins it, votes and leaves.
@@ -120,6 +142,7 @@ const PLAIN: Settings = Settings {
     reports_kept: Some(4_096),
     is_fair: Some(false),
     has_copies: Some(false),
+    has_forks: Some(false),
     mutation: None,
 };
 
@@ -148,7 +171,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 121..=300),
+        Mutation::ForgetVote => (&["leaders"], 301..=480),
         Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::Diverge => (&["halt"], 1..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
@@ -160,6 +183,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
             (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
         }
+        Mutation::NewcomersTakePart => (&["durable first", "halt", "leaders", "log equality"], 1..=20),
         Mutation::ReportsDroppedEarly => (&["reports"], 1..=40),
         Mutation::TradeThrough | Mutation::OfferUnpaid => (&["limits"], 1..=5),
         Mutation::JumpTheQueue => (&["priority"], 1..=20),
@@ -168,6 +192,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::OrderByArrival | Mutation::SecondCopyCounts | Mutation::CountNoneLate => (&["hold"], 1..=20),
         Mutation::CopiesUnnumbered => (&["done once"], 1..=5),
         Mutation::ReleaseByOldDelay | Mutation::ReleaseEarly => (&["release"], 1..=5),
+        Mutation::ReleaseAfresh => (&["release"], 1..=20),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
     }
 }
@@ -188,9 +213,11 @@ fn every_planted_fault_is_found() {
                 | Mutation::CopiesUnnumbered
                 | Mutation::ReleaseByOldDelay
                 | Mutation::ReleaseEarly
+                | Mutation::ReleaseAfresh
         );
         let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
-        let settings = Settings { durability, loses_disks, is_fair, has_copies, mutation: Some(mutation), ..PLAIN };
+        let has_forks = Some(mutation == Mutation::NewcomersTakePart);
+        let settings = Settings { durability, loses_disks, is_fair, has_copies, has_forks, mutation: Some(mutation), ..PLAIN };
         let (checkers, seeds) = found_by(mutation);
         let found = seeds.clone().find_map(|seed| Some((seed, simulate(seed, &settings, &Trace::off()).err()?)));
         let (seed, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found in seeds {seeds:?}"));

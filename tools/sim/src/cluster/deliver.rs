@@ -26,7 +26,8 @@ impl World {
         let Some(process) = &mut machine.process else { return Ok(()) };
         process.at(at);
         let done = act(process, at).and_then(|()| process.settle(at));
-        let outs = process.take_out();
+        let mut outs = std::mem::take(&mut self.outs);
+        process.take_out(&mut outs);
         let is_settled = process.is_settled();
         if machine.disk.device.is_off() {
             // What it said before the power failed may have left, or not.
@@ -79,9 +80,9 @@ impl World {
         }
     }
 
-    pub(super) fn carry_out(&mut self, replica: usize, outs: Vec<Out>) -> Result<(), Violation> {
+    pub(super) fn carry_out(&mut self, replica: usize, mut outs: Vec<Out>) -> Result<(), Violation> {
         let generation = self.machines[replica].generation;
-        for out in outs {
+        for out in outs.drain(..) {
             match out {
                 Out::Send { to, bytes } => self.send(replica, place_of(to), bytes),
                 Out::SendSnapshot { to, info, state, message } => {
@@ -110,6 +111,7 @@ impl World {
                 Out::ReadReady(token) => self.read_ready(replica, token),
             }
         }
+        self.outs = outs;
         Ok(())
     }
 
@@ -118,6 +120,7 @@ impl World {
         if to >= self.machines.len() {
             return;
         }
+        let Some(bytes) = self.send_of_fork(from, to, bytes) else { return };
         let passage = self.network.pass(self.now_ns, End::Replica(from), End::Replica(to));
         let Some(original_ns) = passage.original_ns else { return };
         if let Some(replay_ns) = passage.replay_ns {

@@ -12,6 +12,7 @@ mod checks;
 mod client;
 mod deliver;
 mod faults;
+mod forks;
 mod links;
 mod losses;
 mod machine;

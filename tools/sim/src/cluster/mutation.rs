@@ -47,6 +47,8 @@ mutations! {
     RejoinAsItself,
     /// A replica whose disk was lost begins under its id with an empty one, and takes part without asking the others.
     RejoinWithEmptyDisk,
+    /// A process takes part as soon as it is linked, without waiting for its peers to meet another one under its id.
+    NewcomersTakePart,
     /// Replicas keep fewer reports than they are set to.
     ReportsDroppedEarly,
     /// Every engine: some trades are at a price that the taker's limit does not allow.
@@ -71,6 +73,8 @@ mutations! {
     ReleaseByOldDelay,
     /// Fair access: market data is released a millisecond early.
     ReleaseEarly,
+    /// Fair access: a replica that begins from a snapshot publishes and releases as if nothing had come before it.
+    ReleaseAfresh,
 }
 
 impl Mutation {

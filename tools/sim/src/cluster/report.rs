@@ -23,6 +23,9 @@ pub struct Settings {
     /// Whether, with fair access, most clients send each command by two replicas; `None` for what the seed decides, as one of two does. Not where
     /// replicas are lost for good.
     pub has_copies: Option<bool>,
+    /// Whether folders of replicas that run are copied and second processes started on the copies; `None` for what the seed decides, as one of two does. Only
+    /// where three replicas or more hold commands on disks that are not lost, without fair access.
+    pub has_forks: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -37,6 +40,7 @@ impl Default for Settings {
             reports_kept: None,
             is_fair: None,
             has_copies: None,
+            has_forks: None,
             mutation: None,
         }
     }
@@ -99,6 +103,8 @@ report! {
     lost_disks,
     /// Replicas that began again under their ids with an empty disk, and were told by the others that they may not.
     emptied_told,
+    /// Second processes that were started under the id of a replica that runs, on a copy of its folder, and told to stop.
+    forks,
     /// Replicas in whose place another one came, under a new id.
     replaced,
     /// Venues in which what is in a majority's memory counts.

@@ -1,13 +1,15 @@
 //! What goes wrong, carried out: processes end and start, disks fail, clocks jump, networks part.
 
+use walras_consensus::ReplicaId;
 use walras_log_store::sim_disk::SimFaults;
 
 use super::faults::Fault;
 use super::machine::{Fortune, replica_id};
 use super::net::End;
-use super::replica::{Process, StartError, StartFrom};
+use super::replica::{Moment, Process, StartError, StartFrom};
 use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
+use crate::common::disk::VenueDisk;
 use crate::common::faults::{downtime_ns, draw_for_recovery};
 
 pub(super) const SHORT_RESTART_NS: u64 = 10_000_000;
@@ -41,26 +43,9 @@ impl World {
             self.machines[replica].disk.device.set_faults(faults);
         }
         let fallen = self.fortune_of_the_fallen();
-        let peers = (0..self.machines.len()).filter(|at| *at != replica).map(replica_id).collect();
+        let (at, seed) = (self.machines[replica].at(self.now_ns), self.faults.any());
+        let started = Process::start(&self.start_from(replica, &self.machines[replica].disk, at, replica_id(replica), seed));
         let machine = &mut self.machines[replica];
-        let at = machine.at(self.now_ns);
-        let from = StartFrom {
-            me: replica_id(replica),
-            disk: machine.disk.clone(),
-            genesis: self.genesis.clone(),
-            peers,
-            at,
-            seed: self.faults.any(),
-            election_spread_ns: self.election_spread_ns,
-            durability: self.durability,
-            reports_kept: self.reports_kept,
-            is_fair: self.is_fair,
-            has_strays: self.has_strays,
-            keys: &self.keys,
-            checks: self.checks.clone(),
-            mutation: self.settings.mutation,
-        };
-        let started = Process::start(&from);
         if machine.disk.device.is_off() {
             self.report.failed_starts += 1;
             self.report.faults += 1;
@@ -85,7 +70,8 @@ impl World {
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
                 self.report.torn_tails += u64::from(tail_was_torn);
-                self.with_process(replica, |process, at| process.begin(at))
+                self.with_process(replica, |process, at| process.begin(at))?;
+                self.link_up(replica)
             }
             Err(error) if error.is_transient() => {
                 self.trace.line(self.now_ns, || format!("replica {}: does not start: {error}", replica_id(replica)));
@@ -106,6 +92,27 @@ impl World {
                 let check = if matches!(error, StartError::Halt(_)) { "halt" } else { "recovery" };
                 Err(Violation::new(check, format!("replica {} does not start: {error}", replica_id(replica))))
             }
+        }
+    }
+
+    /// What a process of a replica starts from, on a disk.
+    pub(super) fn start_from(&self, replica: usize, disk: &VenueDisk, at: Moment, named: ReplicaId, seed: u64) -> StartFrom<'_> {
+        StartFrom {
+            me: replica_id(replica),
+            named,
+            disk: disk.clone(),
+            genesis: self.genesis.clone(),
+            peers: (0..self.machines.len()).filter(|other| *other != replica).map(replica_id).collect(),
+            at,
+            seed,
+            election_spread_ns: self.election_spread_ns,
+            durability: self.durability,
+            reports_kept: self.reports_kept,
+            is_fair: self.is_fair,
+            has_strays: self.has_strays,
+            keys: &self.keys,
+            checks: self.checks.clone(),
+            mutation: self.settings.mutation,
         }
     }
 

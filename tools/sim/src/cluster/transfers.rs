@@ -49,7 +49,8 @@ impl World {
         };
         let passes = self.reaches(End::Replica(from), End::Replica(to))
             && self.reaches(End::Replica(to), End::Replica(from))
-            && is_same(from, transfer.from_generation);
+            && is_same(from, transfer.from_generation)
+            && self.is_first_linked(from, to);
         let is_there = is_same(to, transfer.to_generation);
         if !passes || !is_there || self.network.breaks() {
             self.report.cut_transfers += 1;

@@ -15,11 +15,12 @@ use walras_types::{AccountId, LogIndex};
 use super::checks::{self, Checks};
 use super::client::Client;
 use super::faults;
+use super::forks::{self, Fork, ForkEvent};
 use super::losses::Replacement;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
-use super::replica::{Process, ReplicaTimer, StreamId};
+use super::replica::{Out, Process, ReplicaTimer, StreamId};
 use super::report::{Report, Settings};
 use super::transfers::Transfer;
 use crate::common::checks::Violation;
@@ -92,12 +93,27 @@ pub(super) enum Event {
     /// The operator looks after replicas that are lost.
     Repair,
     Read,
+    Fork(ForkEvent),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Safety,
     Healing { since_ns: u64 },
+}
+
+/// What the end of a run waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// A client is not logged on, or lacks answers.
+    Client(usize),
+    NoLeader,
+    /// A batch of the market at this leader is not closed, or not cleared.
+    Batch(usize),
+    /// Members do not have all entries.
+    Lagging,
+    /// A client has not heard all reports.
+    Reports,
 }
 
 /// Simulated time in which everybody must be answered once faults have stopped.
@@ -117,6 +133,8 @@ pub(super) struct World {
     pub(super) settings: Settings,
     pub(super) now_ns: u64,
     pub(super) schedule: Schedule<Event>,
+    /// An empty list, used again.
+    pub(super) outs: Vec<Out>,
     pub(super) phase: Phase,
     pub(super) machines: Vec<Machine>,
     pub(super) genesis: Members,
@@ -140,6 +158,12 @@ pub(super) struct World {
     /// Whether gateways whose clocks are apart from the others' lose their stamps.
     pub(super) has_strays: bool,
     has_copies: bool,
+    /// Whether folders are copied, and links modelled as far as that takes.
+    pub(super) has_forks: bool,
+    pub(super) forks: Choices<'static>,
+    /// Two processes run under one id.
+    pub(super) fork: Option<Box<Fork>>,
+    pub(super) next_fork: u64,
     pub(super) losses: Choices<'static>,
     /// Reports of an account that replicas keep.
     pub(super) reports_kept: u32,
@@ -181,6 +205,10 @@ impl World {
         // Who sends by some replicas alone has to be sure that these come back.
         let may_copy = is_fair && replicas > 1 && !loses_disks && durability == Durability::Disk;
         let has_copies = may_copy && settings.has_copies.unwrap_or(drawn);
+        let mut forks = Choices::of_random(random.fork(10));
+        let drawn = forks.one_in(2);
+        let may_fork = forks::may_fork(replicas, durability, loses_disks, is_fair, settings.mutation);
+        let has_forks = may_fork && settings.has_forks.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -221,6 +249,7 @@ impl World {
             settings: *settings,
             now_ns: 0,
             schedule: Schedule::new(),
+            outs: Vec::new(),
             phase: Phase::Safety,
             machines,
             members: vec![genesis.clone()],
@@ -240,6 +269,10 @@ impl World {
             is_fair,
             has_strays,
             has_copies,
+            has_forks,
+            forks,
+            fork: None,
+            next_fork: 0,
             losses,
             reports_kept,
             links,
@@ -268,6 +301,9 @@ impl World {
             self.plan_loss();
         }
         self.plan_link_break();
+        if self.has_forks {
+            self.plan_fork();
+        }
         self.schedule.at(1_000, Event::Client(0));
         let first_fault_ns = pause_ns(&mut self.faults);
         self.schedule.at(first_fault_ns, Event::Fault);
@@ -280,14 +316,14 @@ impl World {
             self.checks.borrow().result()?;
             self.check_durable()?;
             match self.phase {
-                Phase::Safety if self.now_ns >= self.settings.safety_ns => self.begin_healing(),
+                Phase::Safety if self.now_ns >= self.settings.safety_ns && self.fork.is_none() => self.begin_healing(),
                 Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
                     let waiting = self.waiting();
                     let replicas = self.describe_all();
                     checks::check_progress(&waiting, &replicas)?;
                     break;
                 }
-                Phase::Healing { .. } if self.waiting().is_empty() => break,
+                Phase::Healing { .. } if self.first_wait().is_none() => break,
                 Phase::Safety | Phase::Healing { .. } => {}
             }
         }
@@ -317,31 +353,49 @@ impl World {
         format!("replica {}: {}", replica_id(at), process.map_or_else(|| "down".to_owned(), |process| process.describe()))
     }
 
-    /// Who still waits for something.
-    fn waiting(&self) -> Vec<String> {
+    /// Who still waits for something. Asked after every event once faults have stopped, so words are found only when they are needed.
+    fn first_wait(&self) -> Option<Wait> {
         let content = |client: &Client| client.is_content() && client.end.is_logged_on();
-        if let Some(client) = self.clients.iter().find(|client| !content(client)) {
-            return vec![client.describe()];
+        if let Some(client) = self.clients.iter().position(|client| !content(client)) {
+            return Some(Wait::Client(client));
         }
-        let entries = self.checks.borrow().entry_count();
-        let Some(members) = self.leaders_members() else { return vec!["everybody waits for a leader".to_owned()] };
-        let mut leading =
-            self.machines.iter().filter_map(|machine| machine.process.as_ref()).filter(|process| process.is_leading());
-        if let Some(unfinished) = leading.find_map(super::replica::Process::unfinished_batch) {
-            return vec![unfinished];
-        }
-        let lags = |at: &usize| {
-            let process = self.machines[*at].process.as_ref();
-            members.contains(replica_id(*at))
-                && !process.is_some_and(|p| p.is_following_or_leading() && p.engine().last_applied().0 == entries)
+        let Some(members) = self.leaders_members() else { return Some(Wait::NoLeader) };
+        let is_unfinished = |machine: &Machine| {
+            let leading = machine.process.as_ref().filter(|process| process.is_leading());
+            leading.is_some_and(|process| process.unfinished_batch().is_some())
         };
-        let lagging = (0..self.machines.len()).filter(lags);
-        let mut waiting: Vec<String> =
-            lagging.map(|at| format!("replica {} has not all of {entries} entries", replica_id(at))).collect();
-        if waiting.is_empty() && self.clients.iter().any(|client| client.account.is_some() && !self.has_heard_all(client.number)) {
-            waiting.push("a client has not heard all reports".to_owned());
+        if let Some(at) = self.machines.iter().position(is_unfinished) {
+            return Some(Wait::Batch(at));
         }
-        waiting
+        if self.lagging(members).next().is_some() {
+            return Some(Wait::Lagging);
+        }
+        let has_missed = |client: &Client| client.account.is_some() && !self.has_heard_all(client.number);
+        self.clients.iter().any(has_missed).then_some(Wait::Reports)
+    }
+
+    /// The same in words.
+    fn waiting(&self) -> Vec<String> {
+        match self.first_wait() {
+            None => Vec::new(),
+            Some(Wait::Client(client)) => vec![self.clients[client].describe()],
+            Some(Wait::NoLeader) => vec!["everybody waits for a leader".to_owned()],
+            Some(Wait::Batch(at)) => self.machines[at].process.as_ref().and_then(Process::describe_batch).into_iter().collect(),
+            Some(Wait::Lagging) => {
+                let entries = self.checks.borrow().entry_count();
+                let lagging = self.leaders_members().into_iter().flat_map(|members| self.lagging(members));
+                lagging.map(|at| format!("replica {} has not all of {entries} entries", replica_id(at))).collect()
+            }
+            Some(Wait::Reports) => vec!["a client has not heard all reports".to_owned()],
+        }
+    }
+
+    /// The members that do not have all entries.
+    fn lagging<'a>(&'a self, members: &'a Members) -> impl Iterator<Item = usize> + 'a {
+        let entries = self.checks.borrow().entry_count();
+        let has_all = move |process: &Process| process.is_following_or_leading() && process.engine().last_applied().0 == entries;
+        let lags = move |at: &usize| members.contains(replica_id(*at)) && !self.machines[*at].process.as_ref().is_some_and(has_all);
+        (0..self.machines.len()).filter(lags)
     }
 
     /// Of a leader who has applied everything.
@@ -396,7 +450,7 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) -> Result<(), Violation> {
-        if let Some(until_ns) = self.paused_until(&event) {
+        if let Some(until_ns) = self.paused_until(&event).or_else(|| self.is_put_off(&event)) {
             self.schedule.at(until_ns, event);
             return Ok(());
         }
@@ -469,6 +523,7 @@ impl World {
                 Ok(())
             }
             Event::Repair => self.repair(),
+            Event::Fork(event) => self.on_fork(event),
             Event::Read => self.ask_to_read(READ_NS),
         }
     }

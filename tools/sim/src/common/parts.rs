@@ -3,9 +3,9 @@
 /// Writes a part of a state.
 type Writer<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Each part is written by one of these.
-pub(crate) fn join(parts: &[Writer<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// Each part is written by one of these; about so many bytes come of them together.
+pub(crate) fn join(bytes_expected: usize, parts: &[Writer<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(bytes_expected);
     for write in parts {
         let at = bytes.len();
         bytes.extend_from_slice(&[0; 8]);

@@ -1,29 +1,37 @@
 //! What happens when: events in order of time, and of one time in the order in which they were planned.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 #[derive(Debug)]
 pub(crate) struct Schedule<E> {
-    due: BinaryHeap<Reverse<(u64, u64)>>,
-    events: BTreeMap<u64, E>,
+    /// Time, number, and where the event is.
+    due: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    events: Vec<Option<E>>,
+    /// Places without an event.
+    free: Vec<usize>,
     next_number: u64,
 }
 
 impl<E> Schedule<E> {
     pub(crate) fn new() -> Self {
-        Self { due: BinaryHeap::new(), events: BTreeMap::new(), next_number: 0 }
+        Self { due: BinaryHeap::new(), events: Vec::new(), free: Vec::new(), next_number: 0 }
     }
 
     pub(crate) fn at(&mut self, time_ns: u64, event: E) {
-        self.due.push(Reverse((time_ns, self.next_number)));
-        self.events.insert(self.next_number, event);
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.events.push(None);
+            self.events.len() - 1
+        });
+        self.events[place] = Some(event);
+        self.due.push(Reverse((time_ns, self.next_number, place)));
         self.next_number += 1;
     }
 
     pub(crate) fn pop(&mut self) -> Option<(u64, E)> {
-        let Reverse((time_ns, number)) = self.due.pop()?;
-        Some((time_ns, self.events.remove(&number).expect("each number is planned once")))
+        let Reverse((time_ns, _, place)) = self.due.pop()?;
+        self.free.push(place);
+        Some((time_ns, self.events[place].take().expect("an event is there until its time")))
     }
 }
 

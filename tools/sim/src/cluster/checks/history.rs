@@ -27,14 +27,14 @@ pub(super) struct History {
     next: BTreeMap<ReplicaId, LogIndex>,
 }
 
-/// A hash of a state costs more than the rest, so it is taken now and then.
-const HASH_EVERY: u64 = 16;
+/// A look at a whole state costs more than the rest, so it is taken now and then.
+const KEPT_EVERY: u64 = 16;
 
 impl History {
     /// `threads` also applies each entry, where that is asked for.
     pub(super) fn new(threads: Option<Threads>, mutation: Option<Mutation>) -> Self {
         Self {
-            replay: Replay::new(HASH_EVERY),
+            replay: Replay::new(KEPT_EVERY),
             log_time: LogTime::default(),
             conservation: Conservation::default(),
             threads,
@@ -74,12 +74,12 @@ impl History {
         self.log_time.on_entry(entry)?;
         self.replay.on_entry(entry);
         if let Some(threads) = &mut self.threads {
-            threads.on_entry(self.replay.get(index).expect("it was replayed just now"))?;
+            threads.on_entry(&self.replay, self.replay.get(index).expect("it was replayed just now"))?;
         }
         if let (Some(mutation), Some(events)) = (self.mutation, self.replay.last_events_mut()) {
             mutation.spoil(index, events);
         }
-        if index.0.is_multiple_of(HASH_EVERY) {
+        if self.replay.keeps(index) {
             self.conservation.check(self.replay.engine(), &self.replay)?;
         }
         Ok(true)
@@ -105,7 +105,7 @@ impl History {
             return Err(Violation::new("replay", detail));
         }
         self.replay.check_released(index, applied.entry.time, applied.events)?;
-        if self.replay.hashes(index) {
+        if self.replay.keeps(index) {
             depth::check(engine, listener)?;
             self.replay.check_state(engine)?;
         }

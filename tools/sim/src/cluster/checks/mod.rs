@@ -11,7 +11,7 @@
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
 //! | `priority.rs` | orders trade in the order of the queue |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
-//! | `releases.rs` | with fair access, market data is released at the same instant at all replicas, by nobody before it |
+//! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
 //! | `threads.rs` | engines with two and eight threads give the events and states of one with one (in the seeds that decide so) |
 //! | `leaders.rs` | one leader a term |
@@ -286,6 +286,11 @@ impl Checks {
     pub(crate) fn on_counted(&mut self, replica: ReplicaId, counted: u64) {
         let checked = self.holds.as_mut().map_or(Ok(()), |holds| holds.on_counted(replica, counted));
         self.note(checked);
+    }
+
+    /// A replica goes on from a state of this time.
+    pub(crate) fn on_begin_from(&mut self, replica: ReplicaId, time_ns: u64) {
+        self.releases.on_begin_from(replica, time_ns);
     }
 
     /// A replica holds what an entry published until then.

@@ -9,7 +9,7 @@ use walras_types::Amount;
 use walras_wire::{Command, Transfer};
 
 use crate::cluster::mutation::Mutation;
-use crate::common::checks::replay::Replayed;
+use crate::common::checks::replay::{Replay, Replayed};
 use crate::common::checks::{Checked, Violation};
 
 pub(super) struct Threads {
@@ -30,7 +30,7 @@ impl Threads {
         Self { engines: COUNTS.map(engine).into(), mutation }
     }
 
-    pub(super) fn on_entry(&mut self, replayed: &Replayed) -> Checked {
+    pub(super) fn on_entry(&mut self, replay: &Replay, replayed: &Replayed) -> Checked {
         let index = replayed.entry.log_index;
         for (count, engine) in &mut self.engines {
             let mut events = Vec::new();
@@ -42,7 +42,7 @@ impl Threads {
                 let detail = format!("with {count} threads entry {index} gives {events:?}, with one {:?}", replayed.events);
                 return Err(Violation::new(CHECK, detail));
             }
-            if replayed.hash.is_some_and(|hash| hash != engine.state_hash()) {
+            if replayed.hash.is_some_and(|hash| !replay.is_state(engine, hash)) {
                 return Err(Violation::new(
                     CHECK,
                     format!("with {count} threads the state after entry {index} is another than with one"),

@@ -30,6 +30,13 @@ struct Connection {
     opening: Option<OpenSession>,
 }
 
+impl Connection {
+    /// Whether there is something to write, or it is over.
+    fn has_something(&self) -> bool {
+        self.server.is_over() || !self.server.output().is_empty()
+    }
+}
+
 /// All connections, and who may make one.
 pub(super) struct Desk {
     gateway: Gateway,
@@ -286,9 +293,15 @@ impl Desk {
         self.connections.values().filter_map(|connection| connection.server.deadline_ns()).min().unwrap_or(u64::MAX)
     }
 
+    /// Whether [`Self::flush`] would do anything.
+    pub(super) fn has_something(&self) -> bool {
+        self.connections.values().any(Connection::has_something)
+    }
+
     /// Gives what there is to write to `write`, and whether the connection ends after it.
     pub(super) fn flush(&mut self, clerk: &mut Clerk<'_>, mut write: impl FnMut(StreamId, Vec<u8>, bool)) {
-        let streams: Vec<StreamId> = self.connections.keys().copied().collect();
+        let streams = self.connections.iter().filter(|(_, connection)| connection.has_something());
+        let streams: Vec<StreamId> = streams.map(|(stream, _)| *stream).collect();
         for stream in streams {
             self.end_if_over(stream, clerk);
             let Some(Connection { server, .. }) = self.connections.get_mut(&stream) else { continue };

@@ -10,7 +10,7 @@ use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Reports, may_submit};
 use walras_sequencer::{
-    FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, RemoteOpening,
+    FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, Pack, RemoteOpening,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::Role;
@@ -45,7 +45,7 @@ pub(super) fn time(now_ns: u64, clock_ns: u64) -> GatewayTime {
     GatewayTime { now_ns, now: TimeNs(clock_ns), time_ns: clock_ns, status: ClockStatus::Good }
 }
 
-/// What is handed over of a message that reaches the leader, and what the checkers are told of it.
+/// What is handed over of messages that reach the leader, and what the checkers are told of them.
 pub(super) fn heard(
     bytes: Bytes,
     me: ReplicaId,
@@ -54,24 +54,28 @@ pub(super) fn heard(
     mutation: Option<Mutation>,
 ) -> Option<Bytes> {
     let checks = &mut checks.borrow_mut();
-    match GatewayMessage::decode(&bytes) {
-        Ok(GatewayMessage::Order { stamp, ordinal, content }) => {
-            let is_first = !checks.knows_order(me, ordinal);
-            checks.on_order(me, at, ordinal, stamp);
-            match mutation {
-                Some(Mutation::OrderByArrival) => {
-                    Some(GatewayMessage::Order { stamp: Stamp::OnArrival, ordinal, content }.encode().into())
-                }
-                Some(Mutation::SecondCopyCounts) if is_first => None,
-                _ => Some(bytes),
+    let mut pack = Pack::default();
+    for message in GatewayMessage::all_of(&bytes).filter_map(Result::ok) {
+        let handed_over = match message {
+            GatewayMessage::Order { stamp, ordinal, content } => {
+                let is_first = !checks.knows_order(me, ordinal);
+                checks.on_order(me, at, ordinal, stamp);
+                let stamp = if mutation == Some(Mutation::OrderByArrival) { Stamp::OnArrival } else { stamp };
+                let is_lost = mutation == Some(Mutation::SecondCopyCounts) && is_first;
+                (!is_lost).then_some(GatewayMessage::Order { stamp, ordinal, content })
             }
+            GatewayMessage::Behind { session, .. } => {
+                checks.on_behind(me, at, session);
+                Some(message)
+            }
+            _ => Some(message),
+        };
+        if mutation.is_some() {
+            let full = handed_over.and_then(|message| pack.push(&message));
+            assert!(full.is_none(), "a simulated venue has few orders under way");
         }
-        Ok(GatewayMessage::Behind { session, .. }) => {
-            checks.on_behind(me, at, session);
-            Some(bytes)
-        }
-        _ => Some(bytes),
     }
+    if mutation.is_some() { pack.take().map(Bytes::from) } else { Some(bytes) }
 }
 
 /// Orders that left a leader's hold out of sequence.
@@ -94,8 +98,10 @@ pub(super) struct People<'a> {
 
 impl GatewayHost<Origin> for People<'_> {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
-        if let Ok(GatewayMessage::Refused { ordinal, .. }) = GatewayMessage::decode(&Bytes::copy_from_slice(&bytes)) {
-            self.checks.borrow_mut().on_order_refused(self.me, ordinal);
+        for message in GatewayMessage::all_of(&Bytes::copy_from_slice(&bytes)) {
+            if let Ok(GatewayMessage::Refused { ordinal, .. }) = message {
+                self.checks.borrow_mut().on_order_refused(self.me, ordinal);
+            }
         }
         self.out.push(Out::Send { to, bytes });
     }

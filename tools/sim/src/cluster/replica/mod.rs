@@ -4,7 +4,7 @@ mod batches;
 mod desk;
 mod fair;
 mod process;
-mod releases;
+pub(crate) mod releases;
 mod start;
 mod storage;
 mod surroundings;

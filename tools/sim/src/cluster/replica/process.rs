@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
-use walras_engine::Engine;
+use walras_engine::{BatchMarketView, Engine};
 use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
@@ -158,6 +158,15 @@ impl Process {
         Ok(self.sequencer.on_message(at.now_ns, from, bytes, &mut self.around)?)
     }
 
+    pub(crate) fn on_linked(&mut self, at: Moment, peer: ReplicaId) -> Done {
+        self.sequencer.on_linked(at.now_ns, peer);
+        Ok(())
+    }
+
+    pub(crate) fn on_unreachable(&mut self, peer: ReplicaId) -> Done {
+        Ok(self.sequencer.on_unreachable(peer, &mut self.around)?)
+    }
+
     pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
         Ok(self.sequencer.on_link_lost(at.now_ns, peer, &mut self.around)?)
     }
@@ -233,12 +242,13 @@ impl Process {
 
     fn at_desk(&mut self, at: Moment, act: impl FnOnce(&mut Surroundings, &mut Clerk<'_>)) {
         let Self { sequencer, around, .. } = self;
-        let leader = around.leader_address();
+        let leader = Rc::clone(&around.leader_address);
         let mutation = around.mutation;
         let mut fair = around.fair.take();
         let (clock_ns, now_ns) = (at.clock_ns, at.now_ns);
         let (me, checks) = (around.me, Rc::clone(&around.checks));
-        let mut clerk = Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, me, checks: &checks, fair: fair.as_mut() };
+        let mut clerk =
+            Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, me, checks: &checks, fair: fair.as_deref_mut() };
         act(around, &mut clerk);
         around.fair = fair;
     }
@@ -323,6 +333,9 @@ impl Process {
             self.sequencer.on_timer(at.now_ns, &mut self.around)?;
         }
         self.write(at)?;
+        if !self.around.desk.has_something() {
+            return Ok(());
+        }
         self.at_desk(at, |around, clerk| {
             let Surroundings { desk, out, .. } = around;
             desk.flush(clerk, |stream, bytes, ends| out.push(Out::Stream { stream, bytes, ends }));
@@ -342,8 +355,8 @@ impl Process {
             }
         }
         let published = around.releases.as_mut().map_or_else(Vec::new, Releases::take_published);
-        for (log_index, transit_ns) in published {
-            sequencer.published(log_index, Some(transit_ns), around);
+        for (log_index, held_ns, transit_ns) in published {
+            sequencer.published(log_index, held_ns, Some(transit_ns), around);
         }
         if let Surroundings { fair: Some(fair), releases: Some(releases), me, checks, mutation, .. } = around {
             sequencer.steer_release(at.now_ns, TimeNs(at.clock_ns), fair.delay_ns());
@@ -389,8 +402,9 @@ impl Process {
         self.sequencer.next_deadline_ns().min(desk.deadline_ns()).min(fair_ns)
     }
 
-    pub(crate) fn take_out(&mut self) -> Vec<Out> {
-        std::mem::take(&mut self.around.out)
+    /// What it wants to happen, into an empty list.
+    pub(crate) fn take_out(&mut self, outs: &mut Vec<Out>) {
+        std::mem::swap(&mut self.around.out, outs);
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -406,8 +420,13 @@ impl Process {
     }
 
     /// A batch that is closed and not cleared, or collects.
-    pub(crate) fn unfinished_batch(&self) -> Option<String> {
-        let unfinished = self.engine().batch_markets().find(|view| view.closed.is_some() || view.collected > 0)?;
+    pub(crate) fn unfinished_batch(&self) -> Option<BatchMarketView<'_>> {
+        self.engine().batch_markets().find(|view| view.closed.is_some() || view.collected > 0)
+    }
+
+    /// The same in words.
+    pub(crate) fn describe_batch(&self) -> Option<String> {
+        let unfinished = self.unfinished_batch()?;
         let how = if unfinished.closed.is_some() { "is closed and not cleared" } else { "is not closed" };
         Some(format!("block {} of batch market {} {how}", unfinished.next_block, unfinished.spec.market))
     }

@@ -1,8 +1,10 @@
-//! Market data at a replica with fair access: published where the log's time calls for it, held until its release time by the product's hold.
+//! Market data at a replica with fair access: published where the product says that the log's time calls for it, held until its release time by the
+//! product's hold.
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
+use walras_fair_access::publications::Publications;
 use walras_fair_access::release::{Hold, HoldSettings};
 use walras_sequencer::ReleaseRules;
 use walras_types::LogIndex;
@@ -11,11 +13,13 @@ use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 
 /// From one publication to the next, by the log.
-const PUBLISH_EVERY_NS: u64 = 40_000_000;
+pub(crate) const PUBLISH_EVERY_NS: u64 = 40_000_000;
+/// The longest d_h.
+pub(crate) const DELAY_NS_MAX: u64 = 50_000_000;
 
 /// How the leader steers d_h: it moves often.
 pub(super) fn rules() -> ReleaseRules {
-    let bounds = DelayBounds { min_ns: 100_000, max_ns: 50_000_000, start_ns: 5_000_000 };
+    let bounds = DelayBounds { min_ns: 100_000, max_ns: DELAY_NS_MAX, start_ns: 5_000_000 };
     let tracking = Tracking { bounds, target: Ppm(50_000), step_ns: 200_000, level_window: 15 };
     ReleaseRules {
         delay: DelaySettings::Tracking(tracking),
@@ -29,9 +33,9 @@ pub(super) fn rules() -> ReleaseRules {
 #[derive(Debug)]
 pub(super) struct Releases {
     hold: Hold<LogIndex>,
-    next_ns: u64,
-    /// Entries at which it published, and how long after their making.
-    published: Vec<(LogIndex, i64)>,
+    publications: Publications,
+    /// Entries at which it published, for how long that is held, and how long after their making.
+    published: Vec<(LogIndex, u64, i64)>,
     /// The delay in force, and the one before it.
     delays_ns: (u64, u64),
 }
@@ -39,7 +43,17 @@ pub(super) struct Releases {
 impl Releases {
     pub(super) fn new() -> Self {
         let hold = Hold::new(HoldSettings { held_max: 64, wait_max_ns: 2_000_000_000 });
-        Self { hold, next_ns: 0, published: Vec::new(), delays_ns: (0, 0) }
+        let publications = Publications::new(PUBLISH_EVERY_NS, DELAY_NS_MAX);
+        Self { hold, publications, published: Vec::new(), delays_ns: (0, 0) }
+    }
+
+    /// Goes on from a state.
+    pub(super) fn begin_from(&mut self, me: ReplicaId, engine: &Engine, checks: &mut Checks, mutation: Option<Mutation>) {
+        let time_ns = engine.time().0;
+        checks.on_begin_from(me, time_ns);
+        if mutation != Some(Mutation::ReleaseAfresh) {
+            self.publications.begin_from(time_ns, engine.access_delays().release_ns);
+        }
     }
 
     /// An entry was applied.
@@ -55,17 +69,15 @@ impl Releases {
         if delay_ns != self.delays_ns.0 {
             self.delays_ns = (delay_ns, self.delays_ns.0);
         }
-        if time_ns < self.next_ns {
-            return;
-        }
-        self.next_ns = (time_ns / PUBLISH_EVERY_NS + 1) * PUBLISH_EVERY_NS;
         let is_old = mutation == Some(Mutation::ReleaseByOldDelay) && me.get() == 2;
-        let release_ns = time_ns + if is_old { self.delays_ns.1 } else { delay_ns };
+        let counts_ns = if is_old { self.delays_ns.1 } else { delay_ns };
+        let Some(held_ns) = self.publications.on_entry(time_ns, counts_ns, None) else { return };
+        let release_ns = self.publications.known_from().log_ns;
         let log_index = engine.last_applied();
         checks.on_published(me, log_index, release_ns);
         // What is not taken, since a clock is far off, is lost to all readers here, who connect anew.
         let _ = self.hold.push(clock_ns, release_ns, log_index);
-        self.published.push((log_index, clock_ns.wrapping_sub(time_ns).cast_signed()));
+        self.published.push((log_index, held_ns, clock_ns.wrapping_sub(time_ns).cast_signed()));
     }
 
     /// Lets go of what is due.
@@ -76,7 +88,7 @@ impl Releases {
         }
     }
 
-    pub(super) fn take_published(&mut self) -> Vec<(LogIndex, i64)> {
+    pub(super) fn take_published(&mut self) -> Vec<(LogIndex, u64, i64)> {
         std::mem::take(&mut self.published)
     }
 

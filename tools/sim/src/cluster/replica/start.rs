@@ -30,6 +30,8 @@ use crate::common::disk::VenueDisk;
 /// What a process starts from.
 pub(crate) struct StartFrom<'a> {
     pub(crate) me: ReplicaId,
+    /// Under which id the checkers know it: another one for a second process under an id.
+    pub(crate) named: ReplicaId,
     pub(crate) disk: VenueDisk,
     pub(crate) genesis: Members,
     /// All that there are or may be.
@@ -114,6 +116,7 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         retained_slots: RETAINED_SLOTS,
         election_timeout_max_ns: common.election_timeout_min_ns + from.election_spread_ns,
         durability: from.durability,
+        newcomer_quiet_ns: if from.mutation == Some(Mutation::NewcomersTakePart) { 0 } else { common.newcomer_quiet_ns },
         // A forgotten vote shows where several stand at once, which followers that hear of a death at once take care not to do.
         fail_over_on_lost_link: from.mutation != Some(Mutation::ForgetVote),
         ..common
@@ -174,17 +177,19 @@ impl Process {
         spoil(from, &mut recovered, &mut state);
         let State { engine, listener, reports } = state;
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
-        from.checks.borrow_mut().on_decided(from.me, &recovered.entries[..decided]);
-        from.checks.borrow_mut().on_start(from.me, &engine, &listener);
+        from.checks.borrow_mut().on_decided(from.named, &recovered.entries[..decided]);
+        from.checks.borrow_mut().on_start(from.named, &engine, &listener);
         let mut around = Surroundings {
-            me: from.me,
+            me: from.named,
             storage,
             listener,
             reports,
+            state_bytes: 0,
             desk: Desk::new(gateway(from), server_settings()),
             leader: None,
+            leader_address: Rc::from(""),
             vote: None,
-            fair: from.is_fair.then(|| fair::start(from.me, from.seed, from.has_strays)),
+            fair: from.is_fair.then(|| Box::new(fair::start(from.me, from.seed, from.has_strays))),
             releases: from.is_fair.then(Releases::new),
             now_ns: from.at.now_ns,
             clock_ns: from.at.clock_ns,
@@ -198,6 +203,9 @@ impl Process {
             mutation: from.mutation,
             solving: VecDeque::new(),
         };
+        if let Some(releases) = &mut around.releases {
+            releases.begin_from(from.me, &engine, &mut from.checks.borrow_mut(), from.mutation);
+        }
         let settings = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
         let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings, recovered, engine, from.seed, &mut around)?;
         // Nobody reads what was published of old.

@@ -38,8 +38,8 @@ impl State {
         Self { engine: Engine::new(), listener: Listener::default(), reports: Reports::new(kept) }
     }
 
-    fn encode(engine: &Engine, listener: &Listener, reports: &Reports) -> Vec<u8> {
-        parts::join(&[&|out| engine.snapshot(out), &|out| listener.snapshot(out), &|out| reports.snapshot(out)])
+    fn encode(bytes_expected: usize, engine: &Engine, listener: &Listener, reports: &Reports) -> Vec<u8> {
+        parts::join(bytes_expected, &[&|out| engine.snapshot(out), &|out| listener.snapshot(out), &|out| reports.snapshot(out)])
     }
 
     pub(super) fn decode(bytes: &[u8], kept: ReportSettings) -> Result<Self, String> {
@@ -56,11 +56,16 @@ pub(super) struct Surroundings {
     pub(super) storage: Storage,
     pub(super) listener: Listener,
     pub(super) reports: Reports,
+    /// Of the last state that was written down.
+    pub(super) state_bytes: usize,
     pub(super) desk: Desk,
     pub(super) leader: Option<ReplicaId>,
+    /// Where it takes orders; empty where that is not known.
+    pub(super) leader_address: Rc<str>,
     /// The last vote that it wrote down.
     pub(super) vote: Option<(Term, ReplicaId)>,
-    pub(super) fair: Option<FairAccess<Origin>>,
+    /// In a box, for it goes to the desk and back.
+    pub(super) fair: Option<Box<FairAccess<Origin>>>,
     /// Market data that waits for its time, with fair access.
     pub(super) releases: Option<Releases>,
     pub(super) now_ns: u64,
@@ -81,11 +86,6 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Where the leader takes orders; empty where that is not known.
-    pub(super) fn leader_address(&self) -> String {
-        self.leader.map(address).unwrap_or_default()
-    }
-
     fn opened(&mut self, origin: Origin, engine: &Engine, events: &[Event]) {
         let Self { desk, reports, now_ns, fair, .. } = self;
         match (origin, open_outcome(engine, events)) {
@@ -198,12 +198,13 @@ impl Host<Origin> for Surroundings {
 
     fn unresolved(&mut self, origin: Origin, _: Unresolved) {
         let Origin::Opens(stream) = origin else { return };
-        let leader = self.leader_address();
-        self.desk.sent_away(stream, &leader);
+        self.desk.sent_away(stream, &self.leader_address);
     }
 
     fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
-        let state = State::encode(engine, &self.listener, &self.reports);
+        // It grows a little from one to the next.
+        let state = State::encode(self.state_bytes + (self.state_bytes >> 3), engine, &self.listener, &self.reports);
+        self.state_bytes = state.len();
         if self.storage.take_state(meta, state) {
             self.out.push(Out::Timer { after_ns: self.snapshot_ns, timer: ReplicaTimer::SnapshotWritten });
         }
@@ -225,6 +226,9 @@ impl Host<Origin> for Surroundings {
         let State { engine, listener, reports } = State::decode(&self.storage.read(meta.slot)?, self.reports.settings())?;
         (self.listener, self.reports) = (listener, reports);
         self.installed_count += 1;
+        if let Some(releases) = &mut self.releases {
+            releases.begin_from(self.me, &engine, &mut self.checks.borrow_mut(), self.mutation);
+        }
         if let Some(fair) = &mut self.fair {
             fair.on_installed(&engine);
             self.desk.fail_all();
@@ -239,13 +243,15 @@ impl Host<Origin> for Surroundings {
             Role::Follower { leader } => leader,
             Role::Candidate => None,
         };
+        if was != self.leader {
+            self.leader_address = self.leader.map(address).unwrap_or_default().into();
+        }
         self.checks.borrow_mut().on_role(self.me, change);
         self.out.push(Out::Role(change));
         if let Some(fair) = &mut self.fair {
             fair.on_role(change.term, drop);
         } else if was != self.leader && self.leader != Some(self.me) {
-            let leader = self.leader_address();
-            self.desk.not_leader(&leader);
+            self.desk.not_leader(&self.leader_address);
         }
     }
 

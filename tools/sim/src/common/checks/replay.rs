@@ -1,5 +1,7 @@
 //! Events and state are those of a replay of the whole log from scratch, by an engine that never stopped.
 
+use std::collections::VecDeque;
+
 use walras_engine::{Engine, Numbered};
 use walras_sequencer::Entry;
 use walras_types::{LogIndex, TimeNs};
@@ -13,33 +15,51 @@ pub(crate) struct Replayed {
     /// What it was to its session.
     pub(crate) numbered: Option<Numbered>,
     pub(crate) events: Vec<Event>,
-    /// The hash of the state after it, where it was taken.
+    /// The hash of the state after it, where it was kept.
     pub(crate) hash: Option<[u8; 32]>,
 }
 
 pub(crate) struct Replay {
     engine: Engine,
     entries: Vec<Replayed>,
-    /// A hash is taken after each so many entries.
-    hash_every: u64,
+    /// The state is kept after each so many entries.
+    kept_every: u64,
+    /// The states that were kept last, each with its hash behind it: whoever has just applied these entries is held against their bytes,
+    /// which costs a fraction of a hash.
+    kept: VecDeque<(LogIndex, Vec<u8>)>,
     asked: u64,
 }
 
 const CHECK: &str = "replay";
 
-/// A hash of the node's state costs as much as everything else, so it is taken now and then.
+/// A look at the whole of the node's state costs as much as everything else, so it is taken now and then.
 const TRIED_EVERY: u64 = 8;
 
+/// States that are kept whole.
+const KEPT_MAX: usize = 64;
+const HASH_LEN: usize = 32;
+
 impl Replay {
-    pub(crate) fn new(hash_every: u64) -> Self {
-        Self { engine: Engine::new(), entries: Vec::new(), hash_every, asked: 0 }
+    pub(crate) fn new(kept_every: u64) -> Self {
+        Self { engine: Engine::new(), entries: Vec::new(), kept_every, kept: VecDeque::new(), asked: 0 }
     }
 
     pub(crate) fn on_entry(&mut self, entry: &Entry) {
         let mut events = Vec::new();
         let numbered = entry.apply(&mut self.engine, &mut events);
-        let hash = self.hashes(entry.log_index).then(|| self.engine.state_hash());
+        let hash = self.keeps(entry.log_index).then(|| self.keep(entry.log_index));
         self.entries.push(Replayed { entry: entry.clone(), numbered, events, hash });
+    }
+
+    /// Keeps the state after this entry; its hash.
+    fn keep(&mut self, index: LogIndex) -> [u8; HASH_LEN] {
+        let oldest = if self.kept.len() < KEPT_MAX { None } else { self.kept.pop_front() };
+        let mut bytes = oldest.map_or_else(Vec::new, |(_, bytes)| bytes);
+        bytes.clear();
+        self.engine.snapshot(&mut bytes);
+        let hash = *bytes.last_chunk().expect("a snapshot ends with its hash");
+        self.kept.push_back((index, bytes));
+        hash
     }
 
     /// The events of the last entry, for whoever plants a fault in them.
@@ -47,9 +67,9 @@ impl Replay {
         self.entries.last_mut().map(|replayed| &mut replayed.events)
     }
 
-    /// Whether the hash of the state after this entry is taken.
-    pub(crate) fn hashes(&self, index: LogIndex) -> bool {
-        index.0.is_multiple_of(self.hash_every)
+    /// Whether the state after this entry is kept.
+    pub(crate) fn keeps(&self, index: LogIndex) -> bool {
+        index.0.is_multiple_of(self.kept_every)
     }
 
     /// How many entries there were.
@@ -95,10 +115,62 @@ impl Replay {
             let known = self.entries.len();
             return Err(Violation::new(CHECK, format!("the state is that of entry {applied}, of which the log holds {known}")));
         };
-        if hash.is_none_or(|hash| hash == engine.state_hash()) {
+        if hash.is_none_or(|hash| self.is_state(engine, hash)) {
             Ok(())
         } else {
             Err(Violation::new(CHECK, format!("after entry {applied} the state is not that of a replay")))
         }
+    }
+
+    /// Whether an engine's state is the one that had this hash.
+    pub(crate) fn is_state(&self, engine: &Engine, hash: [u8; HASH_LEN]) -> bool {
+        let applied = engine.last_applied();
+        match self.kept.binary_search_by_key(&applied, |(index, _)| *index) {
+            Ok(at) => has_bytes(engine, &self.kept[at].1),
+            Err(_) => engine.state_hash() == hash,
+        }
+    }
+}
+
+/// Whether an engine's snapshot is this one, but for the hash at its end.
+fn has_bytes(engine: &Engine, snapshot: &[u8]) -> bool {
+    let mut left = &snapshot[..snapshot.len() - HASH_LEN];
+    let mut is_same = true;
+    engine.encode_state(&mut |piece| match left.strip_prefix(piece) {
+        Some(rest) => left = rest,
+        None => is_same = false,
+    });
+    is_same && left.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_testkit::Choices;
+    use walras_testkit::commands::{self, Range};
+
+    use super::*;
+
+    /// Whether the last state is kept whole or only by its hash, every difference is found.
+    #[test]
+    fn states_are_told_apart_by_bytes_as_by_hashes() {
+        let mut replay = Replay::new(1);
+        let mut engines: Vec<Engine> = (0..3).map(|_| Engine::new()).collect();
+        for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
+            let log_index = LogIndex(replay.len() + 1);
+            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, content: command.into() };
+            replay.on_entry(&entry);
+            let hash = replay.get(log_index).unwrap().hash.unwrap();
+            assert_eq!(hash, replay.engine().state_hash());
+            for (engine, time) in engines.iter_mut().zip([1, 1, 2]) {
+                engine.apply(log_index, TimeNs(time), &command, &mut Vec::new());
+            }
+            for engine in &engines {
+                assert_eq!(replay.is_state(engine, hash), engine.state_hash() == hash);
+            }
+            assert!(replay.check_state(&engines[0]).is_ok() && replay.check_state(&engines[2]).is_err());
+        }
+        // By its hash alone.
+        replay.kept.pop_back();
+        assert!(replay.check_state(&engines[0]).is_ok() && replay.check_state(&engines[2]).is_err());
     }
 }

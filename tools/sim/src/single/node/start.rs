@@ -108,7 +108,7 @@ impl FrozenState {
 
     /// The engine's part and that of who hears its events.
     pub(super) fn encode(&self) -> Vec<u8> {
-        parts::join(&[&|out| self.engine.snapshot(out), &|out| out.extend_from_slice(&self.listener)])
+        parts::join(2 * self.listener.len(), &[&|out| self.engine.snapshot(out), &|out| out.extend_from_slice(&self.listener)])
     }
 }
 

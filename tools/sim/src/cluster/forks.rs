@@ -1,0 +1,367 @@
+//! Two processes on copies of one folder: somebody copies the folder of a replica that runs, and starts the copy under the same id.
+//!
+//! For as long as both run, links are modelled as far as they matter here (elsewhere messages pass without): each of the others is linked with one process under an id at a time, a
+//! new one takes the place of the one before, and that one calls again. Who has to stop they find as the product does ([`Lives`]).
+//!
+//! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the weather is fair and nothing else is struck. Whatever the later one does, all
+//! checkers hold, the first one goes on, and the later one is told within a second.
+
+use std::collections::BTreeMap;
+
+use walras_consensus::{Durability, Life, Lives, ReplicaId};
+use walras_log_store::sim_disk::SimFaults;
+
+use super::machine::{place_of, replica_id};
+use super::mutation::Mutation;
+use super::replica::{Moment, Out, Process, ReplicaTimer, Stop};
+use super::world::{Event, Phase, World};
+use crate::common::checks::Violation;
+use crate::common::clock::EPOCH_NS;
+use crate::common::disk::VenueDisk;
+use crate::common::network::Weather;
+
+/// Which of the two processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    First,
+    Later,
+}
+
+pub(super) enum ForkEvent {
+    /// A folder is copied, and the copy is started.
+    Begin,
+    /// For the later process of that fork.
+    Timer(u64, ReplicaTimer),
+    /// One of the two calls one of the others, or looks whether it is still linked with it.
+    Call { fork: u64, side: Side, peer: usize },
+    /// Between one of the others and one of the two.
+    Message { fork: u64, link: LinkOf, to_peer: bool, bytes: Vec<u8> },
+}
+
+/// A link of one of the others with one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkOf {
+    peer: usize,
+    side: Side,
+    number: u64,
+}
+
+/// What one of the others knows of the two.
+struct Peer {
+    generation: u64,
+    lives: Lives,
+    linked: Option<Side>,
+    /// Of links that it had.
+    number: u64,
+    /// Refusals in a row.
+    refusals: u32,
+}
+
+pub(super) struct Fork {
+    number: u64,
+    of: usize,
+    since_ns: u64,
+    process: Process,
+    peers: BTreeMap<usize, Peer>,
+    /// The next deadline planned for it.
+    wake_ns: Option<u64>,
+}
+
+const FORK_NS: u64 = 3_000_000_000;
+/// Until somebody who is not linked calls again, and who is linked looks again.
+const CALL_NS: u64 = 10_000_000;
+/// Within which one of the two must have been told.
+const TOLD_NS: u64 = 1_000_000_000;
+/// What strikes has to wait for so long.
+const LATER_NS: u64 = 20_000_000;
+/// Under such numbers the checkers know later processes.
+const NAMES_FROM: u64 = 1_000;
+
+impl Peer {
+    fn new(generation: u64, linked: Option<Side>) -> Self {
+        let mut lives = Lives::default();
+        if let Some(side) = linked {
+            lives.greets(stamp(side));
+        }
+        Self { generation, lives, linked, number: 0, refusals: 0 }
+    }
+}
+
+fn stamp(side: Side) -> u64 {
+    match side {
+        Side::First => 1,
+        Side::Later => 2,
+    }
+}
+
+/// Whether a venue has forks, where it may: nobody looks after one that is lost, and gateways are not modelled for the second process.
+pub(super) fn may_fork(
+    replicas: usize,
+    durability: Durability,
+    loses_disks: bool,
+    is_fair: bool,
+    mutation: Option<Mutation>,
+) -> bool {
+    let is_for_it = mutation.is_none_or(|mutation| mutation == Mutation::NewcomersTakePart);
+    is_for_it && replicas >= 3 && durability == Durability::Disk && !loses_disks && !is_fair
+}
+
+impl World {
+    pub(super) fn plan_fork(&mut self) {
+        let after_ns = self.forks.within(500_000_000, FORK_NS);
+        self.schedule.at(self.now_ns + after_ns, Event::Fork(ForkEvent::Begin));
+    }
+
+    /// What would strike while two processes run under one id comes later.
+    pub(super) fn is_put_off(&self, event: &Event) -> Option<u64> {
+        let strikes = matches!(event, Event::Fault | Event::Blink(_) | Event::LinkBreaks);
+        (self.fork.is_some() && strikes).then_some(self.now_ns + LATER_NS)
+    }
+
+    /// A process has begun: links with all that run.
+    pub(super) fn link_up(&mut self, replica: usize) -> Result<(), Violation> {
+        if !self.has_forks {
+            return Ok(());
+        }
+        for other in 0..self.machines.len() {
+            if other != replica && self.machines[other].process.is_some() {
+                self.with_process(replica, |process, at| process.on_linked(at, replica_id(other)))?;
+                self.with_process(other, |process, at| process.on_linked(at, replica_id(replica)))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_fork(&mut self, event: ForkEvent) -> Result<(), Violation> {
+        let is_over = |world: &Self, number: u64| world.fork.as_ref().is_none_or(|fork| fork.number != number);
+        match event {
+            ForkEvent::Begin => self.begin_fork(),
+            ForkEvent::Timer(fork, _) | ForkEvent::Call { fork, .. } | ForkEvent::Message { fork, .. } if is_over(self, fork) => {
+                Ok(())
+            }
+            ForkEvent::Timer(_, timer) => self.fork_timer(timer),
+            ForkEvent::Call { side, peer, .. } => self.call(side, peer),
+            ForkEvent::Message { link, to_peer, bytes, .. } => self.arrive_by_link(link, to_peer, bytes),
+        }
+    }
+
+    fn begin_fork(&mut self) -> Result<(), Violation> {
+        if self.phase != Phase::Safety {
+            return Ok(());
+        }
+        self.plan_fork();
+        let running: Vec<usize> =
+            (0..self.machines.len()).filter(|at| self.machines[*at].process.as_ref().is_some_and(Process::is_settled)).collect();
+        let all_move = self.machines.iter().all(|machine| machine.paused_until_ns <= self.now_ns);
+        if self.fork.is_some() || !self.is_set_up || running.len() < 2 || !all_move {
+            return Ok(());
+        }
+        self.network.weather = Weather::FAIR;
+        self.network.heal();
+        for machine in &mut self.machines {
+            machine.disk.device.set_faults(SimFaults::default());
+            machine.disk.device.set_capacity(u64::MAX);
+            (machine.slow, machine.is_full) = (1, false);
+        }
+        let of = self.forks.pick(&running);
+        self.next_fork += 1;
+        let number = self.next_fork;
+        self.trace.line(self.now_ns, || format!("replica {}: a second process begins on a copy of its folder", replica_id(of)));
+        let device = self.machines[of].disk.device.fork();
+        device.kill();
+        let disk = VenueDisk::new(device, None);
+        let named = ReplicaId::new(NAMES_FROM + number).expect("it is not 0");
+        let seed = self.forks.any();
+        let started = Process::start(&self.start_from(of, &disk, self.moment_of_fork(), named, seed));
+        let process = started.map_err(|why| Violation::new("recovery", format!("a copy of a folder does not start: {why}")))?.0;
+        let others = (0..self.machines.len()).filter(|at| *at != of);
+        let peers = others
+            .map(|at| {
+                let machine = &self.machines[at];
+                (at, Peer::new(machine.generation, machine.process.as_ref().map(|_| Side::First)))
+            })
+            .collect();
+        self.fork = Some(Box::new(Fork { number, of, since_ns: self.now_ns, process, peers, wake_ns: None }));
+        self.report.faults += 1;
+        self.report.forks += 1;
+        for peer in (0..self.machines.len()).filter(|at| *at != of) {
+            for side in [Side::First, Side::Later] {
+                self.call_in(self.now_ns, side, peer, 1_000_000);
+            }
+        }
+        self.with_later(|process, at| process.begin(at))
+    }
+
+    fn moment_of_fork(&self) -> Moment {
+        Moment { now_ns: self.now_ns, clock_ns: EPOCH_NS + self.now_ns, slow: 1, is_quiet: false }
+    }
+
+    fn end_fork(&mut self, why: &str) {
+        if let Some(fork) = self.fork.take() {
+            self.trace.line(self.now_ns, || format!("replica {}: its second process ends: {why}", replica_id(fork.of)));
+        }
+    }
+
+    /// A call of one of the two, between a half and all of a time from now.
+    fn call_in(&mut self, now_ns: u64, side: Side, peer: usize, within_ns: u64) {
+        let after_ns = self.forks.within(within_ns / 2, within_ns);
+        if let Some(fork) = &self.fork {
+            self.schedule.at(now_ns + after_ns, Event::Fork(ForkEvent::Call { fork: fork.number, side, peer }));
+        }
+    }
+
+    fn call(&mut self, side: Side, at: usize) -> Result<(), Violation> {
+        let Some(fork) = &mut self.fork else { return Ok(()) };
+        let of = fork.of;
+        if self.now_ns > fork.since_ns + TOLD_NS {
+            let what = format!("two processes run as replica {} for a second, and none is told", replica_id(of));
+            return Err(Violation::new("identity", what));
+        }
+        let (Some(peer), machine) = (fork.peers.get_mut(&at), &self.machines[at]) else { return Ok(()) };
+        if machine.generation != peer.generation {
+            *peer = Peer::new(machine.generation, None);
+        }
+        if machine.process.is_none() || peer.linked == Some(side) {
+            self.call_in(self.now_ns, side, at, CALL_NS);
+            return Ok(());
+        }
+        let life = peer.lives.greets(stamp(side));
+        if life == Life::Two {
+            peer.refusals += 1;
+            let within_ns = CALL_NS << peer.refusals.min(5);
+            self.call_in(self.now_ns, side, at, within_ns);
+            return Ok(());
+        }
+        match (life, side) {
+            (Life::LaterOfTwo, Side::Later) | (Life::FirstOfTwo, Side::First) => {
+                self.end_fork("it is told so");
+                self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
+            }
+            (Life::LaterOfTwo, Side::First) | (Life::FirstOfTwo, Side::Later) => {
+                Err(Violation::new("identity", format!("the first of two processes of replica {} is told to stop", replica_id(of))))
+            }
+            (Life::One | Life::Two, _) => {
+                let former = peer.linked.replace(side);
+                peer.number += 1;
+                self.linked(side, former, at, of)
+            }
+        }
+    }
+
+    /// What the ends of a new link are told, and those of the one whose place it took.
+    fn linked(&mut self, side: Side, former: Option<Side>, peer: usize, of: usize) -> Result<(), Violation> {
+        let (id, peer_id) = (replica_id(of), replica_id(peer));
+        if let Some(former) = former {
+            self.with_side(former, of, |process, _| process.on_unreachable(peer_id))?;
+            self.with_process(peer, |process, _| process.on_unreachable(id))?;
+        }
+        self.with_side(side, of, |process, at| process.on_linked(at, peer_id))?;
+        self.with_process(peer, |process, at| process.on_linked(at, id))?;
+        self.call_in(self.now_ns, side, peer, CALL_NS);
+        Ok(())
+    }
+
+    /// Sends a message of or to one of the two by its link, where there is one; returns any other.
+    pub(super) fn send_of_fork(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        match self.fork.as_ref().map(|fork| fork.of) {
+            Some(of) if of == from => self.send_by_link(Some(Side::First), to, bytes),
+            Some(of) if of == to => self.send_by_link(None, from, bytes),
+            _ => return Some(bytes),
+        }
+        None
+    }
+
+    /// Whether pieces of a snapshot pass between these two.
+    pub(super) fn is_first_linked(&self, one: usize, other: usize) -> bool {
+        self.fork.as_ref().is_none_or(|fork| {
+            let peer = match (one == fork.of, other == fork.of) {
+                (true, _) => other,
+                (false, true) => one,
+                (false, false) => return true,
+            };
+            fork.peers.get(&peer).is_some_and(|peer| peer.linked == Some(Side::First))
+        })
+    }
+
+    /// From one of the two, or to whichever is linked.
+    fn send_by_link(&mut self, from: Option<Side>, at: usize, bytes: Vec<u8>) {
+        let Some(fork) = &self.fork else { return };
+        let Some(peer) = fork.peers.get(&at) else { return };
+        let Some(side) = peer.linked.filter(|side| from.is_none_or(|from| from == *side)) else { return };
+        let link = LinkOf { peer: at, side, number: peer.number };
+        let event = ForkEvent::Message { fork: fork.number, link, to_peer: from.is_some(), bytes };
+        let delay_ns = self.network.delay_ns();
+        self.schedule.at(self.now_ns + delay_ns, Event::Fork(event));
+    }
+
+    fn arrive_by_link(&mut self, link: LinkOf, to_peer: bool, bytes: Vec<u8>) -> Result<(), Violation> {
+        let Some(fork) = &self.fork else { return Ok(()) };
+        let (of, peer) = (fork.of, &fork.peers[&link.peer]);
+        let is_same = peer.generation == self.machines[link.peer].generation && peer.number == link.number;
+        if !is_same || peer.linked != Some(link.side) {
+            return Ok(());
+        }
+        if to_peer {
+            return self.with_process(link.peer, |process, at| process.on_message(at, replica_id(of), bytes.into()));
+        }
+        self.with_side(link.side, of, |process, at| process.on_message(at, replica_id(link.peer), bytes.into()))
+    }
+
+    fn with_side(
+        &mut self,
+        side: Side,
+        of: usize,
+        act: impl FnOnce(&mut Process, Moment) -> Result<(), Stop>,
+    ) -> Result<(), Violation> {
+        match side {
+            Side::First => self.with_process(of, act),
+            Side::Later => self.with_later(act),
+        }
+    }
+
+    /// Lets the later process do something, then does what it wants.
+    fn with_later(&mut self, act: impl FnOnce(&mut Process, Moment) -> Result<(), Stop>) -> Result<(), Violation> {
+        let at = self.moment_of_fork();
+        let Some(fork) = &mut self.fork else { return Ok(()) };
+        fork.process.at(at);
+        let done = act(&mut fork.process, at).and_then(|()| fork.process.settle(at));
+        let (number, mut outs) = (fork.number, Vec::new());
+        fork.process.take_out(&mut outs);
+        for out in outs {
+            match out {
+                Out::Send { to, bytes } => self.send_by_link(Some(Side::Later), place_of(to), bytes),
+                Out::Timer { after_ns, timer } => {
+                    self.schedule.at(self.now_ns + after_ns, Event::Fork(ForkEvent::Timer(number, timer)));
+                }
+                // Nobody is connected with it, and what it is in the cluster shows in what it says.
+                Out::SendSnapshot { .. } | Out::Stream { .. } | Out::Role(_) | Out::Voted | Out::Members(_) | Out::ReadReady(_) => {
+                }
+            }
+        }
+        if let Err(why) = done {
+            self.end_fork(&why.to_string());
+        }
+        self.plan_deadline_of_fork();
+        Ok(())
+    }
+
+    fn plan_deadline_of_fork(&mut self) {
+        let Some(fork) = &mut self.fork else { return };
+        let due_ns = fork.process.deadline_ns().max(self.now_ns + 1);
+        if fork.wake_ns.is_none_or(|wake_ns| due_ns < wake_ns) {
+            fork.wake_ns = Some(due_ns);
+            self.schedule.at(due_ns, Event::Fork(ForkEvent::Timer(fork.number, ReplicaTimer::Deadline)));
+        }
+    }
+
+    fn fork_timer(&mut self, timer: ReplicaTimer) -> Result<(), Violation> {
+        let Some(fork) = &mut self.fork else { return Ok(()) };
+        if timer == ReplicaTimer::Deadline {
+            if fork.wake_ns.is_none_or(|wake_ns| wake_ns > self.now_ns) {
+                return Ok(());
+            }
+            fork.wake_ns = None;
+        }
+        self.with_later(|process, at| process.on_timer(at, timer))
+    }
+}
