@@ -9,6 +9,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     cpu: String,
+    /// As the system says: virtual machines of one name differ.
+    cpu_mhz: f64,
     cores: usize,
     memory_gib: f64,
     kernel: String,
@@ -24,6 +26,7 @@ impl Machine {
         let memory_kib: f64 = field("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0.0);
         Self {
             cpu: field("/proc/cpuinfo", "model name"),
+            cpu_mhz: field("/proc/cpuinfo", "cpu MHz").parse::<f64>().map_or(0.0, f64::round),
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             memory_gib: (memory_kib / f64::from(1 << 20) * 10.0).round() / 10.0,
             kernel: read("/proc/sys/kernel/osrelease"),
