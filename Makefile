@@ -13,7 +13,7 @@ WALRAS := target/release/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test page-cluster-test python python-test bench fuzz clean
+.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test python python-test bench fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -55,12 +55,9 @@ web/dist/index.html: web/package-lock.json web/package.json web/vite.config.ts $
 web-test: web ## the page's own tests
 	cd web && npm run --silent check && npm test --silent && npm run --silent e2e
 
-page-test: web ## the page in the program, against a demo of its own
+page-test: web ## the page in the program, against a demo and a cluster of its own
 	$(CARGO) test --workspace --no-run
 	cd web && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" npm run --silent e2e:demo
-
-page-cluster-test: web ## the view of fair access against a cluster of its own; not a part of `make test`
-	$(CARGO) build -p walras-node
 	cd web && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" npm run --silent e2e:cluster
 
 PYTHON ?= python3
