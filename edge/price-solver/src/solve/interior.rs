@@ -29,10 +29,13 @@ const REACH_MAX: f64 = 600.0;
 /// After so many steps in a row shorter than this share, the offers beyond reach are to blame.
 const CRAWLS_MAX: u32 = 5;
 const CRAWL: f64 = 0.05;
-/// After so many trials in a row without a better one, the offers left out are to blame.
+/// So few offers are followed to the end, all of them: an iteration over them takes no longer than the solve in it. What stands after many small
+/// batches barely touches; there assets that nobody sells are short of all that is wanted until the path's last steps, and no trial looks better than
+/// the one before.
+const FEW_OFFERS: usize = 30_000;
+/// Of more, after so many trials in a row without a better one, the offers left out are to blame.
 const FUTILE_MAX: u32 = 6;
-/// Offers are taken for decided, if there are more than this, after steps of at least this share, when farther away than so many last steps and so many gaps.
-const SETTLE_OFFERS: usize = 8_000;
+/// Of more, offers are taken for decided after steps of at least this share, when farther away than so many last steps and so many gaps.
 const SETTLE_ALPHA: f64 = 0.5;
 const SETTLE_STEPS: f64 = 12.0;
 const SETTLE_GAPS: f64 = 40.0;
@@ -166,12 +169,15 @@ impl<'a, 'i> Interior<'a, 'i> {
                     None => found,
                 });
                 let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
-                if done || (self.tau <= TAU_MIN && alpha > 0.9) || (futile == FUTILE_MAX && !self.holds_all_offers()) {
+                if done
+                    || (self.tau <= TAU_MIN && alpha > 0.9)
+                    || (futile >= FUTILE_MAX && self.near.y.len() > FEW_OFFERS && !self.holds_all_offers())
+                {
                     break;
                 }
             }
             self.tau = (gap * centering(alpha)).max(TAU_MIN);
-            if may_settle && self.near.y.len() > SETTLE_OFFERS && alpha > SETTLE_ALPHA && gap < 0.25 * settled_at {
+            if may_settle && self.near.y.len() > FEW_OFFERS && alpha > SETTLE_ALPHA && gap < 0.25 * settled_at {
                 settled_at = gap;
                 self.settle_far(gap);
             }

@@ -15,6 +15,8 @@ const WIDTH_FLAT: f64 = 8.0;
 /// are a third of the window off. The first width is then so many times this share of that window.
 const NEARLY_CLEAR: f64 = 0.2;
 const WIDTH_PER_IMBALANCE: f64 = 8.0;
+/// How many widths at which Newton's method stalled the offers may be away that the interior-point method looks at, in turn.
+const WIDENINGS: [f64; 4] = [3.0, 24.0, 192.0, f64::INFINITY];
 /// Queries of the last resort.
 const TATONNEMENT_QUERIES: u64 = 5_000;
 
@@ -132,12 +134,12 @@ fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, i
     let mut newton = Continuation::new(prices, width);
     newton.run(task);
     let mut best = newton.best(task);
-    // Offers within a few windows of where Newton stalled are the ones whose answer is open; more, if that proves too few.
+    // Offers around where Newton stalled are the ones whose answer is open; more, if these prove too few.
     if !newton.has_solved() && !is_last {
         // Elsewhere may be better.
         return best;
     }
-    for widening in [3.0, 24.0, f64::INFINITY] {
+    for widening in WIDENINGS {
         if best.outcome < Outcome::Approximate || task.is_spent() {
             break;
         }
@@ -152,4 +154,56 @@ fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, i
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Demand;
+    use crate::demand::DemandIndex;
+    use crate::solve::{Accuracy, Budget};
+    use crate::synthetic::{MadeBatch, Model, Offer, Shape, Variant};
+
+    const ASSETS: usize = 20;
+
+    /// What stands after large batches, and a few new offers: books barely touch.
+    fn thin_market(seed: u64) -> Vec<Offer> {
+        let model = Model { asset_count: ASSETS, offer_count: 10_000, variant: Variant::Default, shape: Shape::EvenCycles };
+        let mut batch = MadeBatch::new(model, seed);
+        let mut offers: Vec<Offer> = Vec::new();
+        while offers.len() < 30_000 {
+            batch.next();
+            offers.extend(&batch.offers);
+            let index = DemandIndex::from_offers(ASSETS, &offers, Vec::new()).unwrap();
+            let prices = Portfolio.solve(&Problem::cold(&index, Accuracy::bits(15, 10))).prices;
+            offers.retain(|offer| offer.limit > prices[offer.sell].unwrap() / prices[offer.buy].unwrap());
+        }
+        offers.extend(&batch.offers[..20]);
+        offers
+    }
+
+    #[test]
+    fn a_thin_market_takes_a_look_at_few_offers() {
+        let mut stalls = 0;
+        for seed in 0..6 {
+            let index = DemandIndex::from_offers(ASSETS, &thin_market(seed), Vec::new()).unwrap();
+            let structure = Structure::of(&index);
+            let [block] = &structure.blocks[..] else { panic!("all assets are in one part") };
+            let accuracy = Accuracy::bits(15, 10).within_reach();
+            let (budget, answer) = (Budget::queries(10_000), Demand::new(ASSETS));
+            let mut task = Task { block, start: None, accuracy, budget, feasible: None, queries: 0, answer };
+            let mut newton = Continuation::new(start::from_medians(block), WIDTH_COLD);
+            newton.run(&mut task);
+            if newton.best(&mut task).outcome < Outcome::Approximate {
+                continue;
+            }
+            stalls += 1;
+            let width = newton.solved_width();
+            let mut interior = Interior::new(block, accuracy, newton.solved_prices(), 24.0 * width, 0.1 * width);
+            assert!(!interior.holds_all_offers(), "{seed}");
+            let found = interior.run(&mut task, true);
+            assert!(found.outcome < Outcome::Approximate, "{seed}: {:?} {}", found.outcome, found.worst_excess);
+        }
+        assert!(stalls > 0, "nothing was tried");
+    }
 }
