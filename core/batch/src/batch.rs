@@ -180,12 +180,6 @@ impl Batch {
         }
     }
 
-    /// How many transactions the batch that is closed keeps; zero when none is.
-    #[must_use]
-    pub fn kept_count(&self) -> u32 {
-        self.closed.as_ref().map_or(0, |closed| closed.kept_count)
-    }
-
     /// Checks the whole market against the ledger: what stands, and what a closed batch waits to do, is reserved by accounts that there are.
     ///
     /// # Panics

@@ -19,21 +19,25 @@ pub fn fork_join<W: Send, R: Send>(work: Vec<W>, act: impl Fn(W) -> R + Sync) ->
     })
 }
 
-/// Where to cut a row of weighted things into so many consecutive parts of about one weight: the ends of the parts, the last being all.
+/// Where to cut a row of weighted things into at most so many consecutive parts of about one weight: the ends of the parts, the last being
+/// all. No part weighs nothing, unless all does: then there is one. So no thread is begun for nothing, which would take longer than
+/// most of the work does.
 #[must_use]
 pub fn cuts(weights: impl ExactSizeIterator<Item = u64> + Clone, parts: usize) -> Vec<usize> {
-    let (count, parts) = (weights.len(), parts.max(1));
+    let (count, parts) = (weights.len(), parts.max(1) as u128);
     let total: u128 = weights.clone().map(u128::from).sum();
-    let mut ends = Vec::with_capacity(parts);
-    let mut sum = 0_u128;
+    let mut ends = Vec::new();
+    let (mut sum, mut share) = (0_u128, 1_u128);
     for (at, weight) in weights.enumerate() {
         // A part ends before the thing that starts past its share.
-        while ends.len() + 1 < parts && sum * parts as u128 >= total * (ends.len() as u128 + 1) {
+        if share < parts && sum < total && sum * parts >= total * share {
             ends.push(at);
+            // What is heavy takes several shares.
+            share = sum * parts / total + 1;
         }
         sum += u128::from(weight);
     }
-    ends.resize(parts, count);
+    ends.push(count);
     ends
 }
 
@@ -45,9 +49,16 @@ mod tests {
     fn parts_are_of_about_one_weight() {
         assert_eq!(cuts([1_u64; 8].into_iter(), 4), [2, 4, 6, 8]);
         assert_eq!(cuts([100_u64, 1, 1, 1].into_iter(), 2), [1, 4]);
-        assert_eq!(cuts([1_u64, 1, 1, 100].into_iter(), 2), [4, 4]);
-        assert_eq!(cuts([0_u64; 3].into_iter(), 2), [0, 3]);
-        assert_eq!(cuts(std::iter::empty::<u64>().collect::<Vec<_>>().into_iter(), 3), [0, 0, 0]);
+        assert_eq!(cuts([100_u64, 1, 1, 1].into_iter(), 4), [1, 4]);
+    }
+
+    #[test]
+    fn no_part_weighs_nothing() {
+        assert_eq!(cuts([1_u64, 1, 1, 100].into_iter(), 2), [4]);
+        assert_eq!(cuts([0_u64, 5, 0, 0].into_iter(), 3), [4]);
+        assert_eq!(cuts([0_u64, 5, 0, 5, 0].into_iter(), 3), [2, 5]);
+        assert_eq!(cuts([0_u64; 3].into_iter(), 2), [3]);
+        assert_eq!(cuts(Vec::<u64>::new().into_iter(), 3), [0]);
     }
 
     #[test]

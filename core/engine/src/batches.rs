@@ -316,13 +316,8 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::BatchNotNext);
         }
         let batch = state.batch.as_mut().expect("an open market has one");
-        let closed = batch.close(
-            &mut self.ledger,
-            accounts,
-            &state.collected,
-            state.spec.intake,
-            threads_worth(*threads, state.collected.len()),
-        );
+        let closed =
+            batch.close(&mut self.ledger, accounts, &state.collected, state.spec.intake, threads_worth(*threads, &state.collected));
         let closed = closed.expect("nothing waits, and a batch has at most BATCH_VENUE_TRANSACTIONS_MAX transactions");
         // Fewer than there are transactions.
         state.dropped = closed.dropped.len() as u32;
@@ -374,12 +369,8 @@ impl<I: PriceIndex> Engine<I> {
         let Batches { accounts, markets, threads } = &mut self.batches;
         let state = &mut markets[usize::from(block.market.0)];
         let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
-        let cleared = batch.clear(
-            &mut self.ledger,
-            accounts,
-            &ProposedClearing::from(block),
-            threads_worth(*threads, batch.kept_count() as usize),
-        )?;
+        let threads = batch.threads_worth_clearing(*threads);
+        let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), threads)?;
         let Cleared { header, roots, touched, traded, effects, created, shortfall: _ } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
         for pair in &traded {

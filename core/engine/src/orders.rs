@@ -4,7 +4,7 @@ use walras_ledger::{Ledger, LedgerError};
 use walras_order_book::{
     Amended, Becomes, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal, Trigger,
 };
-use walras_types::{AccountId, Amendment, Amount, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
+use walras_types::{AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
     Priority, Resting, StopTriggered,
@@ -25,6 +25,7 @@ impl<I: PriceIndex> Engine<I> {
         let market = &mut self.markets[index];
         let last_price = market.book.last_price();
         let entry = terms::entry(order, order_id, self.time, &mut market.state, last_price)?;
+        market.check_repriced(entry.side, Stake { limit: entry.price, open: entry.size }, entry.post_only)?;
         let reserve = check_limits(&mut market.state, &entry)?;
         market.enter(&mut self.ledger, &entry, reserve, events)?;
         if let TimeInForce::GoodTill(until) = entry.time_in_force {
@@ -94,6 +95,25 @@ fn check_limits(market: &mut MarketState, entry: &Entry) -> Result<Amount, Rejec
 }
 
 impl<I: PriceIndex> Market<I> {
+    /// Refuses an order that the book would reprice to where its value is no amount. Only an offer is worth more there than at its limit.
+    #[inline]
+    fn check_repriced(&self, side: Side, stake: Stake, post_only: PostOnly) -> Result<(), RejectReason> {
+        if post_only == PostOnly::Reprice && side == Side::Sell && self.is_continuous() {
+            self.check_offer_behind_bids(stake)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_offer_behind_bids(&self, stake: Stake) -> Result<(), RejectReason> {
+        let bid = self.book.best(Side::Buy).filter(|bid| *bid >= stake.limit);
+        // Where there is no price behind the bid, the book refuses the order.
+        let Some(behind) = bid.and_then(|bid| PriceTicks::new(bid.get() + 1)) else { return Ok(()) };
+        self.state.value(behind, stake.open).map(|_| ()).ok_or(RejectReason::ValueOverflow)
+    }
+
     /// Reserves for an order and gives it to the book.
     #[inline]
     fn enter(&mut self, ledger: &mut Ledger, entry: &Entry, reserve: Amount, events: &mut Vec<Event>) -> Result<(), RejectReason> {
@@ -346,6 +366,7 @@ impl<I: PriceIndex> Market<I> {
         if new.limit != stood.limit || trigger.is_some() {
             terms::within(collar, new.limit)?;
         }
+        self.check_repriced(old.side, new, old.post_only)?;
         let (had, needs) = self.check_amended(old.owner, old.side, stood, new)?;
 
         let asset = self.state.reserve_asset(old.side);

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use walras_order_book::PriceIndex;
-use walras_types::limits::{SHARDS_MAX, TRANSFERS_IN_TRANSIT_MAX};
+use walras_types::limits::{SHARDS_MAX, TRANSFERS_IN_TRANSIT_MAX, TRANSFERS_PER_ACCOUNT_MAX};
 use walras_types::{
     AccountId, Amount, AssetId, ClientTransferId, InstrumentId, RejectReason, ShardId, TimeNs, TradingPhase, TransferSeq,
 };
@@ -91,6 +91,12 @@ impl Link {
         while self.refused.front().is_some_and(|seq| is_forgotten(*seq, self.next_in)) {
             self.refused.pop_front();
         }
+    }
+
+    /// Whether an account may have one more in transit to there.
+    fn has_room_for(&self, account: AccountId) -> bool {
+        let of_account = self.waiting.iter().filter(|waits| waits.account == account);
+        self.waiting.len() < TRANSFERS_IN_TRANSIT_MAX && of_account.count() < TRANSFERS_PER_ACCOUNT_MAX
     }
 
     /// Whether a number is the oldest in transit to there.
@@ -229,7 +235,7 @@ impl<I: PriceIndex> Engine<I> {
         if self.shards.named.get(&account).is_some_and(|last| client_transfer_id <= *last) {
             return Err(RejectReason::DuplicateTransfer);
         }
-        if link.waiting.len() >= TRANSFERS_IN_TRANSIT_MAX {
+        if !link.has_room_for(account) {
             return Err(RejectReason::TransfersFull);
         }
         self.ledger.send(account, asset, amount).map_err(transfer_reason)?;

@@ -78,8 +78,9 @@ drop_reasons! {
 }
 
 impl DropReason {
-    /// Whether it is said of one transaction, which is no good whatever else its account sent: of those the filter leaves out each alone. Any other is
-    /// said of what several come to together, and costs their accounts all that they have in the batch.
+    /// Whether the filter leaves out the one transaction of which it is said, and nothing else: it is no good whatever else its account sent, or
+    /// others ask for the same key. Any other is said of what those of one account come to together, and costs it all that it has in the batch. So
+    /// nothing that others send costs an account more than that one.
     #[must_use]
     pub const fn is_of_one(self) -> bool {
         match self {
@@ -96,8 +97,9 @@ impl DropReason {
             | Self::PaysItself
             | Self::NotIssuer
             | Self::KeyTaken
+            | Self::KeyTwice
             | Self::TooManyAccounts => true,
-            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::KeyTwice | Self::Overdraft => false,
+            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::Overdraft => false,
         }
     }
 }

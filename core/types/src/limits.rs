@@ -85,6 +85,9 @@ pub const SHARDS_MAX: u8 = 64;
 /// Transfers from one shard to one other that the other has not been seen to answer.
 pub const TRANSFERS_IN_TRANSIT_MAX: usize = 1 << 12;
 
+/// Those of them that may be of one account: so one that sends and sends leaves room for others.
+pub const TRANSFERS_PER_ACCOUNT_MAX: usize = 1 << 8;
+
 /// Longest encoded command or event, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 256;
 

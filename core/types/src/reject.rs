@@ -94,7 +94,7 @@ reject_reasons! {
     InstrumentElsewhere = 54, "The instrument is another shard's: list the venue's shards and send the command to the one that has it.";
     InstrumentInUse = 55, "The instrument can not go to another shard now: wait until it is closed and has no open orders.";
     TransferNotNext = 56, "That is not the number of the next transfer: send all of them in the order of their numbers, and confirm none that is not in transit.";
-    TransfersFull = 57, "As many transfers to that shard are in transit as there can be: wait until it has taken some, then try again.";
+    TransfersFull = 57, "As many transfers to that shard are in transit as there can be, or 256 of them are this account's: wait until it has taken some, then try again.";
     AccountsByOperator = 58, "The venue has several shards, and an account has the same id in all of them: ask the operator to create it.";
 
     // 60-79: the account may not.
@@ -158,13 +158,17 @@ mod tests {
 
     #[test]
     fn what_an_advice_says_of_limits_is_so() {
-        use crate::limits::{AMOUNT_MAX, ASSET_DECIMALS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW, SIZE_LOTS_MAX};
+        use crate::limits::{
+            AMOUNT_MAX, ASSET_DECIMALS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW, SIZE_LOTS_MAX,
+            TRANSFERS_PER_ACCOUNT_MAX,
+        };
         let says = |reason: RejectReason, text: String| assert!(reason.advice().contains(&text), "{reason:?} does not say {text}");
         says(RejectReason::PriceOutOfRange, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
         says(RejectReason::SizeOutOfRange, format!("from 1 to {SIZE_LOTS_MAX} lots"));
         says(RejectReason::AmountOutOfRange, format!("from 1 to {AMOUNT_MAX} of"));
         says(RejectReason::DecimalsOutOfRange, format!("at most {ASSET_DECIMALS_MAX}."));
         says(RejectReason::SessionSeqTooOld, format!("at most {SESSION_WINDOW} commands"));
+        says(RejectReason::TransfersFull, format!("or {TRANSFERS_PER_ACCOUNT_MAX} of them"));
         assert_eq!(ICEBERG_SLICES_MAX, 1_000, "a thousandth, says {}", RejectReason::DisplayInvalid.advice());
     }
 

@@ -28,6 +28,8 @@ pub struct LinkConfig {
     /// A number that no other process has, and the higher the later it started: the time of its start. Two processes under one id are told apart by it, and the later
     /// one is told to stop. Where the clocks of two machines differ that may be the one that an operator would call the earlier.
     pub incarnation: u64,
+    /// Whether a message of a peer says that it takes part, under its id, in what the replicas decide: whoever had its place before has to stop then.
+    pub counts: fn(&[u8]) -> bool,
     /// Of the times between attempts, and of the weather.
     pub seed: u64,
     /// Sizes.
@@ -39,7 +41,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// Without peers, with the usual sizes and times.
+    /// Without peers, with the usual sizes and times; every message counts.
     #[must_use]
     pub fn new(me: ReplicaId, cluster_id: u64, listen: SocketAddr, security: Security, versions: Versions) -> Self {
         Self {
@@ -50,6 +52,7 @@ impl LinkConfig {
             security,
             versions,
             incarnation: 0,
+            counts: |_| true,
             seed: 0,
             limits: LinkLimits::default(),
             timing: LinkTiming::default(),

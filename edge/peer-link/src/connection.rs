@@ -238,7 +238,7 @@ impl Connection {
     pub(crate) fn begin_closing(&mut self, why: Option<&LinkError>, deadline_ns: u64) {
         if let Some(why) = why {
             self.put_first(match why {
-                LinkError::LaterOfTwo { .. } => Frame::Dismissed(why.to_string()),
+                LinkError::LaterOfTwo { .. } | LinkError::Outlived { .. } => Frame::Dismissed(why.to_string()),
                 _ => Frame::Refused(why.to_string()),
             });
         }

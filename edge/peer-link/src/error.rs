@@ -79,7 +79,7 @@ pub enum LinkError {
     /// The same, and the one that started later is told to stop.
     #[error(
         "two processes run as replica {id}: the one that started first connects from {first}, and another one, which started later and was told to stop, from \
-         {later}; each replica needs an id and a folder of its own"
+         {later}; each replica needs an id and a folder of its own: if the later one is the one that should run, stop the first one and start it again"
     )]
     LaterOfTwo {
         /// Whose.
@@ -89,7 +89,21 @@ pub enum LinkError {
         /// And the other one.
         later: String,
     },
-    /// This process is the later one of two under one id, says a peer.
+    /// Another process took its place and has taken part since.
+    #[error(
+        "two processes run as replica {id}: while the one that connects from {former} could not be reached, another one, which connects from {current}, took its place and \
+         took part; what that one promised the former one does not know, so it was told to stop; each replica needs an id and a folder of its own: remove the former \
+         one's, which is out of date"
+    )]
+    Outlived {
+        /// Whose.
+        id: ReplicaId,
+        /// From where the former one connects.
+        former: String,
+        /// And the one that goes on.
+        current: String,
+    },
+    /// This process is the one of two under one id that has to stop, says a peer.
     #[error("a peer says: {0}")]
     Dismissed(String),
     /// It speaks otherwise.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
-use walras_consensus::{Life, ReplicaId};
+use walras_consensus::{Life, Lives, ReplicaId};
 
 use crate::channel::Channel;
 use crate::config::{LinkConfig, LinkLimits, LinkTiming, PeerAddress, Security};
@@ -46,6 +46,7 @@ pub struct Links {
     tls: Option<Tls>,
     loopback_only: bool,
     hello: Hello,
+    counts: fn(&[u8]) -> bool,
     peers: BTreeMap<ReplicaId, Peer>,
     slots: Vec<Option<Box<Connection>>>,
     limits: LinkLimits,
@@ -101,6 +102,7 @@ impl Links {
             tls,
             loopback_only,
             hello: Hello { versions, cluster_id, from: me, incarnation: config.incarnation },
+            counts: config.counts,
             peers: BTreeMap::new(),
             slots: Vec::new(),
             limits,
@@ -401,6 +403,7 @@ impl Links {
                     continue;
                 }
                 let Some(frame) = forecast.back.due(now_ns) else { break };
+                note_part(&mut peer.lives, self.counts, &frame);
                 let Some(mut connection) = self.slots[slot].take() else { break };
                 match crate::peer::deliver(&mut connection, id, frame, events) {
                     Ok(()) => self.slots[slot] = Some(connection),
@@ -498,14 +501,17 @@ impl Links {
             (_, Frame::Dismissed(why)) => Err(LinkError::Dismissed(why)),
             (Phase::Greeting, Frame::Hello(hello)) => self.admit(connection, slot, hello, events),
             (Phase::Up(id), frame) => {
-                let forecast = self.peers.get_mut(&id).and_then(|peer| peer.forecast.as_mut());
-                let frame = match forecast {
+                let mut peer = self.peers.get_mut(&id);
+                let frame = match peer.as_mut().and_then(|peer| peer.forecast.as_mut()) {
                     None => frame,
                     Some(forecast) => match forecast.receive(self.now_ns, &mut self.dice, self.limits.queue_bytes_max, frame) {
                         Fate::Now(frame) => frame,
                         Fate::Later | Fate::Lost => return Ok(()),
                     },
                 };
+                if let Some(peer) = peer {
+                    note_part(&mut peer.lives, self.counts, &frame);
+                }
                 crate::peer::deliver(connection, id, frame, events)
             }
             _ => Err(crate::FrameError::Unexpected("before the greeting").into()),
@@ -535,6 +541,10 @@ impl Links {
             Life::LaterOfTwo => {
                 let (first, later) = (self.whence(id), connection.remote.to_string());
                 return Err(LinkError::LaterOfTwo { id, first, later });
+            }
+            Life::Outlived => {
+                let (former, current) = (connection.remote.to_string(), self.whence(id));
+                return Err(LinkError::Outlived { id, former, current });
             }
             Life::FirstOfTwo => {
                 let (first, later) = (connection.remote.to_string(), self.whence(id));
@@ -786,6 +796,15 @@ impl Links {
         }
         self.told.push(key);
         events.push(LinkEvent::Refused { id, remote, why });
+    }
+}
+
+/// Notes that whoever is linked takes part, if this frame of it says so.
+fn note_part(lives: &mut Lives, counts: fn(&[u8]) -> bool, frame: &Frame) {
+    if let Frame::Message(bytes) = frame
+        && counts(bytes)
+    {
+        lives.takes_part();
     }
 }
 

@@ -229,6 +229,14 @@ pub enum SnapshotError {
         /// Ours.
         supported: u32,
     },
+    /// It never began to come, or made room for others.
+    #[error(
+        "the snapshot from replica {from} is not coming any more, since others came meanwhile: ask the leader to send it again"
+    )]
+    NotComing {
+        /// Who sends it.
+        from: ReplicaId,
+    },
     /// The announcement of a snapshot does not decode.
     #[error("the announcement of a snapshot is not well-formed; check that only replicas of this program connect here")]
     Announcement,

@@ -28,7 +28,7 @@
 //! *Invariants*
 //! 1. After any crash the log holds the first so many of the writes, each whole, and at least all that a [`ReplicaLog::sync`] reported.
 //! 2. What [`ReplicaLog::let_go`] lets go of is never needed: with the oldest snapshot kept, what is left leads to the newest slot.
-//! 3. A snapshot is there whole, with the hash that it was announced with, or not at all.
+//! 3. A snapshot is there whole, with the hash that it was announced with, or not at all; of several that come at once none spoils another.
 //! 4. After a failure nothing more is taken.
 //! 5. A log opens only for the cluster and the replica that wrote it.
 //!
@@ -58,6 +58,7 @@
 mod content;
 mod error;
 mod identity;
+mod incoming;
 mod log;
 mod note;
 mod open;
@@ -68,6 +69,7 @@ mod upkeep;
 
 pub use error::{OpenError, ReplicaLogError, SnapshotError};
 pub use identity::Identity;
+pub use incoming::{INCOMING_MAX, Incoming, IncomingId};
 pub use log::ReplicaLog;
 pub use note::Note;
 pub use open::{Dump, OpenReport, Opened, Options, Stop};

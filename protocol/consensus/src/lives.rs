@@ -3,6 +3,9 @@
 //! Each process has an incarnation, a number of its own, later ones higher ones (a stamp of its start). A new one takes the place of the one before: it died, or its machine did. One
 //! whose place was taken and that comes back was not dead. That may happen once by accident, since a connection that a process made may be met after its end; one
 //! that comes again and again runs, and so does the other: then the one that started later has to stop.
+//!
+//! Unless the one that took the place has taken part meanwhile: it was there for longer than a newcomer sits out (`newcomer.rs`), while the former one could not be reached. What it
+//! promised since then under the id the former one does not know. So that one has to stop, whichever started first.
 
 /// Former processes under one id that are remembered.
 const FORMER_MAX: usize = 16;
@@ -21,6 +24,8 @@ pub enum Life {
     LaterOfTwo,
     /// The same, and the other one started later: that one has to stop, and this one is linked now.
     FirstOfTwo,
+    /// Another one took its place and has taken part since: this one has to stop.
+    Outlived,
 }
 
 /// The processes under one id.
@@ -30,12 +35,17 @@ pub struct Lives {
     former: Vec<u64>,
     /// How often former ones came back since the current one greeted.
     return_count: u32,
+    /// Whether the current one has taken part.
+    has_taken_part: bool,
 }
 
 impl Lives {
     /// A process greets.
     pub fn greets(&mut self, incarnation: u64) -> Life {
         if self.former.contains(&incarnation) {
+            if self.has_taken_part {
+                return Life::Outlived;
+            }
             self.return_count += 1;
             let is_later = self.current.is_some_and(|current| incarnation > current);
             return match (self.return_count >= RETURNS, is_later) {
@@ -56,6 +66,11 @@ impl Lives {
         Life::One
     }
 
+    /// The current one says something that counts for the consensus: it is no newcomer here any more.
+    pub fn takes_part(&mut self) {
+        self.has_taken_part = true;
+    }
+
     fn take_place(&mut self, incarnation: u64) {
         if let Some(former) = self.current.replace(incarnation) {
             if self.former.len() == FORMER_MAX {
@@ -64,6 +79,7 @@ impl Lives {
             self.former.push(former);
         }
         self.return_count = 0;
+        self.has_taken_part = false;
     }
 }
 
@@ -88,5 +104,24 @@ mod tests {
         let mut lives = Lives::default();
         assert_eq!([lives.greets(2), lives.greets(1)], [Life::One; 2]);
         assert_eq!([lives.greets(2), lives.greets(2), lives.greets(2)], [Life::Two, Life::Two, Life::LaterOfTwo]);
+    }
+
+    #[test]
+    fn one_whose_place_was_taken_by_one_that_took_part_stops_whichever_started_first() {
+        for (former, current) in [(1, 2), (2, 1)] {
+            let mut lives = Lives::default();
+            assert_eq!(lives.greets(former), Life::One);
+            lives.takes_part();
+            assert_eq!(lives.greets(current), Life::One);
+            // Until it takes part the other one may come back.
+            assert_eq!(lives.greets(former), Life::Two);
+            lives.takes_part();
+            assert_eq!(
+                [lives.greets(former), lives.greets(former), lives.greets(current)],
+                [Life::Outlived, Life::Outlived, Life::One]
+            );
+            // It was started again, on the folder of the one that went on.
+            assert_eq!([lives.greets(3), lives.greets(3)], [Life::One; 2]);
+        }
     }
 }

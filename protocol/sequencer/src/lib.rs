@@ -48,6 +48,6 @@ pub use intake::{
 };
 pub use replicated::{
     AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,
-    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved,
+    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, is_of_consensus,
 };
 pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

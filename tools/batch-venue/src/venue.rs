@@ -116,14 +116,19 @@ impl Venue {
     pub fn propose(&mut self, transactions: &[BatchTransaction], start: Option<&[Option<BatchPrice>]>) -> anyhow::Result<Proposed> {
         let Self { ledger, accounts, batch, threads, intake } = self;
         let mut times = Times::default();
-        let threads = threads_worth(*threads, transactions.len());
-        let closed = timed(&mut times.close_ms, || batch.close(ledger, accounts, transactions, *intake, threads))?;
+        let closed = timed(&mut times.close_ms, || {
+            let threads = threads_worth(*threads, transactions);
+            batch.close(ledger, accounts, transactions, *intake, threads)
+        })?;
         let place = BlockPlace { number: batch.number(), parent: *batch.parent(), batch_hash: closed.batch_hash };
         let (market, offers) = (batch.settings().market, batch.market());
         let closed_batch = ClosedBatch { market, place, offers, rules: rules(), quality: QualityMax::USUAL };
         let found = timed(&mut times.solve_ms, || closed_batch.propose(start, Budget::queries(QUERIES_MAX)))?;
         let mut block = ProposedClearing::from(&found);
-        let cleared = timed(&mut times.clear_ms, || batch.clear(ledger, accounts, &block, threads))?;
+        let cleared = timed(&mut times.clear_ms, || {
+            let threads = batch.threads_worth_clearing(*threads);
+            batch.clear(ledger, accounts, &block, threads)
+        })?;
         block.expected = Some(cleared.roots);
         Ok(Proposed { block, closed, times, header_bytes: cleared.header.bytes().len() })
     }
@@ -134,11 +139,11 @@ impl Venue {
     /// When it is not accepted.
     pub fn validate(&mut self, transactions: &[BatchTransaction], block: &ProposedClearing) -> anyhow::Result<f64> {
         let Self { ledger, accounts, batch, threads, intake } = self;
-        let threads = threads_worth(*threads, transactions.len());
         let mut validate_ms = 0.0;
         // What comes of it is dropped later, as the proposer's is.
         let _results = timed(&mut validate_ms, || {
-            let closed = batch.close(ledger, accounts, transactions, *intake, threads)?;
+            let closed = batch.close(ledger, accounts, transactions, *intake, threads_worth(*threads, transactions))?;
+            let threads = batch.threads_worth_clearing(*threads);
             anyhow::Ok((closed, batch.clear(ledger, accounts, block, threads)?))
         })?;
         Ok(validate_ms)

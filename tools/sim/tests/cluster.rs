@@ -93,7 +93,8 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
     }
 }
 
-/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is told.
+/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is told. Or the first one reaches
+/// nobody meanwhile: then the later one goes on.
 #[test]
 fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
     let settings = Settings { has_forks: Some(true), ..PLAIN };
@@ -108,6 +109,7 @@ fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
         }
     }
     assert!(sum.forks >= 2 * seed_count() && sum.crashes >= 5 * seed_count(), "{sum:#?}");
+    assert!(sum.parted_forks * 8 >= sum.forks && sum.outlived * 2 >= sum.parted_forks, "{sum:#?}");
 }
 
 /// A cluster of one has nobody to hand over to, and loses nothing either. The spare replica joins it, votes and leaves.
@@ -183,7 +185,9 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
             (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
         }
-        Mutation::NewcomersTakePart => (&["durable first", "halt", "leaders", "log equality"], 1..=20),
+        Mutation::NewcomersTakePart | Mutation::FormerGoesOn => {
+            (&["durable first", "halt", "identity", "leaders", "log equality"], 1..=20)
+        }
         Mutation::ReportsDroppedEarly => (&["reports"], 1..=40),
         Mutation::TradeThrough | Mutation::OfferUnpaid => (&["limits"], 1..=5),
         Mutation::JumpTheQueue => (&["priority"], 1..=20),
@@ -216,7 +220,7 @@ fn every_planted_fault_is_found() {
                 | Mutation::ReleaseAfresh
         );
         let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
-        let has_forks = Some(mutation == Mutation::NewcomersTakePart);
+        let has_forks = Some(matches!(mutation, Mutation::NewcomersTakePart | Mutation::FormerGoesOn));
         let settings = Settings { durability, loses_disks, is_fair, has_copies, has_forks, mutation: Some(mutation), ..PLAIN };
         let (checkers, seeds) = found_by(mutation);
         let found = seeds.clone().find_map(|seed| Some((seed, simulate(seed, &settings, &Trace::off()).err()?)));

@@ -131,6 +131,9 @@ fn each_fault_is_found() {
     let together = [&alone[..], &[sent(0, 3, pay(1, GOLD, 1))]].concat();
     let all: Vec<usize> = faults(&venue, &together, Intake::Filter).into_iter().map(|(place, _)| place).collect();
     assert_eq!(all, [0, 1, 2, 4]);
+    // Somebody else who asks for the same key costs nobody anything else.
+    let same_key = [sent(0, 1, key(1)), sent(0, 2, pay(1, GOLD, 100)), sent(1, 6, key(1)), sent(1, 7, pay(2, GOLD, 100))];
+    assert_eq!(faults(&venue, &same_key, Intake::Filter), [(0, vec![Fault::KeyTwice]), (2, vec![Fault::KeyTwice])]);
     // At the edges nothing is wrong. Somebody else's wrong issue keeps nobody from a right one.
     let edges =
         [sent(0, 1, issue(GOLD, AMOUNT_MAX - 300)), sent(0, 64, issue(IRON, 1)), sent(1, 69, key(1)), sent(2, 1, issue(GOLD, 1))];

@@ -137,6 +137,11 @@ fn each_transaction_that_is_left_out_has_its_reason() {
     for intake in [Intake::Filter, Intake::Reserve] {
         assert_eq!(reasons(intake, &mixed), [(2, PaysItself), (3, SequenceOutOfWindow)]);
     }
+    // Nor does a key for which somebody else asks too cost more than the account that was to have it.
+    let create = |account, sequence| one(account, sequence, BatchOperation::CreateAccount(key(5)));
+    let beside = [one(2, 1, pay(0, 1, 60)), create(2, 2), create(1, 1), one(2, 3, offer(1, 2, 40, BatchPrice::ONE))];
+    assert_eq!(reasons(Intake::Filter, &beside), [(1, KeyTwice), (2, KeyTwice)]);
+    assert_eq!(reasons(Intake::Reserve, &beside), [(2, KeyTwice)]);
     // What is too much together takes all of its account with it, and nobody else's.
     let too_much = [&mixed[..], &[one(2, 3, pay(1, 1, 1))]].concat();
     assert_eq!(reasons(Intake::Filter, &too_much), [(1, Overdraft), (2, Overdraft), (3, Overdraft), (4, Overdraft)]);
@@ -153,7 +158,6 @@ fn each_transaction_that_is_left_out_has_its_reason() {
     let exact = [one(2, 1, pay(0, 1, 60)), one(2, 2, pay(1, 1, 40)), one(0, 1, pay(1, 1, 101))];
     assert_eq!(reasons(Intake::Filter, &exact), [(2, Overdraft)]);
     // Whoever gets the key first is refused for another reason, so the next one gets it.
-    let create = |account, sequence| one(account, sequence, BatchOperation::CreateAccount(key(5)));
     assert_eq!(reasons(Intake::Reserve, &[create(1, 99), create(2, 1), create(0, 1)]), [(0, SequenceOutOfWindow), (2, KeyTwice)]);
 }
 

@@ -1,7 +1,7 @@
 //! What each command of shards does, and why it is refused.
 
 use walras_engine::{InTransit, Numbered, TransferOutcome};
-use walras_types::limits::{AMOUNT_MAX, TRANSFERS_IN_TRANSIT_MAX};
+use walras_types::limits::{AMOUNT_MAX, TRANSFERS_IN_TRANSIT_MAX, TRANSFERS_PER_ACCOUNT_MAX};
 use walras_types::*;
 use walras_wire::*;
 
@@ -195,14 +195,19 @@ fn what_can_not_be_credited_goes_back() {
 #[test]
 fn a_queue_is_bounded_and_so_is_what_is_remembered_of_refusals() {
     let mut world = World::new(2, 1 << 30);
-    let stranger = AccountId(4);
-    world.take(0, Command::CreateAccount(stranger));
-    let transfer = Transfer { account: stranger, asset: USD, amount: units(1 << 20), transfer_id: TransferId(1) };
-    world.take(0, Command::Deposit(transfer));
-    for name in 1..=TRANSFERS_IN_TRANSIT_MAX as u64 {
-        let next = world.shards[0].last_applied().next();
-        let transfer = TransferOut { account: stranger, ..out(1, USD, 1, name) };
-        world.shards[0].apply(next, world.now, &send(transfer), &mut Vec::new());
+    let full_accounts = u32::try_from(TRANSFERS_IN_TRANSIT_MAX / TRANSFERS_PER_ACCOUNT_MAX).unwrap();
+    for stranger in (4..4 + full_accounts).map(AccountId) {
+        world.take(0, Command::CreateAccount(stranger));
+        let transfer = Transfer { account: stranger, asset: USD, amount: units(1 << 20), transfer_id: TransferId(1) };
+        world.take(0, Command::Deposit(transfer));
+        for name in 1..=TRANSFERS_PER_ACCOUNT_MAX as u64 {
+            let next = world.shards[0].last_applied().next();
+            let transfer = TransferOut { account: stranger, ..out(1, USD, 1, name) };
+            world.shards[0].apply(next, world.now, &send(transfer), &mut Vec::new());
+        }
+        // One account leaves room for others.
+        let more = TransferOut { account: stranger, ..out(1, USD, 1, 1 << 20) };
+        assert_eq!(world.refused(0, send(more)), RejectReason::TransfersFull);
     }
     assert_eq!(world.refused(0, send(out(1, USD, 1, 1))), RejectReason::TransfersFull);
     assert_eq!(world.in_transit_count(), TRANSFERS_IN_TRANSIT_MAX);

@@ -127,7 +127,7 @@ fn of_two_processes_on_copies_of_one_folder_the_later_one_does_no_harm_and_stops
     cluster.catches_up(3);
 
     let said = ends_by_itself(second_process(&cluster, 3, &data), &data);
-    assert!(said.contains("two processes run as replica 3") && said.contains("the later one, stops"), "{said}");
+    assert!(said.contains("two processes run as replica 3") && said.contains("was told to stop"), "{said}");
     // The one that was there first goes on, with all that was decided meanwhile.
     all_linked(&cluster);
     progress(&participants, 200);

@@ -160,6 +160,36 @@ fn two_processes_under_one_id_are_found_out() {
     assert_eq!(net.message(1), (1, b"still there".to_vec()));
 }
 
+/// What is sent in the meantime counts, as the consensus's messages do; a newcomer sends none.
+#[test]
+fn one_whose_place_was_taken_by_one_that_took_part_is_told_to_stop() {
+    let authority = authority(CLUSTER);
+    let mut peer = tls(&authority, 1);
+    peer.counts = |bytes| bytes == b"a promise";
+    let mut net = Net::connected(vec![peer, tls(&authority, 2)]);
+    let mut copy = tls(&authority, 2);
+    copy.incarnation = 77;
+    // The first one can not be reached for a while.
+    net.links[1] = None;
+    net.wait(0, |e| matches!(e, LinkEvent::Lost { .. }));
+    let place = net.start(copy);
+    let at_first = net.address(0);
+    net.introduce(place, &[(1, at_first)]);
+    net.wait(place, |e| matches!(e, LinkEvent::Connected { .. }));
+    net.at(place).send(id(1), "a promise").unwrap();
+    assert_eq!(net.message(0), (2, b"a promise".to_vec()));
+    // And is back.
+    let back = net.start(tls(&authority, 2));
+    net.introduce(back, &[(1, at_first)]);
+    let refused = net.wait(back, |e| matches!(e, LinkEvent::Refused { .. }));
+    assert!(
+        matches!(&refused, LinkEvent::Refused { why: LinkError::Dismissed(text), .. } if text.contains("took its place and took part")),
+        "{refused:?}"
+    );
+    net.at(0).send(id(2), "you go on").unwrap();
+    assert_eq!(net.message(place), (1, b"you go on".to_vec()));
+}
+
 #[test]
 fn versions_that_do_not_go_together_are_refused_by_name() {
     let authority = authority(CLUSTER);

@@ -115,10 +115,8 @@ pub enum Halt {
     /// Another replica says otherwise how the cluster began.
     #[error(transparent)]
     OtherGenesis(#[from] super::OtherGenesis),
-    /// Another process runs under this replica's id, and ran before this one.
-    #[error(
-        "{0}; this process, the later one, stops: if it is the one that should run, stop the other one and start this one again"
-    )]
+    /// Another process runs under this replica's id, and this one is the one that has to stop.
+    #[error("{0}; this process is the one that stops")]
     TwoProcesses(String),
     /// The disk does not take what must be durable.
     #[error(

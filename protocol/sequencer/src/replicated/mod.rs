@@ -39,6 +39,7 @@ pub use introductions::{BadStart, DiskId, Introductions, OtherDisk, OtherGenesis
 pub use leader_clocks::LeaderTime;
 use leader_clocks::{LeaderClocks, TELL_EVERY_NS};
 use peer::PeerMessage;
+pub use peer::is_of_consensus;
 use proposals::{Collecting, OnTheirWay};
 use release::ReleaseSteering;
 pub use release::{ReleaseCounts, ReleaseRules};

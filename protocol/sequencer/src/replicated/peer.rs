@@ -83,6 +83,12 @@ impl PeerMessage {
     }
 }
 
+/// Whether a message between sequencers is one of the consensus: whoever sends it takes part, as no newcomer does.
+#[must_use]
+pub fn is_of_consensus(message: &[u8]) -> bool {
+    message.last() == Some(&CONSENSUS)
+}
+
 /// Marks a message of the consensus.
 pub(super) fn consensus(mut message: Vec<u8>) -> Vec<u8> {
     message.push(CONSENSUS);

@@ -5,11 +5,15 @@
 //!
 //! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the weather is fair and nothing else is struck. Whatever the later one does, all
 //! checkers hold, the first one goes on, and the later one is told within a second.
+//!
+//! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is told. The folder
+//! of the later one is the replica's from then on.
 
 use std::collections::BTreeMap;
 
 use walras_consensus::{Durability, Life, Lives, ReplicaId};
 use walras_log_store::sim_disk::SimFaults;
+use walras_sequencer::is_of_consensus;
 
 use super::machine::{place_of, replica_id};
 use super::mutation::Mutation;
@@ -60,7 +64,10 @@ struct Peer {
 pub(super) struct Fork {
     number: u64,
     of: usize,
-    since_ns: u64,
+    /// The first one reaches nobody before.
+    parted_until_ns: u64,
+    is_parted: bool,
+    disk: VenueDisk,
     process: Process,
     peers: BTreeMap<usize, Peer>,
     /// The next deadline planned for it.
@@ -72,10 +79,19 @@ const FORK_NS: u64 = 3_000_000_000;
 const CALL_NS: u64 = 10_000_000;
 /// Within which one of the two must have been told.
 const TOLD_NS: u64 = 1_000_000_000;
+/// For how long at most the first one is parted from all others: longer than a newcomer sits out.
+const PARTED_NS: u64 = 1_200_000_000;
 /// What strikes has to wait for so long.
 const LATER_NS: u64 = 20_000_000;
 /// Under such numbers the checkers know later processes.
 const NAMES_FROM: u64 = 1_000;
+
+impl Fork {
+    /// The disk of the one that takes part as this replica in place of the other, if that is the later one.
+    pub(super) fn disk_in_place_of(&self, replica: usize) -> Option<&VenueDisk> {
+        (self.is_parted && self.of == replica).then_some(&self.disk)
+    }
+}
 
 impl Peer {
     fn new(generation: u64, linked: Option<Side>) -> Self {
@@ -102,7 +118,7 @@ pub(super) fn may_fork(
     is_fair: bool,
     mutation: Option<Mutation>,
 ) -> bool {
-    let is_for_it = mutation.is_none_or(|mutation| mutation == Mutation::NewcomersTakePart);
+    let is_for_it = matches!(mutation, None | Some(Mutation::NewcomersTakePart | Mutation::FormerGoesOn));
     is_for_it && replicas >= 3 && durability == Durability::Disk && !loses_disks && !is_fair
 }
 
@@ -166,7 +182,13 @@ impl World {
         let of = self.forks.pick(&running);
         self.next_fork += 1;
         let number = self.next_fork;
-        self.trace.line(self.now_ns, || format!("replica {}: a second process begins on a copy of its folder", replica_id(of)));
+        // Whoever has not met the first one can not know it again.
+        let is_parted = running.len() == self.machines.len() && self.forks.one_in(2);
+        let parted_ns = if is_parted { self.forks.within(PARTED_NS / 2, PARTED_NS) } else { 0 };
+        self.trace.line(self.now_ns, || {
+            let id = replica_id(of);
+            format!("replica {id}: a second process begins on a copy of its folder, and the first one is parted for {parted_ns} ns")
+        });
         let device = self.machines[of].disk.device.fork();
         device.kill();
         let disk = VenueDisk::new(device, None);
@@ -178,12 +200,20 @@ impl World {
         let peers = others
             .map(|at| {
                 let machine = &self.machines[at];
-                (at, Peer::new(machine.generation, machine.process.as_ref().map(|_| Side::First)))
+                let mut peer = Peer::new(machine.generation, machine.process.as_ref().map(|_| Side::First));
+                peer.linked = peer.linked.filter(|_| !is_parted);
+                (at, peer)
             })
             .collect();
-        self.fork = Some(Box::new(Fork { number, of, since_ns: self.now_ns, process, peers, wake_ns: None }));
+        let parted_until_ns = self.now_ns + parted_ns;
+        self.fork = Some(Box::new(Fork { number, of, parted_until_ns, is_parted, disk, process, peers, wake_ns: None }));
         self.report.faults += 1;
         self.report.forks += 1;
+        self.report.parted_forks += u64::from(is_parted);
+        for peer in (0..self.machines.len()).filter(|at| *at != of && is_parted) {
+            self.with_process(of, |process, _| process.on_unreachable(replica_id(peer)))?;
+            self.with_process(peer, |process, _| process.on_unreachable(replica_id(of)))?;
+        }
         for peer in (0..self.machines.len()).filter(|at| *at != of) {
             for side in [Side::First, Side::Later] {
                 self.call_in(self.now_ns, side, peer, 1_000_000);
@@ -213,10 +243,15 @@ impl World {
     fn call(&mut self, side: Side, at: usize) -> Result<(), Violation> {
         let Some(fork) = &mut self.fork else { return Ok(()) };
         let of = fork.of;
-        if self.now_ns > fork.since_ns + TOLD_NS {
+        if side == Side::First && self.now_ns < fork.parted_until_ns {
+            self.call_in(self.now_ns, side, at, CALL_NS);
+            return Ok(());
+        }
+        if self.now_ns > fork.parted_until_ns + TOLD_NS {
             let what = format!("two processes run as replica {} for a second, and none is told", replica_id(of));
             return Err(Violation::new("identity", what));
         }
+        let is_parted = fork.is_parted;
         let (Some(peer), machine) = (fork.peers.get_mut(&at), &self.machines[at]) else { return Ok(()) };
         if machine.generation != peer.generation {
             *peer = Peer::new(machine.generation, None);
@@ -233,11 +268,15 @@ impl World {
             return Ok(());
         }
         match (life, side) {
-            (Life::LaterOfTwo, Side::Later) | (Life::FirstOfTwo, Side::First) => {
+            (Life::LaterOfTwo | Life::Outlived, Side::Later) | (Life::FirstOfTwo, Side::First) => {
                 self.end_fork("it is told so");
                 self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
             }
-            (Life::LaterOfTwo, Side::First) | (Life::FirstOfTwo, Side::Later) => {
+            (Life::Outlived, Side::First) if is_parted => {
+                self.later_goes_on();
+                self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
+            }
+            (Life::LaterOfTwo | Life::Outlived, Side::First) | (Life::FirstOfTwo, Side::Later) => {
                 Err(Violation::new("identity", format!("the first of two processes of replica {} is told to stop", replica_id(of))))
             }
             (Life::One | Life::Two, _) => {
@@ -246,6 +285,18 @@ impl World {
                 self.linked(side, former, at, of)
             }
         }
+    }
+
+    /// The first process has to stop. Whoever looks after the replica keeps the folder of the other one, which is started again there.
+    fn later_goes_on(&mut self) {
+        let Some(fork) = self.fork.take() else { return };
+        self.trace.line(self.now_ns, || format!("replica {}: its first process is told to stop", replica_id(fork.of)));
+        let Fork { of, disk, process, .. } = *fork;
+        drop(process);
+        self.kill(of);
+        disk.device.kill();
+        self.machines[of].disk = disk;
+        self.report.outlived += 1;
     }
 
     /// What the ends of a new link are told, and those of the one whose place it took.
@@ -302,9 +353,18 @@ impl World {
             return Ok(());
         }
         if to_peer {
+            self.note_part(link.peer, &bytes);
             return self.with_process(link.peer, |process, at| process.on_message(at, replica_id(of), bytes.into()));
         }
         self.with_side(link.side, of, |process, at| process.on_message(at, replica_id(link.peer), bytes.into()))
+    }
+
+    /// One of the others hears from the process that it is linked with.
+    fn note_part(&mut self, peer: usize, bytes: &[u8]) {
+        let is_noted = is_of_consensus(bytes) && self.settings.mutation != Some(Mutation::FormerGoesOn);
+        if let Some(peer) = self.fork.as_mut().and_then(|fork| fork.peers.get_mut(&peer)).filter(|_| is_noted) {
+            peer.lives.takes_part();
+        }
     }
 
     fn with_side(

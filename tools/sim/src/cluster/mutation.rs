@@ -49,6 +49,8 @@ mutations! {
     RejoinWithEmptyDisk,
     /// A process takes part as soon as it is linked, without waiting for its peers to meet another one under its id.
     NewcomersTakePart,
+    /// A process whose place another one took, and which comes back, goes on although the other one has taken part.
+    FormerGoesOn,
     /// Replicas keep fewer reports than they are set to.
     ReportsDroppedEarly,
     /// Every engine: some trades are at a price that the taker's limit does not allow.

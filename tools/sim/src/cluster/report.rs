@@ -103,8 +103,12 @@ report! {
     lost_disks,
     /// Replicas that began again under their ids with an empty disk, and were told by the others that they may not.
     emptied_told,
-    /// Second processes that were started under the id of a replica that runs, on a copy of its folder, and told to stop.
+    /// Second processes that were started under the id of a replica that runs, on a copy of its folder.
     forks,
+    /// Of these, such as were started while the first one reached nobody.
+    parted_forks,
+    /// Of these, such as took its place: the first one was told to stop.
+    outlived,
     /// Replicas in whose place another one came, under a new id.
     replaced,
     /// Venues in which what is in a majority's memory counts.

@@ -1,7 +1,7 @@
 //! Snapshots on their way from one replica to another, in pieces.
 
 use bytes::Bytes;
-use walras_replica_log::SnapshotInfo;
+use walras_replica_log::{IncomingId, SnapshotInfo};
 
 use super::machine::replica_id;
 use super::net::End;
@@ -43,6 +43,7 @@ impl World {
     pub(super) fn piece(&mut self, number: u64) -> Result<(), Violation> {
         let Some(mut transfer) = self.transfers.remove(&number) else { return Ok(()) };
         let (from, to) = (transfer.from, transfer.to);
+        let id = IncomingId { from: replica_id(from), number };
         let is_same = |at: usize, generation| {
             let machine = &self.machines[at];
             machine.process.is_some() && machine.generation == generation
@@ -57,16 +58,14 @@ impl World {
             self.report.faults += 1;
             self.tell_fate(&transfer, false);
             return match is_there && transfer.come.is_some() {
-                true => {
-                    self.with_process(to, |process, at| process.give_up_snapshot(at, replica_id(from), number, transfer.message))
-                }
+                true => self.with_process(to, |process, at| process.give_up_snapshot(at, id, transfer.message)),
                 false => Ok(()),
             };
         }
         match transfer.come {
             None => {
                 self.with_process(to, |process, _| {
-                    process.begin_snapshot(number, &transfer.info);
+                    process.begin_snapshot(id, &transfer.info);
                     Ok(())
                 })?;
                 transfer.come = Some(0);
@@ -74,7 +73,7 @@ impl World {
             Some(come) if come < transfer.state.len() => {
                 let end = transfer.state.len().min(come + PIECE_BYTES);
                 self.with_process(to, |process, _| {
-                    process.take_piece(number, &transfer.state[come..end]);
+                    process.take_piece(id, &transfer.state[come..end]);
                     Ok(())
                 })?;
                 transfer.come = Some(end);
@@ -82,7 +81,7 @@ impl World {
             Some(_) => {
                 let (mut arrived, message) = (false, transfer.message.clone());
                 self.with_process(to, |process, at| {
-                    arrived = process.end_snapshot(at, replica_id(from), number, message)?;
+                    arrived = process.end_snapshot(at, id, message)?;
                     Ok(())
                 })?;
                 // The word of it may be lost: then it counts as not arrived.

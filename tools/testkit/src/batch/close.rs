@@ -187,9 +187,16 @@ impl Venue {
         self.offers.contains_key(&place).then_some(place)
     }
 
-    /// Each by itself first; what is right by itself then beside all others of that kind.
+    /// Each by itself first, and beside all who ask for the same key; what is right so far then beside all others of its account.
     fn filter(&self, transactions: &[BatchTransaction]) -> Verdict {
-        let all: Vec<(&BatchTransaction, BTreeSet<Fault>)> = transactions.iter().map(|t| (t, self.own_faults(t))).collect();
+        let mut all: Vec<(&BatchTransaction, BTreeSet<Fault>)> = transactions.iter().map(|t| (t, self.own_faults(t))).collect();
+        for (transaction, own) in &mut all {
+            let asks_the_same = |other: &&BatchTransaction| other.operation == transaction.operation;
+            let is_for_key = matches!(transaction.operation, BatchOperation::CreateAccount(_));
+            if is_for_key && own.is_empty() && transactions.iter().filter(asks_the_same).count() > 1 {
+                own.insert(Fault::KeyTwice);
+            }
+        }
         let right = || all.iter().filter(|(_, own)| own.is_empty()).map(|(transaction, _)| *transaction);
         let mut used = Used::default();
         right().for_each(|transaction| used.add(self, transaction));
@@ -203,20 +210,9 @@ impl Venue {
                 if is_of_one && a.sequence == b.sequence && !is_late {
                     costs(a.account, Fault::NumberTwice);
                 }
-                match (&a.operation, &b.operation) {
-                    (BatchOperation::CancelOffer(first), BatchOperation::CancelOffer(second))
-                        if is_of_one && first == second && of_a.is_empty() && of_b.is_empty() =>
-                    {
-                        costs(a.account, Fault::CancelledTwice);
-                    }
-                    (BatchOperation::CreateAccount(first), BatchOperation::CreateAccount(second)) if first == second => {
-                        for (transaction, own) in [(a, of_a), (b, of_b)] {
-                            if own.is_empty() {
-                                costs(transaction.account, Fault::KeyTwice);
-                            }
-                        }
-                    }
-                    _ => {}
+                let are_cancels = matches!(a.operation, BatchOperation::CancelOffer(_)) && a.operation == b.operation;
+                if is_of_one && are_cancels && of_a.is_empty() && of_b.is_empty() {
+                    costs(a.account, Fault::CancelledTwice);
                 }
             }
         }

@@ -95,6 +95,15 @@ impl Market {
         ensure(amount <= i128::from(AMOUNT_MAX), RejectReason::ValueOverflow)
     }
 
+    /// An offer that is repriced is worth more than it said.
+    fn check_repriced(&self, order: &Order) -> Outcomes {
+        let is_repriced =
+            order.post_only == PostOnly::Reprice && order.side == Side::Sell && self.phase == TradingPhase::Continuous;
+        let bids = self.orders.iter().filter(|o| o.side == Side::Buy && o.trigger.is_none());
+        let behind = bids.map(|o| o.price + 1).max().filter(|behind| *behind > order.price && *behind <= PRICE_TICKS_MAX);
+        behind.filter(|_| is_repriced).map_or(Ok(()), |behind| self.check_amount(self.value(behind, order.open)))
+    }
+
     fn check_collar(&self, trigger: Option<i64>, at: i64) -> Outcomes {
         let (low, high) = self.around(trigger.or(self.last).unwrap_or(self.reference), self.spec.collar_ppm);
         ensure((low..=high).contains(&at), RejectReason::PriceOutsideCollar)
@@ -110,6 +119,7 @@ impl Model {
         let (side, size) = (order.side, order.open);
         let value = market.value(order.price, size);
         market.check_amount(value)?;
+        market.check_repriced(&order)?;
         let reserve = market.reserve(side, order.price, size);
         market.check_amount(reserve.max(market.base(size)))?;
         let limits = market.limits(c.account);
@@ -182,6 +192,7 @@ impl Model {
         }
         let (value, had) = (market.value(new.price, new.open), market.value(old.price, old.open));
         market.check_amount(value)?;
+        market.check_repriced(&new)?;
         let limits = market.limits(c.account);
         ensure(new.open <= old.open.max(limits.order_lots_max.get()), RejectReason::OrderTooLarge)?;
         ensure(value <= had.max(limits.order_value_max.get().into()), RejectReason::OrderValueTooLarge)?;

@@ -1,5 +1,7 @@
 //! What orders reserve, trades cost, and limits forbid.
 
+use walras_types::InstrumentSpec;
+
 use super::{plain, with_fees};
 use crate::script::check;
 
@@ -163,6 +165,38 @@ fn limits_bind_each_account() {
             rejected PositionLimit
         A buy 1 @50 ioc #6
             rejected PositionLimit
+        ",
+    );
+}
+
+/// A tick on a lot is so many units that 8192 ticks are more than an amount can be.
+#[test]
+fn a_repriced_offer_is_worth_no_more_than_an_amount_can_be() {
+    check(
+        InstrumentSpec { tick_value_units: 1 << 50, ..plain() },
+        "
+        deposit B 144115188075855872 usd id=5
+        B buy 1 @99 #1
+            accepted B#1 buy 1 @99 rests 1
+        A sell 200 @1 reprice #1
+            rejected ValueOverflow
+        A sell 82 @99 reprice #1
+            rejected ValueOverflow
+        A sell 81 @1 reprice #1
+            accepted A#1 sell 81 @100 rests 81
+        A amend #1 @1 size=82
+            rejected ValueOverflow
+        A amend #1 @1
+            amended A#1 @100 rests 81, priority Lost
+        A amend #1 size=80
+            amended A#1 @100 rests 80, priority Kept
+        A sell 1 @99 #2
+            accepted A#2 sell 1 @99 rests 0
+            trade 1 @99 B#1 left 0, A#2 left 0
+        A cancel #1
+            cancelled A#1 80 Requested
+        ? A
+            199 BTC, 111464090777429776 USD, net -1
         ",
     );
 }

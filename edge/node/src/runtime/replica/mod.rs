@@ -316,7 +316,8 @@ impl<D: Disk> ReplicaThread<D> {
                 }
                 SnapshotDone::Received { from, id, message: Err(why) } => {
                     warn!("a snapshot from replica {from} was not taken: {why}");
-                    self.around.links.answer_snapshot(from, id, Err(why));
+                    self.receiving.remove(&(from, id));
+                    self.around.links.answer_snapshot(from, id, Err(why.to_string()));
                 }
             }
         }
@@ -399,7 +400,7 @@ impl<D: Disk> ReplicaThread<D> {
                 Some((info, message)) => {
                     info!("replica {from} sends the snapshot of entry {}", info.meta.log_index);
                     self.receiving.insert((from, id), message);
-                    let _ = self.around.snapshots.send(SnapshotJob::Begin { info });
+                    let _ = self.around.snapshots.send(SnapshotJob::Begin { from, id, info });
                 }
                 None => self.around.links.answer_snapshot(from, id, Err("its announcement does not decode".to_owned())),
             },
@@ -414,7 +415,7 @@ impl<D: Disk> ReplicaThread<D> {
             LinkEvent::SnapshotBroken { from, id, why } => {
                 warn!("a snapshot from replica {from} did not come: {why}");
                 self.receiving.remove(&(from, id));
-                let _ = self.around.snapshots.send(SnapshotJob::GiveUp);
+                let _ = self.around.snapshots.send(SnapshotJob::GiveUp { from, id });
             }
             LinkEvent::SnapshotDelivered { to, id } => {
                 if self.around.sending.remove(&(to, id)).is_some() {

@@ -235,6 +235,7 @@ impl ReplicaVenue {
             LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
         link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
         (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (clock.now().0, seed, weather_allowed);
+        link_config.counts = walras_sequencer::is_of_consensus;
         let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         info!("replica {me} links at {}", links.local_address());
         let access: SharedAccess = Arc::new(OnceLock::new());

@@ -1,12 +1,11 @@
 //! The process: what comes in, and what the sequencer and its surroundings make of it.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::{BatchMarketView, Engine};
-use walras_replica_log::{SnapshotError, SnapshotInfo, SnapshotWriter};
+use walras_replica_log::{Incoming, IncomingId, SnapshotInfo};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
@@ -111,15 +110,15 @@ const SOLVE_NS: u64 = 4_000_000;
 pub(crate) struct Process {
     pub(super) sequencer: ReplicatedSequencer<Origin>,
     pub(super) around: Surroundings,
-    /// Snapshots that come, by transfer.
-    receiving: BTreeMap<u64, Result<SnapshotWriter<VenueDisk>, SnapshotError>>,
+    /// Snapshots that come.
+    incoming: Incoming<VenueDisk>,
 }
 
 type Done = Result<(), Stop>;
 
 impl Process {
     pub(super) fn new(sequencer: ReplicatedSequencer<Origin>, around: Surroundings) -> Self {
-        Self { sequencer, around, receiving: BTreeMap::new() }
+        Self { sequencer, around, incoming: Incoming::new() }
     }
 
     /// The first things that it does.
@@ -254,39 +253,38 @@ impl Process {
     }
 
     /// A snapshot begins to come.
-    pub(crate) fn begin_snapshot(&mut self, transfer: u64, info: &SnapshotInfo) {
-        let info = match self.around.mutation {
+    pub(crate) fn begin_snapshot(&mut self, id: IncomingId, info: &SnapshotInfo) {
+        let writer = match self.around.mutation {
             // Whatever comes of it counts as all of it.
             Some(Mutation::TakeHalfASnapshot) => self.around.storage.snapshots.begin(info.meta.clone()),
             _ => self.around.storage.snapshots.receive(info.clone()),
         };
-        self.receiving.insert(transfer, info);
+        if let Ok(writer) = writer {
+            // One whose place it takes is found not to have arrived when its end comes.
+            self.incoming.begin(id, writer);
+        }
     }
 
-    pub(crate) fn take_piece(&mut self, transfer: u64, piece: &[u8]) {
-        if let Some(Ok(writer)) = self.receiving.get_mut(&transfer)
-            && let Err(error) = writer.append(piece)
-        {
-            self.receiving.insert(transfer, Err(error));
-        }
+    pub(crate) fn take_piece(&mut self, id: IncomingId, piece: &[u8]) {
+        // A failure shows at the end: nothing is there then.
+        let _ = self.incoming.append(id, piece);
     }
 
     /// The rest of it will not come.
-    pub(crate) fn give_up_snapshot(&mut self, at: Moment, from: ReplicaId, transfer: u64, message: Bytes) -> Done {
+    pub(crate) fn give_up_snapshot(&mut self, at: Moment, id: IncomingId, message: Bytes) -> Done {
         if self.around.mutation == Some(Mutation::TakeHalfASnapshot) {
-            return self.end_snapshot(at, from, transfer, message).map(drop);
+            return self.end_snapshot(at, id, message).map(drop);
         }
-        self.receiving.remove(&transfer);
+        self.incoming.give_up(id);
         Ok(())
     }
 
     /// All of it came, and the message that announces it; whether it was taken.
-    pub(crate) fn end_snapshot(&mut self, at: Moment, from: ReplicaId, transfer: u64, message: Bytes) -> Result<bool, Stop> {
-        let Some(Ok(writer)) = self.receiving.remove(&transfer) else { return Ok(false) };
-        if writer.finish().is_err() {
+    pub(crate) fn end_snapshot(&mut self, at: Moment, id: IncomingId, message: Bytes) -> Result<bool, Stop> {
+        if self.incoming.finish(id).is_err() {
             return Ok(false);
         }
-        self.on_sequencers_message(at, from, message)?;
+        self.on_sequencers_message(at, id.from, message)?;
         Ok(true)
     }
 
@@ -387,8 +385,8 @@ impl Process {
 
     /// Ends in good order.
     pub(crate) fn stop(self) -> Result<(), String> {
-        let Self { around, receiving, .. } = self;
-        drop(receiving);
+        let Self { around, incoming, .. } = self;
+        drop(incoming);
         around.storage.close()
     }
 
