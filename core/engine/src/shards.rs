@@ -8,27 +8,31 @@
 //! A transfer that the receiver can not credit (no such account or asset there, or more than there may be) uses its number up like any
 //! other, and is remembered as refused for as long as its sender can have it in transit. So it holds up none behind it and goes back.
 //!
+//! A shard that was restored from an old backup has forgotten numbers that others remember. Nothing is brought before the two have compared
+//! theirs, and where they contradict each other nothing moves between them ([`crate::transfer_numbers`], `ShardCommand::CompareTransfers`).
+//!
 //! Every instrument is known to all shards, so that its number is the same everywhere, and is one shard's. At the others it is closed for
 //! ever and has no orders, which costs the path of an order one comparison. Until somebody says otherwise it is shard 0's: so all shards
 //! agree on it without a word, and a venue that grows from one shard to several keeps its instruments where they are.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use walras_order_book::PriceIndex;
-use walras_types::limits::{SHARDS_MAX, TRANSFERS_IN_TRANSIT_MAX, TRANSFERS_PER_ACCOUNT_MAX};
+use walras_types::limits::{SHARDS_MAX, TRANSFERS_IN_TRANSIT_MAX};
 use walras_types::{
     AccountId, Amount, AssetId, ClientTransferId, InstrumentId, RejectReason, ShardId, TimeNs, TradingPhase, TransferSeq,
 };
-use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
+use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{
-    Event, InstrumentShard, ShardCommand, ShardEvent, ShardPlace, TransferIn, TransferOut, TransferPlace, TransferRefused,
-    TransferReturned, TransferSent, TransfersTaken,
+    CompareTransfers, Event, InstrumentShard, ShardCommand, ShardEvent, ShardPlace, TransferIn, TransferNumbers, TransferOut,
+    TransferPlace, TransferRefused, TransferReturned, TransferSent, TransfersCompared, TransfersTaken,
 };
 
 use crate::engine::Engine;
 use crate::operator::transfer_reason;
+use crate::shard_link::{Link, Standing, Waiting, count, is_forgotten};
 use crate::snapshot::RestoreError;
-use crate::transfer_numbers::TransferNumbers;
+use crate::transfer_numbers::{TransferStanding, compare_numbers};
 
 /// A transfer to another shard that was not yet seen to be taken or refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,70 +52,6 @@ pub enum TransferOutcome {
     Taken,
     /// It can not be any account's here: the sender gives it back.
     Refused,
-}
-
-/// A transfer that waits to be answered, less what its link knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Waiting {
-    sent_at: TimeNs,
-    account: AccountId,
-    asset: AssetId,
-    amount: Amount,
-    client_transfer_id: ClientTransferId,
-}
-
-/// What goes to another shard and comes from it.
-struct Link {
-    /// The number that the next transfer to there gets.
-    next_out: TransferSeq,
-    /// Those in transit, oldest first: their numbers end before `next_out`.
-    waiting: VecDeque<Waiting>,
-    /// The number that is taken next from there.
-    next_in: TransferSeq,
-    /// The refused of the last [`TRANSFERS_IN_TRANSIT_MAX`] numbers before that, ascending. Its sender has no older one in transit.
-    refused: VecDeque<TransferSeq>,
-}
-
-impl Link {
-    fn new() -> Self {
-        Self { next_out: TransferSeq(1), waiting: VecDeque::new(), next_in: TransferSeq(1), refused: VecDeque::new() }
-    }
-
-    /// The number of the oldest in transit, or of the next.
-    fn first_out(&self) -> TransferSeq {
-        TransferSeq(self.next_out.0 - self.waiting.len() as u64)
-    }
-
-    /// The next number from there is answered.
-    fn take_next(&mut self, outcome: TransferOutcome) {
-        if outcome == TransferOutcome::Refused {
-            self.refused.push_back(self.next_in);
-        }
-        self.next_in = self.next_in.next();
-        while self.refused.front().is_some_and(|seq| is_forgotten(*seq, self.next_in)) {
-            self.refused.pop_front();
-        }
-    }
-
-    /// Whether an account may have one more in transit to there.
-    fn has_room_for(&self, account: AccountId) -> bool {
-        let of_account = self.waiting.iter().filter(|waits| waits.account == account);
-        self.waiting.len() < TRANSFERS_IN_TRANSIT_MAX && of_account.count() < TRANSFERS_PER_ACCOUNT_MAX
-    }
-
-    /// Whether a number is the oldest in transit to there.
-    fn check_oldest(&self, transfer_seq: TransferSeq) -> Result<(), RejectReason> {
-        let oldest = self.first_out();
-        if transfer_seq < oldest {
-            return Err(RejectReason::TransferTaken);
-        }
-        if transfer_seq > oldest || self.waiting.is_empty() { Err(RejectReason::TransferNotNext) } else { Ok(()) }
-    }
-}
-
-/// Whether the sender can not have a number in transit any more when `next_in` is the one that it sends next, or an earlier one.
-fn is_forgotten(transfer_seq: TransferSeq, next_in: TransferSeq) -> bool {
-    next_in.0 - transfer_seq.0 > TRANSFERS_IN_TRANSIT_MAX as u64
 }
 
 /// What a shard knows of itself and of the others.
@@ -190,6 +130,8 @@ impl<I: PriceIndex> Engine<I> {
             ShardCommand::TransferIn(c) => self.transfer_in(c)?,
             ShardCommand::ConfirmTransfers(c) => self.confirm_transfers(*c)?,
             ShardCommand::ReturnTransfer(c) => self.return_transfer(*c)?,
+            ShardCommand::DoubtTransfers => self.doubt_transfers(),
+            ShardCommand::CompareTransfers(c) => self.compare_transfers(c)?,
         };
         events.push(Event::Shards(event));
         Ok(())
@@ -221,7 +163,7 @@ impl<I: PriceIndex> Engine<I> {
         Ok(ShardEvent::InstrumentAssigned(assign))
     }
 
-    /// Checks in this order: account, shard, asset, amount, name, room, funds.
+    /// Checks in this order: account, shard, asset, amount, name, whether anything moves between the two, room, funds.
     fn transfer_out(&mut self, transfer: &TransferOut) -> Result<ShardEvent, RejectReason> {
         let TransferOut { account, asset, amount, to_shard, client_transfer_id } = *transfer;
         self.check_active(account)?;
@@ -235,6 +177,7 @@ impl<I: PriceIndex> Engine<I> {
         if self.shards.named.get(&account).is_some_and(|last| client_transfer_id <= *last) {
             return Err(RejectReason::DuplicateTransfer);
         }
+        link.check_moves()?;
         if !link.has_room_for(account) {
             return Err(RejectReason::TransfersFull);
         }
@@ -255,6 +198,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::UnknownShard);
         }
         let link = self.shards.link_mut(from_shard)?;
+        link.check_moves()?;
         if transfer_seq < link.next_in {
             return Err(RejectReason::TransferTaken);
         }
@@ -295,6 +239,25 @@ impl<I: PriceIndex> Engine<I> {
         let Waiting { account, asset, amount, .. } = link.waiting.pop_front().expect("the oldest is in transit");
         self.ledger.sent_came_back(account, asset, amount).expect("what is in transit here is in transit in the ledger");
         Ok(ShardEvent::TransferReturned(TransferReturned { place, account, asset, amount }))
+    }
+
+    fn doubt_transfers(&mut self) -> ShardEvent {
+        self.shards.links.iter_mut().for_each(Link::doubt);
+        ShardEvent::TransfersDoubted
+    }
+
+    /// What was told, and what was seen before, may have been so long ago: the numbers only grow, so it is held against those of now.
+    fn compare_transfers(&mut self, compare: &CompareTransfers) -> Result<ShardEvent, RejectReason> {
+        let CompareTransfers { shard, before, told } = *compare;
+        let link = self.shards.link_mut(shard)?;
+        let (now, from) = (link.numbers(), link.sent_before());
+        if before.oldest_out > now.oldest_out || before.next_out > now.next_out || before.next_in > now.next_in {
+            // It was never so.
+            return Err(RejectReason::TransferNotNext);
+        }
+        let set_back = compare_numbers(before, told, now, from).err();
+        link.standing = set_back.map_or(Standing::Agreed, |set_back| Standing::Stopped { from, set_back });
+        Ok(ShardEvent::TransfersCompared(TransfersCompared { shard, set_back }))
     }
 }
 
@@ -338,8 +301,23 @@ impl<I: PriceIndex> Engine<I> {
     /// The numbers of the transfers to and from another shard; `None` where there is no such shard.
     #[must_use]
     pub fn transfer_numbers(&self, other: ShardId) -> Option<TransferNumbers> {
-        let link = self.shards.link(other)?;
-        Some(TransferNumbers { oldest_out: link.first_out(), next_out: link.next_out, next_in: link.next_in })
+        self.shards.link(other).map(Link::numbers)
+    }
+
+    /// How it stands with the transfers to and from another shard; `None` where there is no such shard.
+    #[must_use]
+    pub fn transfer_standing(&self, other: ShardId) -> Option<TransferStanding> {
+        Some(match self.shards.link(other)?.standing {
+            Standing::Agreed => TransferStanding::Agreed,
+            Standing::Doubted { .. } => TransferStanding::Doubted,
+            Standing::Stopped { set_back, .. } => TransferStanding::Stopped(set_back),
+        })
+    }
+
+    /// A number below which every transfer is that can have been brought to another shard; `None` where there is no such shard.
+    #[must_use]
+    pub fn transfers_sent_before(&self, other: ShardId) -> Option<TransferSeq> {
+        self.shards.link(other).map(Link::sent_before)
     }
 
     /// What came of a transfer from another shard; `None` when it was not taken, or there is no such shard. A refusal is remembered for as
@@ -400,7 +378,8 @@ impl<I: PriceIndex> Engine<I> {
         for (_, link) in self.shards.others() {
             let numbered = link.waiting.len() <= TRANSFERS_IN_TRANSIT_MAX
                 && link.next_out.0 > link.waiting.len() as u64
-                && link.next_out.max(link.next_in) <= end;
+                && link.next_out.max(link.next_in) <= end
+                && (TransferSeq(1)..=link.next_out).contains(&link.sent_before());
             let in_window = link.refused.iter().all(|seq| *seq < link.next_in && !is_forgotten(*seq, link.next_in));
             let ascend = link.refused.iter().is_sorted_by(|a, b| a < b) && link.refused.front() != Some(&TransferSeq(0));
             if !numbered || !in_window || !ascend || link.next_in == TransferSeq(0) || !link.waiting.iter().all(known) {
@@ -420,31 +399,11 @@ impl<I: PriceIndex> Engine<I> {
     }
 }
 
-/// Its bytes: the place, if it has one; then for each other shard the next number to there, those in transit, the next number from there
-/// and the refused; then the names that accounts gave last.
+/// Its bytes: the place, if it has one; then what is known of each other shard; then the names that accounts gave last.
 impl Shards {
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         self.place.put(&mut Writer(buffer));
-        for (_, link) in self.others() {
-            let w = &mut Writer(buffer);
-            link.next_out.put(w);
-            count(w, link.waiting.len());
-            for waits in &link.waiting {
-                let Waiting { sent_at, account, asset, amount, client_transfer_id } = waits;
-                let w = &mut Writer(buffer);
-                sent_at.put(w);
-                account.put(w);
-                asset.put(w);
-                amount.put(w);
-                client_transfer_id.put(w);
-                flush(buffer);
-            }
-            let w = &mut Writer(buffer);
-            link.next_in.put(w);
-            count(w, link.refused.len());
-            link.refused.iter().for_each(|seq| seq.put(w));
-            flush(buffer);
-        }
+        self.others().for_each(|(_, link)| link.encode(buffer, flush));
         count(&mut Writer(buffer), self.named.len());
         for (account, name) in &self.named {
             let w = &mut Writer(buffer);
@@ -463,7 +422,7 @@ impl Shards {
             }
             shards.settle_in(place);
             for (_, link) in (0..).map(ShardId).zip(&mut shards.links).filter(|(shard, _)| *shard != place.own) {
-                *link = decode_link(r)?;
+                *link = Link::decode(r)?;
             }
         }
         for _ in 0..r.u32()? {
@@ -475,26 +434,4 @@ impl Shards {
         }
         Ok(shards)
     }
-}
-
-fn count(w: &mut Writer<'_>, items: usize) {
-    w.u32(u32::try_from(items).expect("every count has a limit below 2^32"));
-}
-
-fn decode_link(r: &mut Reader<'_>) -> Result<Link, DecodeError> {
-    let next_out = Wire::get(r)?;
-    let waiting = (0..r.u32()?).map(|_| decode_waiting(r)).collect::<Result<_, _>>()?;
-    let next_in = Wire::get(r)?;
-    let refused = (0..r.u32()?).map(|_| TransferSeq::get(r)).collect::<Result<_, _>>()?;
-    Ok(Link { next_out, waiting, next_in, refused })
-}
-
-fn decode_waiting(r: &mut Reader<'_>) -> Result<Waiting, DecodeError> {
-    Ok(Waiting {
-        sent_at: Wire::get(r)?,
-        account: Wire::get(r)?,
-        asset: Wire::get(r)?,
-        amount: Wire::get(r)?,
-        client_transfer_id: Wire::get(r)?,
-    })
 }

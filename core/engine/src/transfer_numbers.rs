@@ -10,76 +10,51 @@
 //!
 //! because a transfer leaves the sender's queue after the receiver took it, and is taken after it was sent. All three only grow. So whoever
 //! asks the other shard between two looks at its own state can hold what it hears against what it saw: no delay makes them disagree, and a
-//! state that is older than what it said before does, as long as nothing was made up since. See [`TransferNumbers::compare`].
+//! state that is older than what it said before does, as long as nothing was made up since. See [`compare_numbers`].
+//!
+//! What was made up since is known by the log: after every start, and under every new leader, a mark comes before anything else
+//! ([`ShardCommand::DoubtTransfers`](walras_wire::ShardCommand::DoubtTransfers)). Transfers that are sent behind it wait until the numbers were
+//! compared, and the comparison goes by what was sent before it. So whatever is sent meanwhile, under numbers that were given before or not, and
+//! whoever leads when the other shard is reached, a state that was set back shows.
 
 use walras_types::TransferSeq;
+use walras_wire::{SetBack, TransferNumbers};
 
-/// The numbers of the transfers between two shards, as one of them has them.
+/// How it stands with the transfers between this shard and another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TransferNumbers {
-    /// The oldest that it sent and that is in transit; with none in transit the one that it sends next.
-    pub oldest_out: TransferSeq,
-    /// The one that it sends next.
-    pub next_out: TransferSeq,
-    /// The one that it takes next.
-    pub next_in: TransferSeq,
+pub enum TransferStanding {
+    /// The two agreed, and this one did not begin anew since.
+    Agreed,
+    /// They have not been compared yet: what is in transit waits.
+    Doubted,
+    /// One of the two was set back to an older state. Nothing moves between them.
+    Stopped(SetBack),
 }
 
-/// Who forgot what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetBack {
-    /// This shard took transfers that it does not know of.
-    OwnTaken {
-        /// What it takes next.
-        next: TransferSeq,
-        /// The other's oldest in transit: those before were taken.
-        known: TransferSeq,
-    },
-    /// This shard sent transfers that it does not know of.
-    OwnSent {
-        /// What it sent next when it began.
-        next: TransferSeq,
-        /// What the other takes next: those before were sent.
-        known: TransferSeq,
-    },
-    /// The other shard took transfers that it does not know of.
-    OtherTaken {
-        /// What it takes next.
-        next: TransferSeq,
-        /// This shard's oldest in transit.
-        known: TransferSeq,
-    },
-    /// The other shard sent transfers that it does not know of.
-    OtherSent {
-        /// What it sends next.
-        next: TransferSeq,
-        /// What this shard takes next.
-        known: TransferSeq,
-    },
-}
-
-impl TransferNumbers {
-    /// Holds what the other shard says against what this one had `before` it was asked and has `after` it answered. `sent_before` is a
-    /// number below which everything is that can have reached the other shard: what was sent next before the first of it was brought by
-    /// whoever asks, or, once they have agreed, what is sent next now.
-    ///
-    /// # Errors
-    /// Who was set back to an older state.
-    pub fn compare(before: Self, others: Self, after: Self, sent_before: TransferSeq) -> Result<(), SetBack> {
-        if others.next_in < before.oldest_out {
-            return Err(SetBack::OtherTaken { next: others.next_in, known: before.oldest_out });
-        }
-        if others.next_in > sent_before {
-            return Err(SetBack::OwnSent { next: sent_before, known: others.next_in });
-        }
-        if after.next_in < others.oldest_out {
-            return Err(SetBack::OwnTaken { next: after.next_in, known: others.oldest_out });
-        }
-        if before.next_in > others.next_out {
-            return Err(SetBack::OtherSent { next: others.next_out, known: before.next_in });
-        }
-        Ok(())
+/// Holds what the other shard told against what this one had `before` it was asked and has `now`. Everything that can have been brought to the
+/// other shard has a number below `sent_before`.
+///
+/// # Errors
+/// Who was set back to an older state.
+pub fn compare_numbers(
+    before: TransferNumbers,
+    told: TransferNumbers,
+    now: TransferNumbers,
+    sent_before: TransferSeq,
+) -> Result<(), SetBack> {
+    if told.next_in < before.oldest_out {
+        return Err(SetBack::OtherTaken { next: told.next_in, known: before.oldest_out });
     }
+    if told.next_in > sent_before {
+        return Err(SetBack::OwnSent { next: sent_before, known: told.next_in });
+    }
+    if now.next_in < told.oldest_out {
+        return Err(SetBack::OwnTaken { next: now.next_in, known: told.oldest_out });
+    }
+    if before.next_in > told.next_out {
+        return Err(SetBack::OtherSent { next: told.next_out, known: before.next_in });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -93,7 +68,7 @@ mod tests {
     #[test]
     fn each_of_the_four_is_told_apart() {
         let own = numbers(4, 9, 20);
-        let compare = |others, sent_before| TransferNumbers::compare(own, others, own, TransferSeq(sent_before));
+        let compare = |others, sent_before| compare_numbers(own, others, own, TransferSeq(sent_before));
         for (next_in, oldest_out, next_out) in [(4, 20, 20), (9, 12, 25), (6, 1, 20)] {
             assert_eq!(compare(numbers(oldest_out, next_out, next_in), 9), Ok(()));
         }
@@ -111,6 +86,6 @@ mod tests {
     fn what_moves_while_the_other_is_asked_is_no_disagreement() {
         // One more was sent and taken, two were taken from there and confirmed.
         let (before, after) = (numbers(4, 9, 20), numbers(5, 10, 22));
-        assert_eq!(TransferNumbers::compare(before, numbers(22, 23, 10), after, after.next_out), Ok(()));
+        assert_eq!(compare_numbers(before, numbers(22, 23, 10), after, after.next_out), Ok(()));
     }
 }

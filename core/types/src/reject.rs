@@ -96,6 +96,7 @@ reject_reasons! {
     TransferNotNext = 56, "That is not the number of the next transfer: send all of them in the order of their numbers, and confirm none that is not in transit.";
     TransfersFull = 57, "As many transfers to that shard are in transit as there can be, or 256 of them are this account's: wait until it has taken some, then try again.";
     AccountsByOperator = 58, "The venue has several shards, and an account has the same id in all of them: ask the operator to create it.";
+    TransfersStopped = 59, "One of the two shards was set back to an older state, so nothing moves between them: ask the operator to restore it, and send the transfer again when GET /v1/shards says that they agree.";
 
     // 60-79: the account may not.
     InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.";

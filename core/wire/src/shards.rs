@@ -19,6 +19,11 @@ pub enum ShardCommand {
     ConfirmTransfers(TransfersTaken),
     /// Operator: another shard refused a transfer, the oldest in transit to it. Its account gets it back.
     ReturnTransfer(TransferPlace),
+    /// The venue's own, before anything else that it takes after a start or under a new leader: its state may be older than what others saw of it, so
+    /// what it sends from here on is brought to nobody until the numbers have been compared.
+    DoubtTransfers,
+    /// Operator: hold another shard's numbers against the own ones. Where they contradict each other transfers between the two stop, else they go on.
+    CompareTransfers(CompareTransfers),
 }
 
 /// What happened to one of several shards.
@@ -38,6 +43,10 @@ pub enum ShardEvent {
     TransfersConfirmed(TransfersTaken),
     /// Funds that another shard refused are their account's again.
     TransferReturned(TransferReturned),
+    /// What is sent from here on is brought to nobody until the numbers have been compared.
+    TransfersDoubted,
+    /// Numbers were compared: transfers between the two shards go on, or are stopped.
+    TransfersCompared(TransfersCompared),
 }
 
 /// Which of how many shards one is.
@@ -141,6 +150,70 @@ pub struct TransferReturned {
     pub amount: Amount,
 }
 
+/// The numbers of the transfers between two shards, as one of them has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferNumbers {
+    /// The oldest that it sent and that is in transit; with none in transit the one that it sends next.
+    pub oldest_out: TransferSeq,
+    /// The one that it sends next.
+    pub next_out: TransferSeq,
+    /// The one that it takes next.
+    pub next_in: TransferSeq,
+}
+
+/// What two shards say of the transfers between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompareTransfers {
+    /// The other one.
+    pub shard: ShardId,
+    /// The own numbers before the other one was asked.
+    pub before: TransferNumbers,
+    /// What the other one answered, from all that it had acknowledged.
+    pub told: TransferNumbers,
+}
+
+/// Which of two shards was set back to an older state: it has forgotten numbers that the other one remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetBack {
+    /// This shard took transfers that it does not know of.
+    OwnTaken {
+        /// What it takes next.
+        next: TransferSeq,
+        /// The other's oldest in transit: those before were taken.
+        known: TransferSeq,
+    },
+    /// This shard sent transfers that it does not know of.
+    OwnSent {
+        /// What it sent next when it began.
+        next: TransferSeq,
+        /// What the other takes next: those before were sent.
+        known: TransferSeq,
+    },
+    /// The other shard took transfers that it does not know of.
+    OtherTaken {
+        /// What it takes next.
+        next: TransferSeq,
+        /// This shard's oldest in transit.
+        known: TransferSeq,
+    },
+    /// The other shard sent transfers that it does not know of.
+    OtherSent {
+        /// What it sends next.
+        next: TransferSeq,
+        /// What this shard takes next.
+        known: TransferSeq,
+    },
+}
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransfersCompared {
+    /// The other shard.
+    pub shard: ShardId,
+    /// Who was set back: transfers between the two are stopped. `None`: they agree.
+    pub set_back: Option<SetBack>,
+}
+
 impl ShardEvent {
     /// The account whose funds moved.
     #[must_use]
@@ -155,7 +228,12 @@ impl ShardEvent {
             Self::TransferSent(e) => Some((e.transfer.account, e.transfer.asset)),
             Self::TransferReceived(e) => Some((e.account, e.asset)),
             Self::TransferReturned(e) => Some((e.account, e.asset)),
-            Self::Configured(_) | Self::InstrumentAssigned(_) | Self::TransferRefused(_) | Self::TransfersConfirmed(_) => None,
+            Self::Configured(_)
+            | Self::InstrumentAssigned(_)
+            | Self::TransferRefused(_)
+            | Self::TransfersConfirmed(_)
+            | Self::TransfersDoubted
+            | Self::TransfersCompared(_) => None,
         }
     }
 }
@@ -170,7 +248,9 @@ impl ShardCommand {
             | Self::AssignInstrument(_)
             | Self::TransferIn(_)
             | Self::ConfirmTransfers(_)
-            | Self::ReturnTransfer(_) => None,
+            | Self::ReturnTransfer(_)
+            | Self::DoubtTransfers
+            | Self::CompareTransfers(_) => None,
         }
     }
 }
@@ -184,6 +264,9 @@ wire_struct!(TransferIn { from_shard, to_shard, transfer_seq, account, asset, am
 wire_struct!(TransferSent { transfer, transfer_seq });
 wire_struct!(TransferRefused { transfer, reason });
 wire_struct!(TransferReturned { place, account, asset, amount });
+wire_struct!(TransferNumbers { oldest_out, next_out, next_in });
+wire_struct!(CompareTransfers { shard, before, told });
+wire_struct!(TransfersCompared { shard, set_back });
 
 fn tagged<T: Wire>(w: &mut Writer<'_>, tag: u8, value: &T) {
     w.u8(tag);
@@ -199,6 +282,8 @@ impl Wire for ShardCommand {
             Self::TransferIn(c) => tagged(w, 4, c),
             Self::ConfirmTransfers(c) => tagged(w, 5, c),
             Self::ReturnTransfer(c) => tagged(w, 6, c),
+            Self::DoubtTransfers => w.u8(7),
+            Self::CompareTransfers(c) => tagged(w, 8, c),
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -209,7 +294,9 @@ impl Wire for ShardCommand {
             4 => Ok(Self::TransferIn(Wire::get(r)?)),
             5 => Ok(Self::ConfirmTransfers(Wire::get(r)?)),
             6 => Ok(Self::ReturnTransfer(Wire::get(r)?)),
-            _ => Err(r.expected("a shard's command, 1 to 6")),
+            7 => Ok(Self::DoubtTransfers),
+            8 => Ok(Self::CompareTransfers(Wire::get(r)?)),
+            _ => Err(r.expected("a shard's command, 1 to 8")),
         }
     }
 }
@@ -224,6 +311,8 @@ impl Wire for ShardEvent {
             Self::TransferRefused(e) => tagged(w, 5, e),
             Self::TransfersConfirmed(e) => tagged(w, 6, e),
             Self::TransferReturned(e) => tagged(w, 7, e),
+            Self::TransfersDoubted => w.u8(8),
+            Self::TransfersCompared(e) => tagged(w, 9, e),
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -235,7 +324,36 @@ impl Wire for ShardEvent {
             5 => Ok(Self::TransferRefused(Wire::get(r)?)),
             6 => Ok(Self::TransfersConfirmed(Wire::get(r)?)),
             7 => Ok(Self::TransferReturned(Wire::get(r)?)),
-            _ => Err(r.expected("a shard's event, 1 to 7")),
+            8 => Ok(Self::TransfersDoubted),
+            9 => Ok(Self::TransfersCompared(Wire::get(r)?)),
+            _ => Err(r.expected("a shard's event, 1 to 9")),
         }
+    }
+}
+
+impl Wire for SetBack {
+    fn put(&self, w: &mut Writer<'_>) {
+        let (kind, next, known) = match self {
+            Self::OwnTaken { next, known } => (0, next, known),
+            Self::OwnSent { next, known } => (1, next, known),
+            Self::OtherTaken { next, known } => (2, next, known),
+            Self::OtherSent { next, known } => (3, next, known),
+        };
+        w.u8(kind);
+        next.put(w);
+        known.put(w);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let kind = r.u8()?;
+        if kind > 3 {
+            return Err(r.expected("who was set back, 0 to 3"));
+        }
+        let (next, known) = (Wire::get(r)?, Wire::get(r)?);
+        Ok(match kind {
+            0 => Self::OwnTaken { next, known },
+            1 => Self::OwnSent { next, known },
+            2 => Self::OtherTaken { next, known },
+            _ => Self::OtherSent { next, known },
+        })
     }
 }

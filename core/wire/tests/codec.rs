@@ -74,6 +74,31 @@ fn taken() -> impl Strategy<Value = TransfersTaken> {
     })
 }
 
+fn transfer_numbers() -> impl Strategy<Value = TransferNumbers> {
+    (number(), number(), number()).prop_map(|(oldest, out, inward)| TransferNumbers {
+        oldest_out: TransferSeq(oldest),
+        next_out: TransferSeq(out),
+        next_in: TransferSeq(inward),
+    })
+}
+
+fn compare_transfers() -> impl Strategy<Value = CompareTransfers> {
+    let numbers = (any::<u8>(), transfer_numbers(), transfer_numbers());
+    numbers.prop_map(|(shard, before, told)| CompareTransfers { shard: ShardId(shard), before, told })
+}
+
+fn set_back() -> impl Strategy<Value = SetBack> {
+    (0..4_u8, number(), number()).prop_map(|(kind, next, known)| {
+        let (next, known) = (TransferSeq(next), TransferSeq(known));
+        match kind {
+            0 => SetBack::OwnTaken { next, known },
+            1 => SetBack::OwnSent { next, known },
+            2 => SetBack::OtherTaken { next, known },
+            _ => SetBack::OtherSent { next, known },
+        }
+    })
+}
+
 fn shard_command() -> impl Strategy<Value = ShardCommand> {
     prop_oneof![
         place().prop_map(ShardCommand::Configure),
@@ -82,6 +107,8 @@ fn shard_command() -> impl Strategy<Value = ShardCommand> {
         transfer_in().prop_map(ShardCommand::TransferIn),
         taken().prop_map(ShardCommand::ConfirmTransfers),
         transfer_place().prop_map(ShardCommand::ReturnTransfer),
+        Just(ShardCommand::DoubtTransfers),
+        compare_transfers().prop_map(ShardCommand::CompareTransfers),
     ]
 }
 
@@ -100,6 +127,9 @@ fn shard_event() -> impl Strategy<Value = ShardEvent> {
         returned.prop_map(|(place, TransferOut { account, asset, amount, .. })| {
             ShardEvent::TransferReturned(TransferReturned { place, account, asset, amount })
         }),
+        Just(ShardEvent::TransfersDoubted),
+        (any::<u8>(), prop::option::of(set_back()))
+            .prop_map(|(shard, set_back)| { ShardEvent::TransfersCompared(TransfersCompared { shard: ShardId(shard), set_back }) }),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use walras_engine::{Engine, Numbered};
 use walras_types::{LogIndex, Ordinal, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, ShardCommand};
 
 use crate::batches::{BatchDriver, BatchStep, SolveJob, Solved};
 use crate::entry::{Content, Entry, encode_clearing, encode_entry};
@@ -88,6 +88,8 @@ pub struct Sequencer<O> {
     /// By the clock that drives batches, as it was told last.
     now_ns: u64,
     steps: Vec<BatchStep>,
+    /// Of one of several shards: where the log says that it began anew, which comes before anything else that is taken.
+    mark: Option<LogIndex>,
 }
 
 impl<O> Sequencer<O> {
@@ -109,6 +111,7 @@ impl<O> Sequencer<O> {
             driver: BatchDriver::new(),
             now_ns: 0,
             steps: Vec::new(),
+            mark: None,
         }
     }
 
@@ -128,22 +131,27 @@ impl<O> Sequencer<O> {
     }
 
     /// Takes a command: it now has an index and a time no earlier than any before it. Refused when too many wait.
-    pub fn submit(&mut self, now: TimeNs, command: Command, origin: O) -> Result<LogIndex, Refused<O>> {
+    pub fn submit(&mut self, now: TimeNs, command: Command, origin: O) -> Result<LogIndex, Refused<O>>
+    where
+        O: Default,
+    {
         self.submit_as(now, None, command, origin)
     }
 
     /// The same for one that may belong to a session: when it is applied the state says whether it is that session's turn.
-    pub fn submit_as(
-        &mut self,
-        now: TimeNs,
-        ordinal: Option<Ordinal>,
-        command: Command,
-        origin: O,
-    ) -> Result<LogIndex, Refused<O>> {
+    pub fn submit_as(&mut self, now: TimeNs, ordinal: Option<Ordinal>, command: Command, origin: O) -> Result<LogIndex, Refused<O>>
+    where
+        O: Default,
+    {
         if self.waiting.len() >= self.waiting_max {
             return Err(Refused(origin));
         }
         self.time = self.time.max(now);
+        if self.mark.is_none() && self.engine.shard_place().count > 1 {
+            let mark = Command::Shards(ShardCommand::DoubtTransfers);
+            encode_entry(self.time, None, &mark, &mut self.batch.bytes);
+            self.mark = Some(self.take(None, mark.into(), O::default()));
+        }
         encode_entry(self.time, ordinal, &command, &mut self.batch.bytes);
         Ok(self.take(ordinal, command.into(), origin))
     }
@@ -257,6 +265,7 @@ impl<O> Sequencer<O> {
         }
         self.next = self.durable_end;
         self.in_log_end = self.durable_end;
+        self.mark = self.mark.filter(|mark| *mark < self.durable_end);
         self.batch.bytes.clear();
         self.batch.ends.clear();
     }
@@ -315,6 +324,33 @@ mod tests {
         assert_eq!(applied(&mut s), [1]);
         let entry = decode_entry(LogIndex(2), second.entries().next().unwrap()).unwrap();
         assert_eq!((entry.time, entry.content), (TimeNs(5), asset(1).into()), "stamped no earlier than the entry before it");
+    }
+
+    /// One of several shards says that it begins anew before it takes anything: again, if the log does not take that.
+    #[test]
+    fn a_shard_marks_its_beginning_first() {
+        let place = walras_wire::ShardPlace { own: walras_types::ShardId(0), count: 2 };
+        let configure = Command::Shards(ShardCommand::Configure(place));
+        let mut s = Sequencer::new(Engine::new(), 10);
+        let mut contents = Vec::new();
+        let mut step = |s: &mut Sequencer<u32>, command: Command, is_taken: bool| {
+            s.submit(TimeNs(1), command, 1).unwrap();
+            take(s).unwrap();
+            if is_taken {
+                s.on_durable();
+                s.apply_durable(|_, applied| contents.push(applied.entry.content.clone()));
+            } else {
+                s.on_log_failed(|_| ());
+            }
+        };
+        step(&mut s, asset(0), true);
+        step(&mut s, configure, true);
+        step(&mut s, asset(1), false);
+        step(&mut s, asset(1), true);
+        step(&mut s, asset(2), true);
+        let mark = Command::Shards(ShardCommand::DoubtTransfers);
+        let expected = [asset(0), configure, mark, asset(1), asset(2)].map(Content::from);
+        assert_eq!(contents, expected);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, and [`single`], one machine without consensus.
+//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, [`shards`], several of those with transfers between them, and
+//! [`single`], one machine without consensus.
 //!
 //! State machines, logs, snapshots and keepers are the product's, unchanged; the disks are [`walras_log_store::sim_disk::SimDisk`]s; what
 //! stands in for threads, sockets and links is as thin as it can be. First a *safety phase*: power failures and kills at any operation of
@@ -8,9 +9,9 @@
 //! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
 //! and everything that was asked must be answered within a bounded simulated time.
 //!
-//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `single/checks/mod.rs` list them;
+//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs`, `shards/checks.rs` and `single/checks/mod.rs` list them;
 //! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail
-//! is shown by planted faults ([`cluster::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
+//! is shown by planted faults ([`cluster::Mutation`], [`shards::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
 //! checkers that are there for it.
 //!
 //! *What a simulated replica shares with the node*: the engine and all below it; `walras-sequencer` with its consensus, batches included; the
@@ -19,7 +20,8 @@
 //! `edge/node/src/runtime/replica`, whose queues and threads (log, snapshots, connections) `cluster/replica` does again in one thread, in the
 //! same order of steps but in its own code; the links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their
 //! buffers; HTTP and WebSocket; who solves batches and who checks their signatures. A gateway is part of each replica, as in the node.
-//! What is not shared is tested on real processes: `edge/node/tests/cluster`.
+//! What is not shared is tested on real processes: `edge/node/tests/cluster`. Between shards the couriers are `walras-courier`, as in the node; their threads,
+//! clients and the handlers that answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that depends on how
 //! the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority, which nothing is promised for.
@@ -37,6 +39,7 @@
 
 pub mod cluster;
 mod common;
+pub mod shards;
 pub mod single;
 
 pub use common::checks::Violation;

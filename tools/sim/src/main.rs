@@ -1,28 +1,33 @@
 //! `walras-sim`: runs seeds until one fails, then shows what led to it.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use walras_consensus::Durability;
-use walras_sim::{Trace, Violation, cluster, single};
+use walras_sim::{Trace, Violation, cluster, shards, single};
 
-const USAGE: &str = "usage: walras-sim [--cluster | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
+const USAGE: &str = "usage: walras-sim [--cluster | --shards | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
                   [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]
                   [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--forks yes | no]                (--cluster)
+                  [--count SHARDS] [--replicas R] [--seconds S]
+                  [--set-back yes | no]             (--shards)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
 a venue of R replicas (1 to 5; the seed decides) for S simulated seconds (15), acknowledging what is on a majority's disks or in its memory,
-with disks that are lost for good or without, with reports kept in their thousands or a few (the seed decides); with --single one machine
-for EVENTS events (4000).
+with disks that are lost for good or without, with reports kept in their thousands or a few (the seed decides); with --shards so many of those
+(2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
+(the seed decides); with --single one machine for EVENTS events (4000).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
 --json writes what all seeds saw to FILE, and the violation if there is one.";
 
 enum World {
     Cluster(cluster::Settings),
+    Shards(shards::Settings),
     Single(single::Settings),
 }
 
@@ -36,9 +41,13 @@ struct Arguments {
 
 fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
     let mut words: Vec<String> = words.collect();
-    let is_single = words.iter().any(|word| word == "--single");
-    words.retain(|word| word != "--single" && word != "--cluster");
-    let world = if is_single { World::Single(single::Settings::default()) } else { World::Cluster(cluster::Settings::default()) };
+    let is_of = |kind: &str| words.iter().any(|word| word == kind);
+    let world = match (is_of("--single"), is_of("--shards")) {
+        (true, _) => World::Single(single::Settings::default()),
+        (false, true) => World::Shards(shards::Settings::default()),
+        (false, false) => World::Cluster(cluster::Settings::default()),
+    };
+    words.retain(|word| !["--single", "--shards", "--cluster"].contains(&word.as_str()));
     let mut arguments = Arguments { seeds: 100, first: 1, trace: false, json: None, world };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -53,13 +62,17 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--trace", _) => (arguments.trace, arguments.first, arguments.seeds) = (true, number()?, 1),
             ("--json", _) => arguments.json = Some(value.into()),
             ("--mutation", World::Cluster(settings)) => settings.mutation = Some(value.parse()?),
+            ("--mutation", World::Shards(settings)) => settings.mutation = Some(value.parse()?),
             ("--mutation", World::Single(settings)) => settings.mutation = Some(value.parse()?),
-            ("--replicas", World::Cluster(settings)) => {
-                let replicas = number()?;
-                let is_possible = (1..=5).contains(&replicas);
-                settings.replicas =
-                    Some(if is_possible { replicas as usize } else { return Err(format!("{word} wants a number from 1 to 5")) });
+            ("--replicas", World::Cluster(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
+            ("--replicas", World::Shards(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
+            ("--count", World::Shards(settings)) => settings.count = Some(within(&word, number()?, 2..=4)?),
+            ("--set-back", World::Shards(settings)) => {
+                let sets_back = value == "yes";
+                settings.sets_back =
+                    Some(if sets_back || value == "no" { sets_back } else { return Err(format!("{word} wants yes or no")) });
             }
+            ("--seconds", World::Shards(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--durability", World::Cluster(settings)) => {
                 settings.durability = Some(match value.as_str() {
                     "disk" => Durability::Disk,
@@ -93,17 +106,22 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             }
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
-            (
-                "--replicas" | "--seconds" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks",
-                World::Single(_),
-            ) => {
+            ("--replicas" | "--seconds", World::Single(_)) => return Err(format!("{word} goes with --cluster and --shards")),
+            ("--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks", _) => {
                 return Err(format!("{word} goes with --cluster"));
             }
-            ("--steps", World::Cluster(_)) => return Err(format!("{word} goes with --single")),
+            ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
+            ("--steps", _) => return Err(format!("{word} goes with --single")),
             _ => return Err(format!("no option {word}")),
         }
     }
     Ok(Some(arguments))
+}
+
+/// A small number, if it is one of these.
+fn within(word: &str, number: u64, allowed: RangeInclusive<usize>) -> Result<usize, String> {
+    let found = usize::try_from(number).ok().filter(|number| allowed.contains(number));
+    found.ok_or_else(|| format!("{word} wants a number from {} to {}", allowed.start(), allowed.end()))
 }
 
 fn main() -> ExitCode {
@@ -153,6 +171,18 @@ fn main() -> ExitCode {
             };
             plan.run(simulate, &again)
         }
+        World::Shards(settings) => {
+            let simulate = |seed, trace: &Trace| shards::simulate(seed, &settings, trace);
+            let mut again = format!("--shards --seconds {}", settings.safety_ns / 1_000_000_000);
+            again += &settings.count.map_or_else(String::new, |count| format!(" --count {count}"));
+            again += &settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"));
+            again += match settings.sets_back {
+                None => "",
+                Some(false) => " --set-back no",
+                Some(true) => " --set-back yes",
+            };
+            plan.run(simulate, &again)
+        }
         World::Single(settings) => {
             let simulate = |seed, trace: &Trace| single::simulate(seed, &settings, trace);
             plan.run(simulate, &format!("--single --steps {}", settings.steps))
@@ -180,6 +210,24 @@ impl Sum for cluster::Report {
 
     fn progress(&self, elapsed: Duration) -> String {
         cluster_progress(self, elapsed)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.fields()
+    }
+}
+
+impl Sum for shards::Report {
+    fn simulated_ns(&self) -> u64 {
+        self.simulated_ns
+    }
+
+    fn faults(&self) -> (&'static str, u64) {
+        ("faults", self.faults)
+    }
+
+    fn progress(&self, elapsed: Duration) -> String {
+        shards_progress(self, elapsed)
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -311,6 +359,33 @@ fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
         sum.failed_starts,
         sum.torn_tails,
         sum.snapshots
+    )
+}
+
+fn shards_progress(sum: &shards::Report, elapsed: Duration) -> String {
+    let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
+    format!(
+        "{simulated_s} simulated s ({speed} a second), {} shards, {} entries, {} answers, {} crashes, {} elections; {} transfers sent, {} taken, {} \
+         returned, {} brought again, {} stopped, {} messages lost or doubled, {} couriers, {} rounds failed, {} comparisons, {} shards set back, {} \
+         transfers sent in doubt, {} faults, {} events",
+        sum.shards,
+        sum.entries,
+        sum.answers,
+        sum.crashes,
+        sum.elections,
+        sum.sent,
+        sum.taken,
+        sum.returned,
+        sum.brought_again,
+        sum.stopped,
+        sum.lost_or_doubled,
+        sum.couriers,
+        sum.failed_rounds,
+        sum.comparisons,
+        sum.set_back,
+        sum.sent_in_doubt,
+        sum.faults,
+        sum.events
     )
 }
 

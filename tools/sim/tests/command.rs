@@ -17,8 +17,12 @@ fn run(name: &str, args: &[&str]) -> (bool, String, Value) {
 }
 
 #[test]
-fn what_seeds_saw_is_written_for_both_kinds_of_venues() {
-    for (name, args) in [("cluster", &["--seconds", "2"][..]), ("single", &["--single", "--steps", "500"])] {
+fn what_seeds_saw_is_written_for_each_kind_of_venue() {
+    for (name, args) in [
+        ("cluster", &["--seconds", "2"][..]),
+        ("shards", &["--shards", "--seconds", "2"]),
+        ("single", &["--single", "--steps", "500"]),
+    ] {
         let (is_well, said, json) = run(name, &[args, &["--seeds", "2"]].concat());
         assert!(is_well, "{said}");
         assert_eq!(json["seeds_without_a_violation"], 2);

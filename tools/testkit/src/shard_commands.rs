@@ -3,7 +3,10 @@
 use walras_engine::{Engine, PriceIndex};
 use walras_types::limits::{AMOUNT_MAX, SHARDS_MAX};
 use walras_types::{AccountId, Amount, AssetId, ClientTransferId, InstrumentId, ShardId, TransferSeq};
-use walras_wire::{Command, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferOut, TransferPlace, TransfersTaken};
+use walras_wire::{
+    Command, CompareTransfers, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferNumbers, TransferOut, TransferPlace,
+    TransfersTaken,
+};
 
 use crate::Choices;
 use crate::commands::{ACCOUNTS, ASSETS, INSTRUMENTS};
@@ -48,11 +51,17 @@ fn about(c: &mut Choices<'_>, seq: TransferSeq) -> TransferSeq {
     }
 }
 
+/// What another shard may say of the transfers between it and one with these numbers, mostly so that the two agree.
+fn told(c: &mut Choices<'_>, own: TransferNumbers) -> TransferNumbers {
+    let next_out = TransferSeq(own.next_in.0.saturating_add(c.below(3)));
+    TransferNumbers { oldest_out: about(c, own.next_in), next_out, next_in: about(c, own.oldest_out) }
+}
+
 /// Any command of shards; most take effect.
 pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Command {
     let other = shard(c);
     let oldest = || engine.transfers_in_transit(other).next().map_or(TransferSeq(1), |waits| waits.transfer_seq);
-    let command = match c.weighted(&[30, 20, 12, 6, 3, 1]) {
+    let command = match c.weighted(&[30, 20, 12, 6, 3, 2, 6, 1]) {
         0 => {
             let account = account(c);
             let last = engine.last_client_transfer(account).map_or(0, |last| last.0);
@@ -75,6 +84,13 @@ pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Comman
         4 => {
             let instrument = InstrumentId(c.below(u64::from(INSTRUMENTS) + 1) as u32);
             ShardCommand::AssignInstrument(InstrumentShard { instrument, shard: other })
+        }
+        5 => ShardCommand::DoubtTransfers,
+        6 => {
+            let none = TransferNumbers { oldest_out: TransferSeq(1), next_out: TransferSeq(1), next_in: TransferSeq(1) };
+            let before = engine.transfer_numbers(other).unwrap_or(none);
+            let told = told(c, before);
+            ShardCommand::CompareTransfers(CompareTransfers { shard: other, before, told })
         }
         _ => ShardCommand::Configure(ShardPlace { own: other, count: c.pick(&[0, 1, SHARDS, SHARDS + 1, SHARDS_MAX, u8::MAX]) }),
     };

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use walras_engine::{Engine, SetBack, TransferNumbers, TransferOutcome};
+use walras_engine::{Engine, TransferOutcome, TransferStanding, compare_numbers};
 use walras_types::*;
 use walras_wire::*;
 
@@ -31,6 +31,10 @@ enum Step {
     Arrive(usize, bool),
     Lose(usize),
     Restart(usize),
+    /// A shard begins anew.
+    Doubt(usize),
+    /// A shard holds another one's numbers against its own.
+    Compare(usize, usize),
     Tick(u64),
 }
 
@@ -48,7 +52,11 @@ struct Courier {
 }
 
 impl Courier {
+    /// What a shard sent since it began anew waits until it has compared its numbers.
     fn look(&mut self, world: &World, from: usize, to: usize) {
+        if world.shards[from].transfer_standing(shard(to)) != Some(TransferStanding::Agreed) {
+            return;
+        }
         let found = world.shards[from].transfers_in_transit(shard(to)).map(|waits| Message::Carried(carried(from, &waits)));
         self.ways.extend(found);
     }
@@ -101,6 +109,8 @@ fn step() -> impl Strategy<Value = Step> {
         14 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(which, twice)| Step::Arrive(which, twice)),
         2 => any::<usize>().prop_map(Step::Lose),
         2 => at().prop_map(Step::Restart),
+        1 => at().prop_map(Step::Doubt),
+        6 => (at(), at()).prop_map(|(own, other)| Step::Compare(own, other)),
         1 => (0..50_u64).prop_map(Step::Tick),
     ]
 }
@@ -122,7 +132,17 @@ impl Run {
             let transfer_id = TransferId(u64::from(asset.0));
             world.take(0, Command::Deposit(Transfer { account: stranger, asset, amount: units(5_000), transfer_id }));
         }
-        Self { world, courier: Courier { ways: Vec::new() }, names: 100 }
+        let mut run = Self { world, courier: Courier { ways: Vec::new() }, names: 100 };
+        run.compare_all();
+        run
+    }
+
+    /// Every shard asks every other one.
+    fn compare_all(&mut self) {
+        for (own, other) in pairs(self.world.shards.len()) {
+            let compared = comparison(&self.world, own, other);
+            self.world.take(own, compared);
+        }
     }
 
     fn step(&mut self, step: Step) {
@@ -176,6 +196,9 @@ impl Run {
                 courier.ways.swap_remove(at);
             }
             Step::Restart(at) => world.restart(at % count),
+            Step::Doubt(at) => drop(world.take(at % count, Command::Shards(ShardCommand::DoubtTransfers))),
+            Step::Compare(own, other) if own % count == other % count => {}
+            Step::Compare(own, other) => drop(world.take(own % count, comparison(world, own % count, other % count))),
             Step::Tick(by) => world.now = TimeNs(world.now.0 + by),
         }
     }
@@ -183,6 +206,7 @@ impl Run {
     /// An honest courier, which begins with nothing but what the states say, brings everything home.
     fn finish(&mut self) {
         self.courier.ways.clear();
+        self.compare_all();
         let count = self.world.shards.len();
         for from in 0..count {
             for to in 0..count {
@@ -202,11 +226,21 @@ fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |own| (0..count).filter(move |other| *other != own).map(move |other| (own, other)))
 }
 
+fn numbers(world: &World, at: usize, of: usize) -> TransferNumbers {
+    world.shards[at].transfer_numbers(shard(of)).unwrap()
+}
+
 /// What a shard finds that asks another one.
 fn compare(world: &World, own: usize, other: usize) -> Result<(), SetBack> {
-    let numbers = |at: usize, of: usize| world.shards[at].transfer_numbers(shard(of)).unwrap();
-    let own_numbers = numbers(own, other);
-    TransferNumbers::compare(own_numbers, numbers(other, own), own_numbers, own_numbers.next_out)
+    let sent_before = world.shards[own].transfers_sent_before(shard(other)).unwrap();
+    let own_numbers = numbers(world, own, other);
+    compare_numbers(own_numbers, numbers(world, other, own), own_numbers, sent_before)
+}
+
+/// The same, for its log.
+fn comparison(world: &World, own: usize, other: usize) -> Command {
+    let (before, told) = (numbers(world, own, other), numbers(world, other, own));
+    Command::Shards(ShardCommand::CompareTransfers(CompareTransfers { shard: shard(other), before, told }))
 }
 
 proptest! {
@@ -252,9 +286,82 @@ fn the_runs_reach_everything() {
         }
     }
     let expected = "TransferSent TransferReceived TransferRefused TransfersConfirmed TransferReturned TransferTaken TransferNotNext \
-                    UnknownShard UnknownAccount InsufficientFunds InstrumentElsewhere AmountOutOfRange Traded";
+                    TransfersDoubted TransfersCompared UnknownShard UnknownAccount InsufficientFunds InstrumentElsewhere AmountOutOfRange Traded";
     let missed: Vec<_> = expected.split_whitespace().filter(|name| reached.get(*name).is_none_or(|times| *times < 10)).collect();
     assert!(missed.is_empty(), "seldom or never: {missed:?}; {reached:#?}");
+}
+
+/// Behind a mark, numbers that are given again hide nothing, however many they are; and where two shards were found to contradict each other nothing
+/// moves until they agree.
+#[test]
+fn what_is_sent_before_the_first_comparison_hides_nothing() {
+    let mut run = Run::new(2);
+    let old = run.world.snapshot(0);
+    for name in 1..=3 {
+        sent(&mut run, name, 0);
+        let answered = carry_oldest(&mut run);
+        run.courier.arrive(&mut run.world, answered);
+    }
+    let new = run.world.snapshot(0);
+    run.world.restore(0, &old);
+    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    for name in 1..=5 {
+        sent(&mut run, name, 0);
+    }
+    // Another leader, who knows nothing of the first.
+    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    let (next, known) = (TransferSeq(1), TransferSeq(4));
+    let found = |run: &mut Run, own: usize, set_back: Option<SetBack>| {
+        let compared = comparison(&run.world, own, 1 - own);
+        let told = ShardEvent::TransfersCompared(TransfersCompared { shard: shard(1 - own), set_back });
+        assert_eq!(run.world.take(own, compared), [Event::Shards(told)]);
+    };
+    found(&mut run, 0, Some(SetBack::OwnSent { next, known }));
+    run.world.restart(0);
+    let oldest = run.world.shards[0].transfers_in_transit(shard(1)).next().unwrap();
+    let out =
+        Command::Shards(ShardCommand::TransferOut(TransferOut { client_transfer_id: ClientTransferId(9), ..oldest.transfer }));
+    assert_eq!(run.world.refused(0, out), RejectReason::TransfersStopped);
+    for settled in [
+        ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: shard(1), first: next, last: next }),
+        ShardCommand::ReturnTransfer(TransferPlace { shard: shard(1), transfer_seq: next }),
+        ShardCommand::TransferIn(TransferIn { from_shard: shard(1), to_shard: shard(0), ..carried(0, &oldest) }),
+    ] {
+        assert_eq!(run.world.refused(0, Command::Shards(settled)), RejectReason::TransfersStopped, "{settled:?}");
+    }
+    // A mark does not let it go on, nor does another comparison.
+    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    found(&mut run, 0, Some(SetBack::OwnSent { next, known }));
+    // With the state that it acknowledged it does.
+    run.world.restore(0, &new);
+    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    found(&mut run, 0, None);
+    sent(&mut run, 9, 0);
+    run.world.check().unwrap();
+}
+
+/// The other one says so too, and takes no less when the numbers were read long before they are compared.
+#[test]
+fn the_other_finds_it_too_and_late_numbers_find_nothing() {
+    let mut run = Run::new(2);
+    let early = comparison(&run.world, 1, 0);
+    let old = run.world.snapshot(0);
+    sent(&mut run, 1, 0);
+    let answered = carry_oldest(&mut run);
+    run.courier.arrive(&mut run.world, answered);
+    run.world.take(1, early);
+    assert_eq!(run.world.shards[1].transfer_standing(shard(0)), Some(TransferStanding::Agreed));
+    run.world.restore(0, &old);
+    let compared = comparison(&run.world, 1, 0);
+    run.world.take(1, compared);
+    let set_back = SetBack::OtherSent { next: TransferSeq(1), known: TransferSeq(2) };
+    assert_eq!(run.world.shards[1].transfer_standing(shard(0)), Some(TransferStanding::Stopped(set_back)));
+    // What was never so is no evidence.
+    let never = TransferNumbers { oldest_out: TransferSeq(9), next_out: TransferSeq(9), next_in: TransferSeq(9) };
+    let lie = CompareTransfers { shard: shard(0), before: never, told: never };
+    assert_eq!(run.world.refused(1, Command::Shards(ShardCommand::CompareTransfers(lie))), RejectReason::TransferNotNext);
+    let unknown = CompareTransfers { shard: shard(7), ..lie };
+    assert_eq!(run.world.refused(1, Command::Shards(ShardCommand::CompareTransfers(unknown))), RejectReason::UnknownShard);
 }
 
 fn sent(run: &mut Run, name: u64, account: u32) {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde_json::{Value, json};
-use walras_engine::{Engine, InTransit, TransferNumbers};
+use walras_courier::{outcomes, tell};
+use walras_engine::{Engine, InTransit, TransferStanding};
 use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, TransferSeq};
-use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace};
+use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, TransferNumbers, TransferOut};
 
 use super::admin::apply;
 use super::signed::Signed;
@@ -25,6 +26,7 @@ struct Transit {
     count: usize,
     oldest: Option<TimeNs>,
     numbers: Option<TransferNumbers>,
+    standing: Option<TransferStanding>,
 }
 
 fn transit(engine: &Engine, shard: ShardId) -> Transit {
@@ -32,6 +34,7 @@ fn transit(engine: &Engine, shard: ShardId) -> Transit {
         count: engine.transfers_in_transit_count(shard),
         oldest: engine.transfers_in_transit(shard).next().map(|waits| waits.sent_at),
         numbers: engine.transfer_numbers(shard),
+        standing: engine.transfer_standing(shard),
     }
 }
 
@@ -65,6 +68,7 @@ pub(super) async fn directory(State(app): State<App>) -> Answer {
             "instruments": symbols(shard),
             "in_transit": transit.count,
             "oldest_sent_at_ns": transit.oldest.map(|time| time.0.to_string()),
+            "standing": transit.standing.map(standing),
             "oldest_transfer_out": number(|numbers| numbers.oldest_out),
             "next_transfer_out": number(|numbers| numbers.next_out),
             "next_transfer_in": number(|numbers| numbers.next_in),
@@ -75,6 +79,15 @@ pub(super) async fn directory(State(app): State<App>) -> Answer {
     };
     let all: Vec<Value> = (0..).map(ShardId).zip(&transits).map(shard).collect();
     Ok(ok(&json!({"own": place.own.0, "count": place.count, "shards": all})))
+}
+
+/// In the directory.
+fn standing(standing: TransferStanding) -> &'static str {
+    match standing {
+        TransferStanding::Agreed => "agreed",
+        TransferStanding::Doubted => "doubted",
+        TransferStanding::Stopped(_) => "stopped",
+    }
 }
 
 /// A transfer as its account sees it.
@@ -109,13 +122,9 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
     let request: TransferOutRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let transfer = request.transfer(account, &catalog, app.venue.clock().now())?;
-    if let Some(why) = app.shards.as_ref().and_then(|shards| shards.report(transfer.to_shard)?.set_back) {
-        // What was sent now could be taken for what was sent before, and be lost.
-        return Err(Refusal::new(RejectReason::VenueNotReady, why).into());
-    }
     let outcome = app.venue.command(Command::Shards(ShardCommand::TransferOut(transfer))).await?;
     if let Some(reason) = outcome.rejected() {
-        return Err(reason.into());
+        return Err(with_cause(&app, reason, &transfer).await);
     }
     if let Some(shards) = &app.shards {
         shards.ring(transfer.to_shard);
@@ -129,6 +138,18 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
     let mut answer = waits(&in_transit, &catalog).unwrap_or_default();
     answer["log_index"] = outcome.log_index.0.to_string().into();
     Ok(ok(&answer))
+}
+
+/// A refusal that says which of two shards was set back, if that is why.
+async fn with_cause(app: &App, reason: RejectReason, transfer: &TransferOut) -> ApiError {
+    let to = transfer.to_shard;
+    let standing = app.venue.read(move |v| v.engine.transfer_standing(to)).await;
+    match standing {
+        Ok(Some(TransferStanding::Stopped(found))) if reason == RejectReason::TransfersStopped => {
+            Refusal::new(reason, tell(to, found)).into()
+        }
+        _ => reason.into(),
+    }
 }
 
 /// Takes what another shard's courier brings, and says of each what came of it, now or when it was brought before.
@@ -153,11 +174,8 @@ pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answ
         first_failure = first_failure.or(failure);
     }
     // What was taken stays so: whatever failed behind it, the sender may know of it.
-    let outcomes = app.venue.read(move |v| {
-        let told = sequence.iter().map_while(|seq| Some((*seq, v.engine.transfer_outcome(from, *seq)?)));
-        (told.collect::<Vec<_>>(), v.engine.next_transfer_from(from))
-    });
-    let (outcomes, next) = outcomes.await?;
+    let told = app.venue.read(move |v| (outcomes(v.engine, from, &sequence), v.engine.next_transfer_from(from)));
+    let (outcomes, next) = told.await?;
     match first_failure {
         Some(failure) if outcomes.is_empty() => Err(failure),
         _ => {

@@ -5,10 +5,12 @@
 //! states. So a courier may die at any point, and two may be at work while leadership changes hands; a transfer is taken once all the same.
 //!
 //! Before it brings anything, and after each failure, a courier holds the numbers that the other shard tells against its own. A shard that was
-//! set back to an older state has forgotten some: then nothing more moves between the two, and both say so.
+//! set back to an older state has forgotten some: then the logs of both refuse what would move between them, and say why.
+//!
+//! What a courier does next is `walras_courier`'s, which the simulator drives too; here are its thread, its clients and its report.
 
-mod agreement;
 mod courier;
+mod directory;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,8 +61,6 @@ pub struct CourierReport {
     pub failures: u64,
     /// What failed last, if nothing succeeded since.
     pub trouble: Option<String>,
-    /// Why nothing is brought and nothing may be sent: one of the two shards has forgotten what the other remembers.
-    pub set_back: Option<String>,
 }
 
 /// Another shard's courier, seen from outside.
@@ -142,10 +142,6 @@ impl Couriers {
             let (bell, rings) = crossbeam_channel::bounded(1);
             let report = Arc::new(Mutex::new(CourierReport::default()));
             let mut courier = Courier::new(venue.clone(), &plan, site, Arc::clone(&report));
-            if venue.cluster().is_none() {
-                // Where the place could not be taken yet, the courier tries again.
-                let _ = courier.begin();
-            }
             let thread = std::thread::Builder::new().name(format!("walras-courier-{}", site.shard));
             let spawned = {
                 let stopping = Arc::clone(&stopping);

@@ -376,7 +376,7 @@ fn a_shard_that_was_set_back_is_found_before_anything_more_is_lost() {
         until("the other says so", || set_back(1 - victim, "the other shard"));
         for from in [0, 1] {
             let refused = send(from, "5").unwrap_err().to_string();
-            assert!(refused.contains("VenueNotReady") && refused.contains("was set back"), "{refused}");
+            assert!(refused.contains("TransfersStopped") && refused.contains("was set back"), "{refused}");
         }
         // With what it had acknowledged it goes on.
         stop(&mut nodes[victim]);

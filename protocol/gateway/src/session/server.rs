@@ -555,6 +555,7 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         | Command::MassCancel(_)
         | Command::Shards(ShardCommand::TransferOut(_))
         | Command::CloseSession(_) => true,
+        Command::Shards(ShardCommand::DoubtTransfers) => false,
         Command::CreateAsset(_)
         | Command::CreateInstrument(_)
         | Command::CreateAccount(_)

@@ -27,7 +27,7 @@ use walras_consensus::{
 use walras_engine::Engine;
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Checkpoint, Command, Event};
+use walras_wire::{Checkpoint, Command, Event, ShardCommand};
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
 use crate::entry::{Content, Entry, decode_entry};
@@ -626,7 +626,13 @@ impl<O> ReplicatedSequencer<O> {
             Effect::Leading { term } => {
                 let leader = self.leader();
                 self.on_their_way.lose_before(term).for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
-                self.collecting = Some(Collecting::new(term, self.engine.time()));
+                let time = self.engine.time();
+                let mut collecting = Collecting::new(term, time);
+                if self.engine.shard_place().count > 1 {
+                    // Before anything that anybody sends: the state may be older than what other shards saw of it.
+                    collecting.push(time, None, &Command::Shards(ShardCommand::DoubtTransfers), None);
+                }
+                self.collecting = Some(collecting);
                 self.driver.start_over();
                 self.clearings.clear();
                 let in_force_ns = self.engine.access_delays().release_ns;

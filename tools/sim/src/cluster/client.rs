@@ -10,6 +10,7 @@ use walras_wire::order_entry::{OnDisconnect, ReportsWanted, Role};
 use super::checks::Checks;
 use super::mutation::Mutation;
 use super::replica::{StreamId, address};
+use super::shard::OfShards;
 use crate::common::clock::EPOCH_NS;
 use crate::common::operator::Script;
 use crate::common::trader::Trades;
@@ -113,6 +114,16 @@ impl Client {
             wake_ns,
             last_asked,
             mutation,
+        }
+    }
+
+    /// Its venue is one of several shards: the operator says which, and traders send funds to the others.
+    pub(super) fn join_shards(&mut self, of_shards: &OfShards) {
+        match &mut self.wants {
+            Wants::Operator(script) => {
+                **script = Script::of_shard(&mut Choices::of_random(of_shards.setup.clone()), of_shards.place);
+            }
+            Wants::Trades(trades) => trades.join_shards(of_shards.place),
         }
     }
 

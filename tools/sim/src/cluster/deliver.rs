@@ -7,6 +7,7 @@ use super::client::Doing;
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
 use super::replica::{Moment, Out, Process, ReplicaTimer, Stop, StreamId};
+use super::shard::{Heard, NUMBERS_FROM};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
@@ -108,7 +109,9 @@ impl World {
                     self.trace.line(self.now_ns, || format!("replica {}: members are {members:?}", replica_id(replica)));
                     self.note_members(replica, members);
                 }
+                Out::ReadReady(token) if token.0 >= NUMBERS_FROM => self.told.push((replica, Heard::Read(token.0))),
                 Out::ReadReady(token) => self.read_ready(replica, token),
+                Out::Told(number, fate) => self.told.push((replica, Heard::Fate(number, fate))),
             }
         }
         self.outs = outs;
@@ -181,7 +184,7 @@ impl World {
     /// A client's attempt to connect reaches a replica, or does not.
     pub(super) fn connect(&mut self, client: usize, line: usize, replica: usize) -> Result<(), Violation> {
         let (client_end, replica_end) = (End::Client(client), End::Replica(replica));
-        let passes = self.reaches(client_end, replica_end) && self.reaches(replica_end, client_end);
+        let passes = self.reaches(client_end, replica_end) && self.reaches(replica_end, client_end) && !self.clients_rest;
         if !passes || replica >= self.machines.len() {
             self.schedule.at(self.now_ns + CONNECT_TIMEOUT_NS, Event::NotConnected { client, line });
             return Ok(());
@@ -211,6 +214,9 @@ impl World {
 
     /// What a client does after something came or time has passed.
     pub(super) fn client_acts(&mut self, client: usize) {
+        if self.clients_rest {
+            return;
+        }
         let may_ask = self.phase == Phase::Safety;
         let client_at = &mut self.clients[client];
         client_at.think(self.now_ns, may_ask, &mut self.checks.borrow_mut());

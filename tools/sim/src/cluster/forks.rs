@@ -394,8 +394,13 @@ impl World {
                     self.schedule.at(self.now_ns + after_ns, Event::Fork(ForkEvent::Timer(number, timer)));
                 }
                 // Nobody is connected with it, and what it is in the cluster shows in what it says.
-                Out::SendSnapshot { .. } | Out::Stream { .. } | Out::Role(_) | Out::Voted | Out::Members(_) | Out::ReadReady(_) => {
-                }
+                Out::SendSnapshot { .. }
+                | Out::Stream { .. }
+                | Out::Role(_)
+                | Out::Voted
+                | Out::Members(_)
+                | Out::ReadReady(_)
+                | Out::Told(..) => {}
             }
         }
         if let Err(why) = done {

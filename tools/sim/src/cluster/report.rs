@@ -3,6 +3,7 @@
 use walras_consensus::Durability;
 
 use super::mutation::Mutation;
+use crate::common::counts::report;
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -44,28 +45,6 @@ impl Default for Settings {
             mutation: None,
         }
     }
-}
-
-macro_rules! report {
-    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
-        /// What a run without a violation saw.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Report { $($(#[doc = $doc])* pub $name: u64),* }
-
-        impl std::ops::AddAssign for Report {
-            fn add_assign(&mut self, other: Self) {
-                $(self.$name += other.$name;)*
-            }
-        }
-
-        impl Report {
-            /// All of it, by name.
-            #[must_use]
-            pub fn fields(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name)),*]
-            }
-        }
-    };
 }
 
 report! {

@@ -22,6 +22,7 @@ use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
 use super::replica::{Out, Process, ReplicaTimer, StreamId};
 use super::report::{Report, Settings};
+use super::shard::{Heard, OfShards};
 use super::transfers::Transfer;
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
@@ -33,7 +34,7 @@ use crate::common::trace::Trace;
 
 /// Runs a venue from a seed: the safety phase, then the healing phase. A panic of the product counts as a violation.
 pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
-    panics::as_violations(|| World::new(seed, settings, trace.clone()).run())
+    panics::as_violations(|| World::new(seed, settings, trace.clone(), None).run())
 }
 
 pub(super) enum Event {
@@ -104,7 +105,7 @@ pub(super) enum Phase {
 
 /// What the end of a run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+pub(super) enum Wait {
     /// A client is not logged on, or lacks answers.
     Client(usize),
     NoLeader,
@@ -117,7 +118,7 @@ enum Wait {
 }
 
 /// Simulated time in which everybody must be answered once faults have stopped.
-const HEALING_NS: u64 = 20_000_000_000;
+pub(crate) const HEALING_NS: u64 = 20_000_000_000;
 /// Reads are asked for this often, on average.
 const READ_NS: u64 = 150_000_000;
 /// How often what was decided is looked for on the disks.
@@ -129,7 +130,7 @@ const UNUSED: usize = 6;
 /// Members that a moment ago were others.
 const MEMBERS_KEPT: usize = 3;
 
-pub(super) struct World {
+pub(crate) struct World {
     pub(super) settings: Settings,
     pub(super) now_ns: u64,
     pub(super) schedule: Schedule<Event>,
@@ -175,13 +176,19 @@ pub(super) struct World {
     durable_checked: u64,
     /// Events since the last millisecond began.
     in_this_ms: u64,
+    /// As one of several shards: who waits for something, and what they heard.
+    pub(super) told: Vec<(usize, Heard)>,
+    /// Clients do nothing, since the replicas have not the state that they were told of.
+    pub(super) clients_rest: bool,
+    /// What replicas and clients are held to: `log_checks`, but where replicas were set back to an older state.
     pub(super) checks: Rc<RefCell<Checks>>,
+    pub(super) log_checks: Rc<RefCell<Checks>>,
     pub(super) trace: Trace,
     pub(super) report: Report,
 }
 
 impl World {
-    fn new(seed: u64, settings: &Settings, trace: Trace) -> Self {
+    pub(super) fn new(seed: u64, settings: &Settings, trace: Trace, of_shards: Option<&OfShards>) -> Self {
         let random = Random::new(seed);
         let mut faults = Choices::of_random(random.fork(3));
         let mut others = Choices::of_random(random.fork(5));
@@ -237,6 +244,9 @@ impl World {
                 clients.push(Client::new(clients.len(), account, key, places, (has_copies, is_fair), &random, settings.mutation));
             }
         }
+        if let Some(of_shards) = of_shards {
+            clients.iter_mut().for_each(|client| client.join_shards(of_shards));
+        }
         let product_keeps = ReportSettings::default().per_account_max;
         let drawn = if others.one_in(3) { others.pick(&[8, 16, 40]) } else { product_keeps };
         let reports_kept = settings.reports_kept.unwrap_or(drawn);
@@ -245,6 +255,7 @@ impl World {
         let mutation = settings.mutation;
         let checks =
             Checks::new(checks::Options { clients: clients.len(), unwatched, reports_kept, has_threads, has_strays, mutation });
+        let checks = Rc::new(RefCell::new(checks));
         Self {
             settings: *settings,
             now_ns: 0,
@@ -280,7 +291,10 @@ impl World {
             replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
-            checks: Rc::new(RefCell::new(checks)),
+            told: Vec::new(),
+            clients_rest: false,
+            checks: Rc::clone(&checks),
+            log_checks: checks,
             trace,
             report: Report {
                 in_memory: u64::from(durability == Durability::Memory),
@@ -292,6 +306,25 @@ impl World {
     }
 
     fn run(mut self) -> Result<Report, Violation> {
+        self.begin();
+        while self.step()? {
+            match self.phase {
+                Phase::Safety if self.now_ns >= self.settings.safety_ns && self.fork.is_none() => self.begin_healing(),
+                Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
+                    let waiting = self.waiting();
+                    let replicas = self.describe_all();
+                    checks::check_progress(&waiting, &replicas)?;
+                    break;
+                }
+                Phase::Healing { .. } if self.first_wait().is_none() => break,
+                Phase::Safety | Phase::Healing { .. } => {}
+            }
+        }
+        self.finish()
+    }
+
+    /// Plans what happens by itself.
+    pub(super) fn begin(&mut self) {
         for replica in 0..self.machines.len() {
             if self.machines[replica].is_in_use() {
                 self.start_at(0, replica);
@@ -308,26 +341,18 @@ impl World {
         let first_fault_ns = pause_ns(&mut self.faults);
         self.schedule.at(first_fault_ns, Event::Fault);
         self.schedule.at(READ_NS, Event::Read);
-        while let Some((time_ns, event)) = self.schedule.pop() {
-            self.check_liveness(time_ns)?;
-            self.now_ns = time_ns;
-            self.report.events += 1;
-            self.happen(event)?;
-            self.checks.borrow().result()?;
-            self.check_durable()?;
-            match self.phase {
-                Phase::Safety if self.now_ns >= self.settings.safety_ns && self.fork.is_none() => self.begin_healing(),
-                Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
-                    let waiting = self.waiting();
-                    let replicas = self.describe_all();
-                    checks::check_progress(&waiting, &replicas)?;
-                    break;
-                }
-                Phase::Healing { .. } if self.first_wait().is_none() => break,
-                Phase::Safety | Phase::Healing { .. } => {}
-            }
-        }
-        self.finish()
+    }
+
+    /// The next thing happens; whether there was one.
+    pub(super) fn step(&mut self) -> Result<bool, Violation> {
+        let Some((time_ns, event)) = self.schedule.pop() else { return Ok(false) };
+        self.check_liveness(time_ns)?;
+        self.now_ns = time_ns;
+        self.report.events += 1;
+        self.happen(event)?;
+        self.checks.borrow().result()?;
+        self.check_durable()?;
+        Ok(true)
     }
 
     /// Somebody who goes round in a circle is not waited for.
@@ -343,7 +368,7 @@ impl World {
         Err(Violation::new("livelock", format!("{IN_A_MS_MAX} events in a millisecond; {}", replicas.join("; "))))
     }
 
-    fn describe_all(&self) -> Vec<String> {
+    pub(super) fn describe_all(&self) -> Vec<String> {
         let in_use = (0..self.machines.len()).filter(|at| self.machines[*at].is_in_use());
         in_use.map(|at| self.describe(at)).collect()
     }
@@ -354,7 +379,7 @@ impl World {
     }
 
     /// Who still waits for something. Asked after every event once faults have stopped, so words are found only when they are needed.
-    fn first_wait(&self) -> Option<Wait> {
+    pub(super) fn first_wait(&self) -> Option<Wait> {
         let content = |client: &Client| client.is_content() && client.end.is_logged_on();
         if let Some(client) = self.clients.iter().position(|client| !content(client)) {
             return Some(Wait::Client(client));
@@ -375,7 +400,7 @@ impl World {
     }
 
     /// The same in words.
-    fn waiting(&self) -> Vec<String> {
+    pub(super) fn waiting(&self) -> Vec<String> {
         match self.first_wait() {
             None => Vec::new(),
             Some(Wait::Client(client)) => vec![self.clients[client].describe()],
@@ -409,7 +434,7 @@ impl World {
         self.checks.borrow().has_heard_all(client)
     }
 
-    fn finish(mut self) -> Result<Report, Violation> {
+    pub(super) fn finish(mut self) -> Result<Report, Violation> {
         let Phase::Healing { since_ns } = self.phase else { unreachable!("a run ends healed") };
         for at in 0..self.machines.len() {
             self.count_snapshots(at);
@@ -590,7 +615,7 @@ impl World {
     }
 
     /// Faults stop. What an operator would do is done: clocks are set right, and a process that saw a clock far off starts anew.
-    fn begin_healing(&mut self) {
+    pub(super) fn begin_healing(&mut self) {
         self.trace.line(self.now_ns, || "faults stop".to_owned());
         self.phase = Phase::Healing { since_ns: self.now_ns };
         self.network.weather = Weather::FAIR;

@@ -3,6 +3,7 @@
 pub(crate) mod batches;
 pub(crate) mod checks;
 pub(crate) mod clock;
+pub(crate) mod counts;
 pub(crate) mod disk;
 pub(crate) mod faults;
 pub(crate) mod network;

@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{AccountId, Amount, AssetId, BatchPhase, InstrumentId, TradingPhase, TransferId};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchPhase, InstrumentId, InstrumentSpec, ShardId, Symbol, TradingPhase, TransferId,
+};
 use walras_wire::{
-    AccountStatus, AddBatchAsset, CollectFees, Command, SetAccountKey, SetAccountStatus, SetBatchPhase, SetTradingPhase, Transfer,
+    AccountStatus, AddBatchAsset, AssetSpec, CollectFees, Command, InstrumentShard, SetAccountKey, SetAccountStatus, SetBatchPhase,
+    SetTradingPhase, ShardCommand, ShardPlace, Transfer,
 };
 
 use super::batches;
@@ -26,6 +29,30 @@ impl Script {
             setup.push_back(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(0), phase }));
         }
         Self { setup, next_transfer: 1_000, next_step: VecDeque::new() }
+    }
+
+    /// The same for one of several shards, among which the instruments are shared out. The first has an asset that the others do not have.
+    pub(crate) fn of_shard(c: &mut Choices<'_>, place: ShardPlace) -> Self {
+        let mut script = Self::new(c);
+        let common = std::mem::take(&mut script.setup);
+        script.setup.push_back(Command::Shards(ShardCommand::Configure(place)));
+        for command in common {
+            script.setup.push_back(command);
+            if let Command::CreateInstrument(InstrumentSpec { instrument, .. }) = command {
+                let shard = ShardId((instrument.0 % u32::from(place.count)) as u8);
+                let assign = InstrumentShard { instrument, shard };
+                script.setup.push_back(Command::Shards(ShardCommand::AssignInstrument(assign)));
+            }
+        }
+        if place.own == ShardId(0) {
+            let (asset, symbol) = (AssetId(commands::ASSETS), Symbol::new("HERE").expect("it is a symbol"));
+            script.setup.push_back(Command::CreateAsset(AssetSpec { asset, symbol, decimals: 0 }));
+            for account in (0..commands::ACCOUNTS).map(AccountId) {
+                let amount = Amount::new(5_000).expect("it is small");
+                script.setup.push_back(Command::Deposit(Transfer { account, asset, amount, transfer_id: TransferId(900) }));
+            }
+        }
+        script
     }
 
     /// The same, with a batch market that is open.

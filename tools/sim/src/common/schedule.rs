@@ -28,6 +28,11 @@ impl<E> Schedule<E> {
         self.next_number += 1;
     }
 
+    /// When the next event is.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.due.peek().map(|Reverse((time_ns, ..))| *time_ns)
+    }
+
     pub(crate) fn pop(&mut self) -> Option<(u64, E)> {
         let Reverse((time_ns, _, place)) = self.due.pop()?;
         self.free.push(place);

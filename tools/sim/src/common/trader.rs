@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{AccountId, Amendment, ClientOrderId, InstrumentId, Side, TimeNs};
-use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder};
+use walras_types::{AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, ShardId, Side, TimeNs};
+use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, ShardCommand, ShardPlace, TransferOut};
 
 /// The orders of one trader. It never gives two orders one name, so a retry shows as what it is.
 #[derive(Debug)]
@@ -13,7 +13,12 @@ pub(crate) struct Trades {
     account: AccountId,
     names: VecDeque<(InstrumentId, ClientOrderId)>,
     next_name: u64,
+    /// Where it sends funds.
+    other_shards: Vec<ShardId>,
 }
+
+/// Assets of which it sends some: those that all shards have, and one that only one has, from which it comes back.
+const ASSETS_SENT: u64 = commands::ASSETS as u64 + 1;
 
 /// Orders that it may still name.
 const NAMES_MAX: usize = 12;
@@ -21,11 +26,28 @@ const NAMES_MAX: usize = 12;
 impl Trades {
     /// Its orders are named from `first_name` on.
     pub(crate) fn new(account: AccountId, first_name: u64) -> Self {
-        Self { account, names: VecDeque::new(), next_name: first_name }
+        Self { account, names: VecDeque::new(), next_name: first_name, other_shards: Vec::new() }
+    }
+
+    /// Its venue is one of several shards: it sends funds to the others as well.
+    pub(crate) fn join_shards(&mut self, place: ShardPlace) {
+        self.other_shards = (0..place.count).map(ShardId).filter(|shard| *shard != place.own).collect();
+    }
+
+    /// Funds for another shard. Two programs of one account may give names in another order than they are taken: then the later one is refused.
+    fn transfer(&self, c: &mut Choices<'_>, now: TimeNs) -> Command {
+        let amount = Amount::new(c.within(1, 400)).expect("it is small");
+        let (asset, to_shard) = (AssetId(c.below(ASSETS_SENT) as u32), c.pick(&self.other_shards));
+        let client_transfer_id = ClientTransferId(now.0);
+        let transfer = TransferOut { account: self.account, asset, amount, to_shard, client_transfer_id };
+        Command::Shards(ShardCommand::TransferOut(transfer))
     }
 
     pub(crate) fn next_command(&mut self, c: &mut Choices<'_>, now: TimeNs) -> Command {
-        let Self { account, names, next_name } = self;
+        if !self.other_shards.is_empty() && c.one_in(3) {
+            return self.transfer(c, now);
+        }
+        let Self { account, names, next_name, .. } = self;
         let account = *account;
         let kind = if names.is_empty() { 0 } else { c.weighted(&[20, 6, 4, 1]) };
         if kind == 0 {

@@ -1,7 +1,10 @@
 //! Commands of shards.
 
 use serde_json::{Map, Value};
-use walras_wire::{InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferOut, TransferPlace, TransfersTaken};
+use walras_wire::{
+    CompareTransfers, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferNumbers, TransferOut, TransferPlace,
+    TransfersTaken,
+};
 
 use super::{number, object};
 
@@ -49,5 +52,21 @@ pub(super) fn command(command: &ShardCommand) -> (&'static str, Map<String, Valu
             let TransferPlace { shard, transfer_seq } = c;
             ("return_transfer", object([("by_shard", Some(shard.0.into())), ("transfer_seq", Some(number(transfer_seq.0)))]))
         }
+        ShardCommand::DoubtTransfers => ("doubt_transfers", object([])),
+        ShardCommand::CompareTransfers(c) => {
+            let CompareTransfers { shard, before, told } = c;
+            let fields = [("shard", Some(shard.0.into())), ("before", Some(numbers(*before))), ("told", Some(numbers(*told)))];
+            ("compare_transfers", object(fields))
+        }
     }
+}
+
+fn numbers(of: TransferNumbers) -> Value {
+    let TransferNumbers { oldest_out, next_out, next_in } = of;
+    let fields = [
+        ("oldest_transfer_out", Some(number(oldest_out.0))),
+        ("next_transfer_out", Some(number(next_out.0))),
+        ("next_transfer_in", Some(number(next_in.0))),
+    ];
+    Value::Object(object(fields))
 }

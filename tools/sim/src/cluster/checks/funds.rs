@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use walras_engine::Engine;
-use walras_types::{AccountId, AssetId, InstrumentId, InstrumentSpec, Side};
-use walras_wire::{Event, OfferTraded, Traded};
+use walras_types::{AccountId, AssetId, InstrumentId, InstrumentSpec, ShardId, Side, TransferSeq};
+use walras_wire::{Event, OfferTraded, ShardEvent, Traded};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -19,6 +19,8 @@ pub(super) struct Funds {
     /// The venue's own: fees, commissions, what rounding left.
     kept: BTreeMap<AssetId, i128>,
     supply: BTreeMap<AssetId, i128>,
+    /// Sent to other shards and not answered.
+    in_transit: BTreeMap<(ShardId, TransferSeq), (AssetId, i128)>,
 }
 
 const CHECK: &str = "funds";
@@ -56,6 +58,30 @@ impl Funds {
                 self.add(*account, *buy, bought);
                 *self.kept.entry(*sell).or_default() += sold;
                 *self.kept.entry(*buy).or_default() -= bought;
+            }
+            Event::Shards(e) => self.move_between_shards(e),
+            _ => {}
+        }
+    }
+
+    fn move_between_shards(&mut self, event: &ShardEvent) {
+        match event {
+            ShardEvent::TransferSent(e) => {
+                let units = i128::from(e.transfer.amount.get());
+                self.add(e.transfer.account, e.transfer.asset, -units);
+                self.in_transit.insert((e.transfer.to_shard, e.transfer_seq), (e.transfer.asset, units));
+            }
+            ShardEvent::TransferReceived(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
+            ShardEvent::TransfersConfirmed(e) => {
+                for seq in (e.first.0..=e.last.0).map(TransferSeq) {
+                    if let Some((asset, units)) = self.in_transit.remove(&(e.by_shard, seq)) {
+                        *self.supply.entry(asset).or_default() -= units;
+                    }
+                }
+            }
+            ShardEvent::TransferReturned(e) => {
+                self.in_transit.remove(&(e.place.shard, e.place.transfer_seq));
+                self.add(e.account, e.asset, i128::from(e.amount.get()));
             }
             _ => {}
         }
@@ -97,6 +123,9 @@ impl Funds {
             if held < 0 || held != of_engine {
                 return Err(format!("events give account {account} {held} of asset {asset}, the ledger {of_engine}"));
             }
+        }
+        for (asset, units) in self.in_transit.values() {
+            *sums.entry(*asset).or_default() += units;
         }
         for (asset, sum) in sums {
             let (kept, supply) = (self.kept.get(&asset).copied().unwrap_or(0), self.supply.get(&asset).copied().unwrap_or(0));

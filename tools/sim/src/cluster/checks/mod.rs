@@ -47,6 +47,7 @@ use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
 use crate::cluster::replica::Origin;
+use crate::common::checks::replay::Replay;
 use crate::common::checks::{Checked, Violation};
 
 pub(crate) use durable::check as check_durable;
@@ -71,6 +72,8 @@ pub(crate) struct Checks {
     releases: releases::Releases,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
+    /// Replicas were set back to an older state: what they do is no part of the history.
+    is_set_back: bool,
 }
 
 /// What is checked besides, and how.
@@ -105,7 +108,18 @@ impl Checks {
             holds: (!has_strays).then(hold::Holds::default),
             releases: releases::Releases::default(),
             unwatched,
+            is_set_back: false,
         }
+    }
+
+    /// For replicas that were set back to an older state.
+    pub(crate) fn of_the_set_back(options: Options) -> Self {
+        Self { is_set_back: true, ..Self::new(options) }
+    }
+
+    /// A replay of the log.
+    pub(crate) fn replay(&self) -> &Replay {
+        self.history.replay()
     }
 
     fn note(&mut self, checked: Checked) {
@@ -175,7 +189,7 @@ impl Checks {
         if let Some(holds) = &mut self.holds {
             holds.on_start(replica);
         }
-        if self.unwatched != Some(replica) {
+        if self.unwatched != Some(replica) && !self.is_set_back {
             let checked = self.history.on_start(replica, engine, listener);
             self.note(checked);
         }
@@ -189,7 +203,7 @@ impl Checks {
         listener: &Listener,
         applied: &AppliedEntry<'_, Origin>,
     ) {
-        if self.violation.is_some() {
+        if self.violation.is_some() || self.is_set_back {
             return;
         }
         let is_new = self.history.on_entry(replica, applied.entry);

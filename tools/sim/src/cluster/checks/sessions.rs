@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use walras_engine::Numbered;
 use walras_sequencer::Content;
 use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq};
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, ShardCommand};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -60,6 +60,15 @@ impl Sessions {
                 | Command::SetAccountKey(_)
                 | Command::SubmitTransaction(_)
                 | Command::CloseBatch(_) => Ok(()),
+                // Of shards: the venue's mark, and its couriers', which name the number that they mean, or say what is so already.
+                Command::Shards(
+                    ShardCommand::Configure(_)
+                    | ShardCommand::DoubtTransfers
+                    | ShardCommand::CompareTransfers(_)
+                    | ShardCommand::TransferIn(_)
+                    | ShardCommand::ConfirmTransfers(_)
+                    | ShardCommand::ReturnTransfer(_),
+                ) => Ok(()),
                 command => {
                     let detail = format!("entry {} is {command:?} outside of any session", entry.log_index);
                     Err(Violation::new(CHECK, detail))

@@ -9,7 +9,7 @@ mod start;
 mod storage;
 mod surroundings;
 
-pub(crate) use process::{Moment, Out, Process, ReplicaTimer, Stop};
+pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
 pub(crate) use start::{StartError, StartFrom, holds};
 pub(crate) use surroundings::report_settings;
 
@@ -26,6 +26,8 @@ pub(crate) enum Origin {
     Opens(StreamId),
     /// A connection at a gateway, this replica perhaps.
     OpensElsewhere(walras_sequencer::RemoteOpening),
+    /// Somebody of one of several shards, who waits for its outcome under this number.
+    Waits(u64),
 }
 
 /// Replicas' ids are below it.

@@ -8,7 +8,7 @@ use walras_engine::{BatchMarketView, Engine};
 use walras_replica_log::{Incoming, IncomingId, SnapshotInfo};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
-use walras_types::{LogIndex, TimeNs};
+use walras_types::{LogIndex, RejectReason, TimeNs};
 use walras_wire::Command;
 
 use super::desk::Clerk;
@@ -80,6 +80,17 @@ pub(crate) enum Out {
     Voted,
     Members(Members),
     ReadReady(ReadToken),
+    /// Whoever waits under this number is told.
+    Told(u64, Fate),
+}
+
+/// What came of a command that somebody of one of several shards has submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The log has it. Why it was refused, if it was.
+    Done(Option<RejectReason>),
+    /// Nobody knows.
+    Unknown,
 }
 
 /// Why a process ended by itself.
@@ -313,6 +324,11 @@ impl Process {
             return Ok(true);
         }
         Ok(self.sequencer.read(token, &mut self.around)?.is_ok())
+    }
+
+    /// Submits a command of no session; whether it was taken. [`Out::Told`] says what came of it.
+    pub(crate) fn submit(&mut self, at: Moment, command: &Command, number: u64) -> bool {
+        self.sequencer.submit(TimeNs(at.clock_ns), None, command, Some(Origin::Waits(number))).is_ok()
     }
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.

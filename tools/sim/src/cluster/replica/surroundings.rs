@@ -13,7 +13,7 @@ use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
 use super::desk::Desk;
-use super::process::{Out, ReplicaTimer};
+use super::process::{Fate, Out, ReplicaTimer};
 use super::releases::Releases;
 use super::storage::{LogJob, Storage};
 use super::{Origin, address, fair};
@@ -87,10 +87,11 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     fn opened(&mut self, origin: Origin, engine: &Engine, events: &[Event]) {
-        let Self { desk, reports, now_ns, fair, .. } = self;
+        let Self { desk, reports, now_ns, fair, out, .. } = self;
         match (origin, open_outcome(engine, events)) {
             (Origin::Opens(stream), Ok((session, next))) => desk.opened(stream, *now_ns, session, next, reports),
             (Origin::Opens(stream), Err(reason)) => desk.not_opened(stream, reason),
+            (Origin::Waits(number), _) => out.push(Out::Told(number, Fate::Done(rejected(events)))),
             (Origin::OpensElsewhere(opening), outcome) => {
                 if let Some(fair) = fair {
                     fair.on_opened(opening, engine.last_applied(), outcome.map(|(session, _)| session));
@@ -150,10 +151,11 @@ impl Surroundings {
 fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
     let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
     let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
-    start.ok_or_else(|| {
-        let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });
-        reason.unwrap_or(RejectReason::VenueNotReady)
-    })
+    start.ok_or_else(|| rejected(events).unwrap_or(RejectReason::VenueNotReady))
+}
+
+fn rejected(events: &[Event]) -> Option<RejectReason> {
+    events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None })
 }
 
 impl Host<Origin> for Surroundings {
@@ -197,8 +199,11 @@ impl Host<Origin> for Surroundings {
     }
 
     fn unresolved(&mut self, origin: Origin, _: Unresolved) {
-        let Origin::Opens(stream) = origin else { return };
-        self.desk.sent_away(stream, &self.leader_address);
+        match origin {
+            Origin::Opens(stream) => self.desk.sent_away(stream, &self.leader_address),
+            Origin::Waits(number) => self.out.push(Out::Told(number, Fate::Unknown)),
+            Origin::OpensElsewhere(_) => {}
+        }
     }
 
     fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {

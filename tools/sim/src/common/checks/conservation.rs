@@ -1,4 +1,5 @@
-//! Of every asset there is what was deposited and not withdrawn: in accounts, reserved or not, and in collected fees.
+//! Of every asset there is what was deposited and not withdrawn, and what came from other shards less what went there: in accounts, reserved or
+//! not, in collected fees, and in transit to other shards.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +42,15 @@ impl Conservation {
             let held: i128 = accounts.map(|balance| i128::from(balance.available.get()) + i128::from(balance.reserved.get())).sum();
             let fees = i128::from(engine.fees(asset).get());
             let supply = i128::from(engine.supply(asset).get());
-            if held + fees != expected || supply != expected {
+            let in_transit = i128::from(engine.in_transit(asset).get());
+            // Of one of several shards a part of what came in is at the others, or came from them.
+            let is_alone = engine.shard_place().count == 1;
+            if held + fees + in_transit != supply || engine.issued_here(asset) != expected || is_alone && supply != expected {
                 let detail = format!(
-                    "after entry {} accounts hold {held} and fees {fees} of asset {asset}, the supply is {supply}; {expected} came in",
-                    engine.last_applied()
+                    "after entry {} accounts hold {held}, fees {fees} and transfers {in_transit} of asset {asset}, the supply is {supply}, of which {} \
+                     was issued here; {expected} came in",
+                    engine.last_applied(),
+                    engine.issued_here(asset)
                 );
                 return Err(Violation::new(CHECK, detail));
             }

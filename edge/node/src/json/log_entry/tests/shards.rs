@@ -1,7 +1,10 @@
 //! Commands of shards, and their lines read back.
 
 use walras_types::{AccountId, Amount, AssetId, ClientTransferId, InstrumentId, ShardId, TransferSeq};
-use walras_wire::{Command, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferOut, TransferPlace, TransfersTaken};
+use walras_wire::{
+    Command, CompareTransfers, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferNumbers, TransferOut, TransferPlace,
+    TransfersTaken,
+};
 
 use super::{EXACT_BELOW, Fields};
 
@@ -16,8 +19,22 @@ pub(super) fn commands() -> Vec<Command> {
         ShardCommand::TransferIn(TransferIn { from_shard: there, to_shard: here, transfer_seq, account, asset, amount }),
         ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: there, first: TransferSeq(1), last: transfer_seq }),
         ShardCommand::ReturnTransfer(TransferPlace { shard: there, transfer_seq }),
+        ShardCommand::DoubtTransfers,
+        ShardCommand::CompareTransfers(CompareTransfers { shard: there, before: numbers(1), told: numbers(EXACT_BELOW) }),
     ];
     all.map(Command::Shards).to_vec()
+}
+
+fn numbers(from: u64) -> TransferNumbers {
+    let [oldest_out, next_out, next_in] = [from, from + 1, from + 2].map(TransferSeq);
+    TransferNumbers { oldest_out, next_out, next_in }
+}
+
+fn read_numbers(mut f: Fields) -> TransferNumbers {
+    let [oldest_out, next_out, next_in] =
+        ["oldest_transfer_out", "next_transfer_out", "next_transfer_in"].map(|name| TransferSeq(f.number(name)));
+    f.end();
+    TransferNumbers { oldest_out, next_out, next_in }
 }
 
 fn shard(f: &mut Fields, name: &str) -> ShardId {
@@ -60,6 +77,12 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
         "return_transfer" => ShardCommand::ReturnTransfer(TransferPlace {
             shard: shard(f, "by_shard"),
             transfer_seq: TransferSeq(f.number("transfer_seq")),
+        }),
+        "doubt_transfers" => ShardCommand::DoubtTransfers,
+        "compare_transfers" => ShardCommand::CompareTransfers(CompareTransfers {
+            shard: shard(f, "shard"),
+            before: read_numbers(f.object("before")),
+            told: read_numbers(f.object("told")),
         }),
         _ => return None,
     }))

@@ -1,0 +1,167 @@
+//! Who answers another shard's couriers: any replica with its numbers, the one that leads with what became of transfers.
+
+use walras_courier::{Directory, Told, outcomes};
+use walras_types::{ShardId, TransferSeq};
+use walras_wire::{Command, ShardCommand, TransferIn};
+
+use super::checks::shard_id;
+use super::couriers::Office;
+use super::mutation::Mutation;
+use super::venue::{Event, Venue, Waits};
+use crate::cluster::shard::Fate;
+use crate::common::checks::Violation;
+
+/// What a courier asks of another shard.
+#[derive(Clone, Debug)]
+pub(super) struct Letter {
+    pub(super) from: Office,
+    pub(super) task: u64,
+    /// Which of its attempts at that it is.
+    pub(super) attempt: usize,
+    /// Who is asked.
+    pub(super) replica: usize,
+    pub(super) body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// Its numbers.
+    Directory,
+    /// To take these.
+    Transfers(Vec<TransferIn>),
+}
+
+/// What it is answered.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Directory(Directory),
+    Outcomes(Vec<Told>),
+    /// Nothing: it does not lead, or does not run.
+    Refused,
+}
+
+/// Transfers that were brought, and are not all answered by the log.
+pub(super) struct Incoming {
+    letter: Letter,
+    from: ShardId,
+    brought: Vec<TransferSeq>,
+    left: usize,
+}
+
+impl Venue {
+    /// A courier's letter arrives.
+    pub(super) fn on_letter(&mut self, letter: Letter) -> Result<(), Violation> {
+        let (shard, replica) = (letter.from.to, letter.replica);
+        if self.shards[shard].generation(replica).is_none() {
+            self.reply(&letter, Reply::Refused);
+            return Ok(());
+        }
+        match &letter.body {
+            Body::Directory => self.ask_for_directory(letter),
+            Body::Transfers(transfers) => {
+                let transfers = transfers.clone();
+                self.take_in(letter, &transfers)
+            }
+        }
+    }
+
+    fn ask_for_directory(&mut self, letter: Letter) -> Result<(), Violation> {
+        if self.settings.mutation == Some(Mutation::StaleDirectory) {
+            self.tell_directory(&letter);
+            return Ok(());
+        }
+        let (shard, replica, number) = (letter.from.to, letter.replica, self.number());
+        self.waits.insert(number, Waits::Directory(letter.clone()));
+        self.shards[shard].is_now(self.now_ns);
+        if !self.shards[shard].read(replica, number)? {
+            self.waits.remove(&number);
+            self.reply(&letter, Reply::Refused);
+        }
+        Ok(())
+    }
+
+    /// The replica that was asked has all that was acknowledged before.
+    pub(super) fn tell_directory(&mut self, letter: &Letter) {
+        let (shard, replica) = (letter.from.to, letter.replica);
+        let reply = self.shards[shard].engine(replica).map_or(Reply::Refused, |engine| {
+            let numbers = engine.transfer_numbers(shard_id(letter.from.shard));
+            Reply::Directory(Directory { own: engine.shard_place().own, numbers })
+        });
+        self.reply(letter, reply);
+    }
+
+    /// Each has to be answered by the log before anything is said of any.
+    fn take_in(&mut self, letter: Letter, transfers: &[TransferIn]) -> Result<(), Violation> {
+        let (shard, replica) = (letter.from.to, letter.replica);
+        let Some(engine) = self.shards[shard].leading_engine(replica) else {
+            self.reply(&letter, Reply::Refused);
+            return Ok(());
+        };
+        let from = shard_id(letter.from.shard);
+        let mut next = engine.next_transfer_from(from);
+        self.report.brought_again +=
+            transfers.iter().filter(|transfer| next.is_some_and(|next| transfer.transfer_seq < next)).count() as u64;
+        let brought: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
+        let place = self.number();
+        self.incoming.insert(place, Incoming { letter, from, brought, left: transfers.len() });
+        for transfer in transfers {
+            let mut transfer = *transfer;
+            if let (Some(Mutation::ReceiverForgets), Some(seq)) = (self.settings.mutation, &mut next) {
+                transfer.transfer_seq = *seq;
+                *seq = seq.next();
+            }
+            let number = self.number();
+            self.waits.insert(number, Waits::Transfer(place));
+            let command = Command::Shards(ShardCommand::TransferIn(transfer));
+            if !self.submit(shard, replica, &command, number)? {
+                self.transfer_done(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The log has answered one of those that were brought, or never will here.
+    pub(super) fn transfer_done(&mut self, place: u64) {
+        let Some(incoming) = self.incoming.get_mut(&place) else { return };
+        incoming.left -= 1;
+        if incoming.left > 0 {
+            return;
+        }
+        let Some(Incoming { letter, from, brought, .. }) = self.incoming.remove(&place) else { return };
+        // What was taken stays so, whatever failed behind it.
+        let engine = self.shards[letter.from.to].engine(letter.replica);
+        let told = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &brought));
+        let reply = if told.is_empty() { Reply::Refused } else { Reply::Outcomes(told) };
+        self.reply(&letter, reply);
+    }
+
+    fn reply(&mut self, letter: &Letter, reply: Reply) {
+        let Letter { from, task, attempt, .. } = *letter;
+        let passage = self.ways.pass(self.now_ns, from.to, from.shard);
+        for at_ns in [passage.original_ns, passage.replay_ns].into_iter().flatten() {
+            self.schedule.at(at_ns, Event::Reply(from, task, attempt, reply.clone()));
+        }
+    }
+
+    /// Submits a command of no session; whether it was taken. Where it was not, nobody waits for it.
+    pub(super) fn submit(&mut self, shard: usize, replica: usize, command: &Command, number: u64) -> Result<bool, Violation> {
+        self.shards[shard].is_now(self.now_ns);
+        let is_taken = self.shards[shard].submit(replica, command, number)?;
+        if !is_taken {
+            self.waits.remove(&number);
+        }
+        Ok(is_taken)
+    }
+
+    pub(super) fn on_fate(&mut self, waits: Waits, fate: Fate) -> Result<(), Violation> {
+        match waits {
+            Waits::Command(office, task) => self.command_done(office, task, fate),
+            Waits::Transfer(place) => {
+                self.transfer_done(place);
+                Ok(())
+            }
+            Waits::Probe(is_after) => self.probe_done(is_after, fate),
+            Waits::Again | Waits::Directory(_) => Ok(()),
+        }
+    }
+}
