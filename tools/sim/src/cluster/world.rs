@@ -566,12 +566,12 @@ impl World {
         }
         self.durable_checked = entries;
         let Some(entry) = self.checks.borrow().last_entry() else { return Ok(()) };
-        let Self { machines, genesis, members, .. } = self;
+        let Self { machines, members, .. } = self;
         let holds = |id| {
             let machine = &machines[super::machine::place_of(id)];
             // A disk that does not open says nothing either way; one that is lost may have had it.
             matches!(machine.fortune, Fortune::Gone | Fortune::Emptied)
-                || super::replica::holds(&machine.disk.device, id, genesis, &entry).unwrap_or(true)
+                || super::replica::holds(&machine.disk.device, id, &entry).unwrap_or(true)
         };
         checks::check_durable(&entry, members, holds)
     }
