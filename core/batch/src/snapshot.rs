@@ -88,9 +88,7 @@ impl Batch {
             sink(&book.pair().sell.0.to_le_bytes());
             sink(&book.pair().buy.0.to_le_bytes());
             put_count(book.sells().as_slice().len(), sink);
-            for offer in book.sells().as_slice() {
-                put_numbers([offer.stated().bits(), offer.key().tie, offer.key().id.0, offer.amount().get()], sink);
-            }
+            put_offers(book.sells().as_slice(), sink);
         }
         match &self.closed {
             None => sink(&[0]),
@@ -301,8 +299,19 @@ fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
     sink(&count.to_le_bytes());
 }
 
-fn put_numbers<const N: usize>(numbers: [u64; N], sink: &mut impl FnMut(&[u8])) {
-    sink(numbers.map(u64::to_le_bytes).as_flattened());
+/// Bytes of an offer, and how many offers make a piece: what takes pieces pays for each.
+const OFFER_BYTES: usize = 32;
+const OFFERS_AT_ONCE: usize = 32;
+
+fn put_offers(offers: &[Offer], sink: &mut impl FnMut(&[u8])) {
+    let mut bytes = [0; OFFERS_AT_ONCE * OFFER_BYTES];
+    for some in offers.chunks(OFFERS_AT_ONCE) {
+        for (place, offer) in bytes.chunks_exact_mut(OFFER_BYTES).zip(some) {
+            let numbers = [offer.stated().bits(), offer.key().tie, offer.key().id.0, offer.amount().get()];
+            place.copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
+        }
+        sink(&bytes[..some.len() * OFFER_BYTES]);
+    }
 }
 
 /// What is left to be read.

@@ -136,6 +136,7 @@ mod report;
 mod reuse;
 mod scan;
 mod segment;
+mod sim_bytes;
 pub mod sim_disk;
 mod snapshot;
 mod verify;

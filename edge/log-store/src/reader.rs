@@ -40,6 +40,13 @@ struct InGroup {
     index: LogIndex,
 }
 
+impl<F> Clone for Stretch<F> {
+    fn clone(&self) -> Self {
+        let Self { path, file, layout, offset, end_index } = self;
+        Self { path: path.clone(), file: Arc::clone(file), layout: *layout, offset: *offset, end_index: *end_index }
+    }
+}
+
 /// Iterates entries in order. It holds one window of 256 KiB, or of the longest entry, and the names of the segments.
 #[derive(Debug)]
 pub struct LogReader<F> {
@@ -84,6 +91,16 @@ impl<F: DiskFile> LogReader<F> {
     #[must_use]
     pub fn end_index(&self) -> LogIndex {
         self.end_index
+    }
+
+    /// Another reader of the entries from `from` on, of those that this one has yet to return: nothing is looked for anew.
+    pub fn again(&self, from: LogIndex) -> Result<Self, LogError> {
+        if from < self.from || from > self.end_index {
+            return Err(LogError::OutOfRange { index: from, first: self.from, end: self.end_index });
+        }
+        let Self { stretches, first_index, end_index, .. } = self;
+        let stretches = stretches.iter().skip_while(|stretch| stretch.end_index <= from).cloned().collect();
+        Ok(Self { stretches, cursor: None, group: None, from, first_index: *first_index, end_index: *end_index })
     }
 
     /// The next entry; `None` at the end.

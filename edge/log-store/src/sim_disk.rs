@@ -7,9 +7,11 @@
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::pace::Pace;
+use crate::sim_bytes::SimBytes;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -47,10 +49,10 @@ pub struct SimFaults {
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// What reads see. A disk that is a copy of another shares the bytes until one of them writes.
-    memory: Arc<Vec<u8>>,
+    /// What reads see.
+    memory: SimBytes,
     /// What the device holds.
-    device: Arc<Vec<u8>>,
+    device: SimBytes,
     /// Pages written since the last sync.
     dirty: Pages,
     /// Pages that a failed sync gave up: memory shows them, the device may not have them, and no later sync writes them.
@@ -88,6 +90,20 @@ impl Pages {
     fn clear(&mut self) {
         self.words.clear();
         self.count = 0;
+    }
+
+    /// Of so many bytes each in a file of a length: where they are, neighbours together, in ascending order.
+    fn ranges(&self, page_bytes: usize, len: usize) -> impl Iterator<Item = Range<usize>> {
+        let mut pages = self.iter().peekable();
+        std::iter::from_fn(move || {
+            let first = pages.next()?;
+            let mut end = first + 1;
+            while pages.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            let to = (end * page_bytes).min(len);
+            Some((first * page_bytes).min(to)..to)
+        })
     }
 
     /// In ascending order.
@@ -221,7 +237,9 @@ impl SimDisk {
         let mut state = self.state();
         let inode = *state.names.get(path.as_os_str()).expect("the file to be changed exists");
         let file = state.inodes.get_mut(&inode).expect("a name means a file");
-        change(Arc::make_mut(&mut file.memory));
+        let mut bytes = file.memory.to_vec();
+        change(&mut bytes);
+        file.memory = bytes.into();
         file.device.clone_from(&file.memory);
         file.dirty.clear();
     }
@@ -347,13 +365,7 @@ impl State {
         let start = usize::try_from(offset).expect("simulated files fit in memory");
         let file = self.inodes.get_mut(&inode).expect("a handle means a file");
         let end = start + buf.len();
-        let memory = Arc::make_mut(&mut file.memory);
-        if memory.len() < start {
-            memory.resize(start, 0);
-        }
-        let (over, beyond) = buf.split_at(buf.len().min(memory.len() - start));
-        memory[start..start + over.len()].copy_from_slice(over);
-        memory.extend_from_slice(beyond);
+        file.memory.write(start, buf);
         for page in start / page_bytes..end.div_ceil(page_bytes) {
             file.dirty.insert(page);
             file.given_up.remove(page);
@@ -365,7 +377,7 @@ impl State {
         let SimDiskConfig { page_bytes, garbage_pages, .. } = self.config;
         let mut file = self.inodes.remove(&inode).expect("a handle means a file");
         if file.device.len() != file.memory.len() && self.below(2) == 0 {
-            Arc::make_mut(&mut file.device).resize(file.memory.len(), 0);
+            file.device.resize(file.memory.len());
         }
         for page in std::mem::take(&mut file.dirty).iter() {
             file.given_up.insert(page);
@@ -382,13 +394,10 @@ impl State {
                 2 => start..cut,
                 _ => cut..end,
             };
-            let device = Arc::make_mut(&mut file.device);
-            if device.len() < kept.end {
-                device.resize(kept.end, 0);
-            }
-            device[kept.clone()].copy_from_slice(&file.memory[kept.clone()]);
+            file.device.resize(file.device.len().max(kept.end));
+            file.device.copy_from(&file.memory, kept.clone());
             if choice == 4 {
-                device[kept].fill_with(|| self.next_random().to_le_bytes()[0]);
+                file.device.fill_with(kept, || self.next_random().to_le_bytes()[0]);
             }
         }
         self.inodes.insert(inode, file);
@@ -551,7 +560,7 @@ impl DiskFile for SimFile {
         if state.config.short_reads && count > 0 && state.below(4) == 0 {
             count = 1 + state.below(count);
         }
-        buf[..count].copy_from_slice(&state.inodes[&self.inode].memory[start..start + count]);
+        state.inodes[&self.inode].memory.read(start, &mut buf[..count]);
         Ok(count)
     }
 
@@ -584,9 +593,7 @@ impl DiskFile for SimFile {
         }
         let len = usize::try_from(len).expect("simulated files fit in memory");
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        if file.memory.len() < len {
-            Arc::make_mut(&mut file.memory).resize(len, 0);
-        }
+        file.memory.resize(file.memory.len().max(len));
         if crashed { Err(off()) } else { Ok(()) }
     }
 
@@ -595,7 +602,7 @@ impl DiskFile for SimFile {
         let crashed = state.begin_change()?;
         let len = usize::try_from(len).expect("simulated files fit in memory");
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        Arc::make_mut(&mut file.memory).resize(len, 0);
+        file.memory.resize(len);
         if crashed { Err(off()) } else { Ok(()) }
     }
 
@@ -611,22 +618,16 @@ impl DiskFile for SimFile {
         }
         let page_bytes = state.config.page_bytes;
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        let device = Arc::make_mut(&mut file.device);
-        if device.is_empty() && file.given_up.count == 0 {
+        let Inode { memory, device, dirty, given_up, .. } = file;
+        if device.len() == 0 && given_up.count == 0 {
             // All of it is new.
-            device.extend_from_slice(&file.memory);
-            file.dirty.clear();
+            device.clone_from(memory);
+            dirty.clear();
             return Ok(());
         }
-        device.resize(file.memory.len(), 0);
-        let mut dirty = std::mem::take(&mut file.dirty);
-        for page in dirty.iter() {
-            let end = (page * page_bytes + page_bytes).min(file.memory.len());
-            let start = (page * page_bytes).min(end);
-            device[start..end].copy_from_slice(&file.memory[start..end]);
-        }
+        device.resize(memory.len());
+        dirty.ranges(page_bytes, memory.len()).for_each(|range| device.copy_from(memory, range));
         dirty.clear();
-        file.dirty = dirty;
         Ok(())
     }
 
@@ -634,14 +635,13 @@ impl DiskFile for SimFile {
         let mut state = self.enter()?;
         let page_bytes = state.config.page_bytes;
         let file = state.inodes.get_mut(&self.inode).expect("a handle means a file");
-        for page in std::mem::take(&mut file.given_up).iter() {
-            let end = (page * page_bytes + page_bytes).min(file.memory.len());
-            let start = (page * page_bytes).min(end);
-            let device_end = end.min(file.device.len()).max(start);
-            let memory = Arc::make_mut(&mut file.memory);
-            memory[start..device_end].copy_from_slice(&file.device[start..device_end]);
-            memory[device_end..end].fill(0);
+        let Inode { memory, device, given_up, .. } = file;
+        for range in given_up.ranges(page_bytes, memory.len()) {
+            let device_end = range.end.min(device.len()).max(range.start);
+            memory.copy_from(device, range.start..device_end);
+            memory.fill_with(device_end..range.end, || 0);
         }
+        given_up.clear();
         Ok(())
     }
 }

@@ -42,11 +42,29 @@ fn a_reader_starts_at_any_entry_and_needs_the_writer_no_more() {
     }
     assert!(matches!(log.reader(LogIndex(152)), Err(LogError::OutOfRange { .. })));
     assert!(matches!(log.reader(LogIndex(0)), Err(LogError::OutOfRange { .. })));
+    let all = log.reader(LogIndex(1)).unwrap();
+    let mut used = log.reader(LogIndex(1)).unwrap();
     let mut reader = log.reader(LogIndex(150)).unwrap();
     write_group(&mut log, 1);
     drop(log);
     assert_eq!(reader.next().unwrap().unwrap().index, LogIndex(150));
     assert_eq!(reader.next().unwrap(), None);
+    // Another reader of what one has yet to return.
+    for from in 1..=151 {
+        let mut again = all.again(LogIndex(from)).unwrap();
+        for index in from..151 {
+            assert_eq!(again.next().unwrap().unwrap().payload, entry(index));
+        }
+        assert_eq!(again.next().unwrap(), None);
+        if let Some(read) = used.next().unwrap() {
+            assert_eq!(read.index, LogIndex(from));
+        }
+        assert!(matches!(used.again(LogIndex(from)), Err(LogError::OutOfRange { .. })) || from == 151);
+        let mut after = used.again(LogIndex((from + 1).min(151))).unwrap();
+        let next = after.next().unwrap().map(|entry| entry.index.0);
+        assert_eq!(next, (from < 150).then_some(from + 1));
+    }
+    assert!(matches!(all.again(LogIndex(152)), Err(LogError::OutOfRange { .. })));
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub struct Opened<D: Disk> {
     pub snapshots: Snapshots<D>,
     /// What a replica starts from.
     pub recovered: Recovered,
+    /// The state of its snapshot, which was read to see that it is sound; `None` at the beginning of the cluster.
+    pub state: Option<Vec<u8>>,
     /// What was found, for people.
     pub report: OpenReport,
 }
@@ -124,7 +126,7 @@ pub(crate) fn open_beside<D: Disk>(
         (false, true) => Stop::Orderly,
         (false, false) => Stop::Crash,
     };
-    let Found { recovered, snapshot, oldest_snapshot, damaged } = recovered(&log, dir, &content, &snapshots)?;
+    let Found { recovered, state, snapshot, oldest_snapshot, damaged } = recovered(&log, dir, &content, &snapshots)?;
     if !is_new {
         // From here on it is in use: the mark of an orderly stop is the last record no more.
         log.append_with(|bytes| put_head(bytes, &identity))?;
@@ -146,7 +148,7 @@ pub(crate) fn open_beside<D: Disk>(
         failed: false,
         upkeep: UpkeepOut::default(),
     };
-    Ok(Opened { log, snapshots, recovered, report: OpenReport { stop, snapshot, damaged_snapshots: damaged, store } })
+    Ok(Opened { log, snapshots, recovered, state, report: OpenReport { stop, snapshot, damaged_snapshots: damaged, store } })
 }
 
 /// One write: a log has all of it or is made anew.
@@ -211,6 +213,7 @@ fn scan<F: walras_log_store::DiskFile>(
 
 pub(crate) struct Found {
     pub(crate) recovered: Recovered,
+    state: Option<Vec<u8>>,
     snapshot: Option<SnapshotInfo>,
     oldest_snapshot: Slot,
     damaged: Vec<PathBuf>,
@@ -228,11 +231,12 @@ pub(crate) fn recovered<D: Disk>(
     reached.retain(|info| content.reaches(&info.meta));
     let chosen = loop {
         let Some(info) = reached.pop() else { break None };
-        if snapshots.is_sound(info.meta.slot)? {
-            break Some(info);
+        if let Some(state) = snapshots.sound_state(info.meta.slot)? {
+            break Some((info, state));
         }
         damaged.push(snapshots.path(info.meta.slot));
     };
+    let (chosen, state) = chosen.unzip();
     let genesis = content.installed.as_ref().map(|(meta, _)| meta).filter(|meta| meta.slot == Slot(0));
     let Some(snapshot) = chosen.as_ref().map(|info| &info.meta).or(genesis).cloned() else {
         return Err(OpenError::SnapshotMissing { dir: dir.to_path_buf(), detail: what_is_missing(content, snapshots, &damaged) });
@@ -246,7 +250,7 @@ pub(crate) fn recovered<D: Disk>(
         entries.push(entry);
     }
     let recovered = Recovered { hard_state: content.hard_state, snapshot, entries };
-    Ok(Found { recovered, snapshot: chosen, oldest_snapshot, damaged })
+    Ok(Found { recovered, state, snapshot: chosen, oldest_snapshot, damaged })
 }
 
 fn what_is_missing<D: Disk>(content: &Content, snapshots: &Snapshots<D>, damaged: &[PathBuf]) -> String {
@@ -293,10 +297,12 @@ pub struct Dump<D: Disk> {
     pub slots: Option<(Slot, Slot)>,
     /// How it stopped.
     pub stop: Stop,
-    /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
-    pub decided: Option<DecidedReader<D::File>>,
     /// The snapshots whose headers hold and that the log reaches, oldest first.
     pub snapshots: Vec<SnapshotInfo>,
+    dir: PathBuf,
+    content: Content,
+    /// Of all records.
+    records: LogReader<D::File>,
     disk: D,
     snapshot_dir: PathBuf,
     _lock: Option<D::Lock>,
@@ -316,32 +322,47 @@ impl<D: Disk> Dump<D> {
         Self::look(disk, dir, reader, None)
     }
 
-    fn look(disk: &D, dir: &Path, reader: LogReader<D::File>, lock: Option<D::Lock>) -> Result<Self, OpenError> {
-        let log_dir = dir.join(LOG_FOLDER);
-        let content = scan(reader, dir, |_| true)?;
+    fn look(disk: &D, dir: &Path, records: LogReader<D::File>, lock: Option<D::Lock>) -> Result<Self, OpenError> {
+        let all = records.again(records.first_index()).map_err(OpenError::Store)?;
+        let content = scan(all, dir, |_| true)?;
         let head = content.head.expect("a scan without a head is refused");
         let snapshot_dir = dir.join(SNAPSHOT_FOLDER);
-        let mut infos = read_infos(disk, &snapshot_dir, head.cluster_id)?;
-        let anchors = anchors(&content, &infos);
-        let slots = content.first_slot().zip(content.last_slot());
-        let end = slots.map_or(Slot(0), |(_, last)| last.next()).min(content.hard_state.commit.next());
-        let reader_from = |from| open_log_beside(disk, &log_dir, Some(from));
-        let decided =
-            DecidedReader::from_the_first(&content, &anchors, end, &reader_from).map_err(|error| unreadable(dir, error))?;
-        let stop = if content.is_closed { Stop::Orderly } else { Stop::Crash };
-        infos.retain(|info| content.reaches(&info.meta));
+        let mut snapshots = read_infos(disk, &snapshot_dir, head.cluster_id)?;
+        snapshots.retain(|info| content.reaches(&info.meta));
         Ok(Self {
             cluster_id: head.cluster_id,
             replica: head.replica,
             hard_state: content.hard_state,
-            slots,
-            stop,
-            decided,
-            snapshots: infos,
+            slots: content.first_slot().zip(content.last_slot()),
+            stop: if content.is_closed { Stop::Orderly } else { Stop::Crash },
+            snapshots,
+            dir: dir.to_path_buf(),
+            content,
+            records,
             disk: disk.clone(),
             snapshot_dir,
             _lock: lock,
         })
+    }
+
+    /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
+    pub fn decided(&self) -> Result<Option<DecidedReader<D::File>>, OpenError> {
+        let end = self.slots.map_or(Slot(0), |(_, last)| last.next()).min(self.hard_state.commit.next());
+        DecidedReader::from_the_first(&self.content, &self.places(), end, &|from| self.records.again(from))
+            .map_err(|error| unreadable(&self.dir, error))
+    }
+
+    /// Where its snapshots stand, and the place at which it begins if that is known: the log goes on from each. Oldest first.
+    #[must_use]
+    pub fn places(&self) -> Vec<SnapshotMeta> {
+        anchors(&self.content, &self.snapshots)
+    }
+
+    /// The slots held after this one, decided or not.
+    pub fn slots_after(&self, slot: Slot) -> Result<SlotReader<D::File>, OpenError> {
+        let after = slot.next();
+        let slots = self.slots.map_or(after..after, |(first, last)| after.max(first)..last.next());
+        SlotReader::new(&self.content, slots, &|from| self.records.again(from)).map_err(|error| unreadable(&self.dir, error))
     }
 
     /// The state of one of its snapshots.

@@ -185,16 +185,12 @@ impl<D: Disk> Snapshots<D> {
         self.0.log_end.fetch_max(end, Ordering::Relaxed);
     }
 
-    /// Reads a whole snapshot and says whether it is what its header says; a disk that fails is an error.
-    pub(crate) fn is_sound(&self, slot: Slot) -> Result<bool, SnapshotError> {
-        let (mut reader, mut piece) = (self.read(slot)?, Vec::new());
-        loop {
-            match reader.next(&mut piece) {
-                Ok(true) => {}
-                Ok(false) => return Ok(true),
-                Err(SnapshotError::Damaged { .. }) => return Ok(false),
-                Err(error) => return Err(error),
-            }
+    /// The state of a snapshot, if it is what its header says; a disk that fails is an error.
+    pub(crate) fn sound_state(&self, slot: Slot) -> Result<Option<Vec<u8>>, SnapshotError> {
+        match self.read(slot).and_then(SnapshotReader::read_all) {
+            Ok(state) => Ok(Some(state)),
+            Err(SnapshotError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -355,33 +351,46 @@ impl<F: DiskFile> SnapshotReader<F> {
     /// Puts the next piece of the state, at most 1 MiB, into `piece`; `false` at the end. Whoever loads the state may use it only when
     /// the end came: then the whole of it was what it should be.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, SnapshotError> {
-        let damaged = |detail| Err(SnapshotError::Damaged { path: self.path.clone(), detail });
-        let left = self.info.state_bytes - self.offset;
-        if left == 0 {
-            piece.clear();
-            return if *self.hasher.finalize().as_bytes() == self.info.state_hash {
-                Ok(false)
-            } else {
-                damaged("its hash does not match its bytes")
-            };
-        }
-        piece.resize(usize::try_from(left).unwrap_or(usize::MAX).min(READ_BYTES), 0);
-        let got = read_full_at(&self.file, piece, HEADER_BYTES as u64 + self.offset).during("read", &self.path)?;
-        if got < piece.len() {
-            return damaged("it is shorter than its header says");
-        }
-        self.hasher.update(piece);
-        self.offset += got as u64;
-        Ok(true)
+        piece.resize(self.next_len()?, 0);
+        self.fill(piece)?;
+        Ok(!piece.is_empty())
     }
 
     /// The whole state, checked.
     pub fn read_all(mut self) -> Result<Vec<u8>, SnapshotError> {
-        let (mut state, mut piece) = (Vec::new(), Vec::new());
-        while self.next(&mut piece)? {
-            state.extend_from_slice(&piece);
+        // As much as the file had when its header was read.
+        let mut state = Vec::with_capacity(usize::try_from(self.info.state_bytes).unwrap_or(0));
+        loop {
+            let at = state.len();
+            state.resize(at + self.next_len()?, 0);
+            if at == state.len() {
+                return Ok(state);
+            }
+            self.fill(&mut state[at..])?;
         }
-        Ok(state)
+    }
+
+    /// How long the next piece is: nothing at the end, if the whole was what it should be.
+    fn next_len(&self) -> Result<usize, SnapshotError> {
+        let left = self.info.state_bytes - self.offset;
+        if left == 0 && *self.hasher.finalize().as_bytes() != self.info.state_hash {
+            return Err(self.damaged("its hash does not match its bytes"));
+        }
+        Ok(usize::try_from(left).unwrap_or(usize::MAX).min(READ_BYTES))
+    }
+
+    fn fill(&mut self, piece: &mut [u8]) -> Result<(), SnapshotError> {
+        let got = read_full_at(&self.file, piece, HEADER_BYTES as u64 + self.offset).during("read", &self.path)?;
+        if got < piece.len() {
+            return Err(self.damaged("it is shorter than its header says"));
+        }
+        self.hasher.update(piece);
+        self.offset += got as u64;
+        Ok(())
+    }
+
+    fn damaged(&self, detail: &'static str) -> SnapshotError {
+        SnapshotError::Damaged { path: self.path.clone(), detail }
     }
 }
 

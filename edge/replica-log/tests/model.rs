@@ -364,6 +364,8 @@ impl Run {
         };
         self.disk.set_faults(SimFaults::default());
         let found = &opened.recovered;
+        let slot = found.snapshot.slot.0;
+        assert_eq!(opened.state, (slot > 0).then(|| state(slot)), "seed {}", self.seed);
         // After the first so many of the writes.
         let possible = |survivors: usize| {
             let mut memory = self.memory.clone();

@@ -181,6 +181,7 @@ fn a_damaged_snapshot_costs_time_and_two_cost_the_replica() {
         let opened = open(&damaged, &options()).unwrap();
         assert_eq!((opened.recovered.snapshot.slot, opened.recovered.entries.len()), (Slot(80), 24));
         assert_eq!(opened.report.damaged_snapshots, [path(100)]);
+        assert_eq!(opened.state, Some(state(80)));
         assert_eq!(opened.log.oldest_snapshot(), Slot(80));
         drop(opened);
         damaged.flip(&path(80), 5000, 1);
@@ -318,14 +319,22 @@ fn a_stopped_log_can_be_looked_at() {
     let dump = Dump::open(&disk, &dir()).unwrap();
     assert_eq!((dump.cluster_id, dump.replica, dump.stop), (CLUSTER, 2, Stop::Orderly));
     assert_eq!((dump.slots, dump.hard_state.commit), (Some((first, Slot(81))), Slot(80)));
-    let (mut dump, mut next) = (dump, log_index(Slot(first.0 - 1)).next());
-    let decided = dump.decided.as_mut().unwrap();
+    let mut next = log_index(Slot(first.0 - 1)).next();
+    let mut decided = dump.decided().unwrap().unwrap();
     while let Some(committed) = decided.next().unwrap() {
         assert_eq!(committed.first, next);
         next = LogIndex(next.0 + committed.pack.len() as u64);
     }
     assert_eq!(next, log_index(Slot(80)).next());
-    drop(dump);
+    assert_eq!(dump.places(), [meta(60, 1), meta(80, 1)]);
+    assert_eq!(dump.state(&dump.snapshots[1]).unwrap(), state(80));
+    for after in [80, 81, 90] {
+        let mut held = dump.slots_after(Slot(after)).unwrap();
+        assert_eq!(held.next().unwrap(), (after == 80).then(|| slot_entry(81, 1, 5)));
+        assert_eq!(held.next().unwrap(), None);
+    }
+    assert_eq!(dump.slots_after(Slot(0)).unwrap().next().unwrap().map(|entry| entry.slot), Some(first));
+    drop((decided, dump));
     // Looking changed nothing.
     assert_eq!(open(&disk, &options()).unwrap().report.stop, Stop::Orderly);
     assert_eq!(open(&disk, &options()).unwrap().report.stop, Stop::Crash, "it was open and not closed");

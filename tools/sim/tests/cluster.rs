@@ -173,7 +173,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 301..=480),
+        Mutation::ForgetVote => (&["leaders"], 651..=800),
         Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::Diverge => (&["halt"], 1..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),

@@ -44,6 +44,15 @@ proptest! {
         run(&mut straight, before);
         let bytes = snapshot(&straight);
         prop_assert_eq!(&bytes[bytes.len() - 32..], straight.state_hash());
+        let mut of_state = Vec::new();
+        straight.state_bytes(&mut of_state);
+        prop_assert_eq!(&of_state, &bytes[..bytes.len() - 32]);
+        prop_assert!(straight.has_state_bytes(&of_state));
+        prop_assert!(!straight.has_state_bytes(&of_state[1..]) && !straight.has_state_bytes(&of_state[..of_state.len() - 1]));
+        prop_assert!(!straight.has_state_bytes(&bytes));
+        let flipped = (of_state.len() as f64 * at) as usize;
+        of_state[flipped] ^= 1;
+        prop_assert!(!straight.has_state_bytes(&of_state));
 
         let frozen = straight.freeze();
         let mut restored = Engine::restore_with_hash_seed(&bytes, 99).unwrap();

@@ -77,7 +77,7 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
 pub(super) fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
     let damaged = |e: &dyn std::fmt::Display| CliError::Damaged(e.to_string());
     let dump = while_waiting("opening the log", || Dump::open(&RealDisk, dir)).map_err(|e| damaged(&e))?;
-    let Some(mut decided) = dump.decided else {
+    let Some(mut decided) = dump.decided().map_err(|e| damaged(&e))? else {
         return Err(CliError::Damaged(
             "nothing in the log or beside it says at which entry it begins: a snapshot is missing".into(),
         ));

@@ -201,8 +201,8 @@ fn look_at_log<D: Disk>(disk: &D, log: &Path, snapshots: &Path, again: &mut Agai
 }
 
 fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
-    let mut dump = Dump::open_beside(disk, dir).map_err(|e| e.to_string())?;
-    let Some(mut decided) = dump.decided.take() else { return Ok(Look::TooLate) };
+    let dump = Dump::open_beside(disk, dir).map_err(|e| e.to_string())?;
+    let Some(mut decided) = dump.decided().map_err(|e| e.to_string())? else { return Ok(Look::TooLate) };
     let mut next = decided.next().map_err(|e| e.to_string())?;
     let Some(first) = next.as_ref().map(|committed| committed.first) else { return Ok(Look::Read) };
     let indices: Vec<LogIndex> = dump.snapshots.iter().map(|info| info.meta.log_index).collect();

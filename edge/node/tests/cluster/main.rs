@@ -390,7 +390,7 @@ fn check_told(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) 
 fn entries(dir: &Path) -> Vec<Entry> {
     let dump = Dump::open(&RealDisk, dir).unwrap();
     assert_eq!(dump.stop, Stop::Orderly);
-    let mut decided = dump.decided.expect("its log indexes are known");
+    let mut decided = dump.decided().unwrap().expect("its log indexes are known");
     let mut entries = Vec::new();
     while let Some(committed) = decided.next().unwrap() {
         for (log_index, bytes) in (committed.first.0..).map(walras_types::LogIndex).zip(committed.pack.entries()) {

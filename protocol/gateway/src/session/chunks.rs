@@ -143,6 +143,11 @@ impl Chunks {
         at
     }
 
+    /// Bytes of one piece.
+    pub(super) fn bytes_of(&self, at: u32) -> usize {
+        self.piece(at).bytes.len()
+    }
+
     fn piece(&self, at: u32) -> &Piece {
         &self.slab[at as usize]
     }
@@ -162,9 +167,10 @@ impl<'a> Iterator for Records<'a> {
 
     fn next(&mut self) -> Option<Record<'a>> {
         let (header, rest) = self.0.split_first_chunk::<HEADER_BYTES>()?;
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
-        let (event, rest) = rest.split_at_checked(usize::try_from(number(&header[..2])).ok()?)?;
+        let word = |at: usize| Some(u64::from_le_bytes(*header[at..].first_chunk()?));
+        let len = u16::from_le_bytes(*header.first_chunk()?);
+        let (event, rest) = rest.split_at_checked(usize::from(len))?;
         self.0 = rest;
-        Some(Record { log_index: LogIndex(number(&header[2..10])), time: TimeNs(number(&header[10..])), event })
+        Some(Record { log_index: LogIndex(word(2)?), time: TimeNs(word(10)?), event })
     }
 }

@@ -56,10 +56,12 @@ impl Reports {
         for _ in 0..r.u32()? {
             reports.told.push(Told { report_seq: r.u64()?, ..Told::default() });
         }
+        // The last entry that a restored report is of, by account.
+        let mut lasts = vec![LogIndex(0); reports.told.len()];
         for _ in 0..r.u32()? {
             let (account, count, len) = (AccountId(r.u32()?), r.u32()?, r.u32()?);
             let bytes = r.slice(usize::try_from(len).unwrap_or(usize::MAX), "as many bytes of reports as announced")?;
-            reports.restore_piece(account, count, bytes)?;
+            reports.restore_piece(account, count, bytes, &mut lasts)?;
         }
         for _ in 0..r.u32()? {
             let (order_id, account) = (OrderId(r.u64()?), AccountId(r.u32()?));
@@ -75,21 +77,18 @@ impl Reports {
         usize::try_from(account.0).ok().filter(|&index| index < self.told.len())
     }
 
-    fn restore_piece(&mut self, account: AccountId, count: u32, bytes: &[u8]) -> Result<(), ReportsError> {
+    fn restore_piece(&mut self, account: AccountId, count: u32, bytes: &[u8], lasts: &mut [LogIndex]) -> Result<(), ReportsError> {
         let index = self.index(account).ok_or(ReportsError::Contradiction("reports of an account that does not exist"))?;
-        let told = &mut self.told[index];
+        let (told, last) = (&mut self.told[index], &mut lasts[index]);
         let newest = told.pieces.map(|(_, newest)| newest);
         // All but the newest piece of an account are full, and were not before their last report.
-        let is_before_full =
-            newest.is_none_or(|at| self.chunks.records_from(Some(at)).map(record_len).sum::<usize>() >= PIECE_BYTES);
+        let is_before_full = newest.is_none_or(|at| self.chunks.bytes_of(at) >= PIECE_BYTES);
         check(is_before_full, "a piece was begun before the one before it was full")?;
-        let mut last =
-            newest.and_then(|at| self.chunks.records_from(Some(at)).last()).map_or(LogIndex(0), |record| record.log_index);
         let (mut found, mut len) = (0, 0);
         for record in Records(bytes) {
-            check(len < PIECE_BYTES && record.log_index >= last, "a piece too long, or reports out of the log's order")?;
+            check(len < PIECE_BYTES && record.log_index >= *last, "a piece too long, or reports out of the log's order")?;
             decode_report_event(record.event)?;
-            (found, len, last) = (found + 1, len + record_len(record), record.log_index);
+            (found, len, *last) = (found + 1, len + record_len(record), record.log_index);
         }
         check(found == count && count > 0 && len == bytes.len(), "a piece with another number of reports than announced")?;
         told.kept = told.kept.checked_add(count).ok_or(ReportsError::Contradiction("too many reports"))?;

@@ -591,14 +591,14 @@ impl World {
         }
         self.durable_checked = entries;
         let Some(entry) = self.checks.borrow().last_entry() else { return Ok(()) };
-        let Self { machines, genesis, members, fork, .. } = self;
+        let Self { machines, members, fork, .. } = self;
         let holds = |id| {
             let at = super::machine::place_of(id);
             let machine = &machines[at];
             let disk = fork.as_ref().and_then(|fork| fork.disk_in_place_of(at)).unwrap_or(&machine.disk);
             // A disk that does not open says nothing either way; one that is lost may have had it.
             matches!(machine.fortune, Fortune::Gone | Fortune::Emptied)
-                || super::replica::holds(&disk.device, id, genesis, &entry).unwrap_or(true)
+                || super::replica::holds(&disk.device, id, &entry).unwrap_or(true)
         };
         checks::check_durable(&entry, members, holds)
     }

@@ -34,14 +34,22 @@ impl Clock {
 
     /// What it has counted: never goes back, whatever becomes of the time of day.
     pub(crate) fn count(self, now_ns: u64) -> u64 {
-        let elapsed = i128::from(now_ns - self.since_ns) * (MILLION + i128::from(self.fast_ppm)) / MILLION;
+        let elapsed_ns = now_ns - self.since_ns;
+        if self.fast_ppm == 0 {
+            return self.count_at_since_ns + elapsed_ns;
+        }
+        let elapsed = i128::from(elapsed_ns) * (MILLION + i128::from(self.fast_ppm)) / MILLION;
         self.count_at_since_ns + u64::try_from(elapsed).expect("it counts forward, for less than centuries")
     }
 
     /// When it will have counted so far.
     pub(crate) fn when(self, count_ns: u64) -> u64 {
+        let left_ns = count_ns.saturating_sub(self.count_at_since_ns);
+        if self.fast_ppm == 0 {
+            return self.since_ns.saturating_add(left_ns);
+        }
         let rate = MILLION + i128::from(self.fast_ppm);
-        let left = i128::from(count_ns.saturating_sub(self.count_at_since_ns));
+        let left = i128::from(left_ns);
         let elapsed = (left * MILLION + rate - 1) / rate;
         self.since_ns.saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }

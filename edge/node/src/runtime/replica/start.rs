@@ -15,7 +15,7 @@ use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
-use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, SnapshotReader, Stop};
+use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{DiskId, Halt, Introductions, ReleaseRules, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
 
@@ -196,7 +196,8 @@ impl ReplicaVenue {
         let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
         let refill = archive::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
-        let Opened { log, snapshots: store, recovered, report } = opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let Opened { log, snapshots: store, recovered, state, report } =
+            opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
         // One that never took part has promised nothing.
         if introductions.is_settled() && !report.has_all_promises(durability) {
@@ -211,12 +212,9 @@ impl ReplicaVenue {
         let reports = ReportSettings::default();
         let fault = |detail: String| RecoveryError::Snapshot { index: recovered.snapshot.log_index, detail };
         let ((keys, key_changes), threads) = (KeyRing::new(), config.engine.threads());
-        let mut state = match recovered.snapshot.slot.0 {
-            0 => State::genesis(reports, keys),
-            _ => while_waiting("restoring the newest snapshot", || {
-                let bytes = store.read(recovered.snapshot.slot).and_then(SnapshotReader::read_all);
-                State::decode(&bytes.map_err(|e| fault(e.to_string()))?, reports, keys).map_err(fault)
-            })?,
+        let mut state = match state {
+            None => State::genesis(reports, keys),
+            Some(bytes) => while_waiting("restoring the newest snapshot", || State::decode(&bytes, reports, keys).map_err(fault))?,
         };
         state.engine.set_threads(threads);
         while_waiting("preparing the batch markets", || state.engine.prepare_batches());

@@ -14,13 +14,18 @@ use crate::common::checks::{Checked, Violation};
 #[derive(Debug, Default)]
 pub(super) struct Funds {
     instruments: BTreeMap<InstrumentId, InstrumentSpec>,
-    /// Available and reserved together.
-    held: BTreeMap<(AccountId, AssetId), i128>,
+    assets: BTreeMap<AssetId, OfAsset>,
+}
+
+#[derive(Debug, Default)]
+struct OfAsset {
+    /// By account, as far as any was given something: available and reserved together.
+    held: Vec<i128>,
     /// The venue's own: fees, commissions, what rounding left.
-    kept: BTreeMap<AssetId, i128>,
-    supply: BTreeMap<AssetId, i128>,
+    kept: i128,
+    supply: i128,
     /// Sent to other shards and not answered.
-    in_transit: BTreeMap<(ShardId, TransferSeq), (AssetId, i128)>,
+    in_transit: BTreeMap<(ShardId, TransferSeq), i128>,
 }
 
 const CHECK: &str = "funds";
@@ -45,7 +50,7 @@ impl Funds {
             Event::Burnt(e) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
             Event::FeesCollected(e) => {
                 self.add(e.account, e.asset, i128::from(e.amount.get()));
-                *self.kept.entry(e.asset).or_default() -= i128::from(e.amount.get());
+                self.of(e.asset).kept -= i128::from(e.amount.get());
             }
             Event::Paid(e) => {
                 self.add(e.from, e.asset, -i128::from(e.amount.get()));
@@ -56,8 +61,8 @@ impl Funds {
                 let (sold, bought) = (i128::from(sold.get()), i128::from(bought.get()));
                 self.add(*account, *sell, -sold);
                 self.add(*account, *buy, bought);
-                *self.kept.entry(*sell).or_default() += sold;
-                *self.kept.entry(*buy).or_default() -= bought;
+                self.of(*sell).kept += sold;
+                self.of(*buy).kept -= bought;
             }
             Event::Shards(e) => self.move_between_shards(e),
             _ => {}
@@ -69,18 +74,18 @@ impl Funds {
             ShardEvent::TransferSent(e) => {
                 let units = i128::from(e.transfer.amount.get());
                 self.add(e.transfer.account, e.transfer.asset, -units);
-                self.in_transit.insert((e.transfer.to_shard, e.transfer_seq), (e.transfer.asset, units));
+                self.of(e.transfer.asset).in_transit.insert((e.transfer.to_shard, e.transfer_seq), units);
             }
             ShardEvent::TransferReceived(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
             ShardEvent::TransfersConfirmed(e) => {
                 for seq in (e.first.0..=e.last.0).map(TransferSeq) {
-                    if let Some((asset, units)) = self.in_transit.remove(&(e.by_shard, seq)) {
-                        *self.supply.entry(asset).or_default() -= units;
+                    for of_asset in self.assets.values_mut() {
+                        of_asset.supply -= of_asset.in_transit.remove(&(e.by_shard, seq)).unwrap_or(0);
                     }
                 }
             }
             ShardEvent::TransferReturned(e) => {
-                self.in_transit.remove(&(e.place.shard, e.place.transfer_seq));
+                self.of(e.asset).in_transit.remove(&(e.place.shard, e.place.transfer_seq));
                 self.add(e.account, e.asset, i128::from(e.amount.get()));
             }
             _ => {}
@@ -102,33 +107,37 @@ impl Funds {
         self.add(seller.account, base, -lots);
         self.add(buyer.account, quote, -value - i128::from(buyer.fee));
         self.add(seller.account, quote, value - i128::from(seller.fee));
-        *self.kept.entry(quote).or_default() += i128::from(buyer.fee) + i128::from(seller.fee);
+        self.of(quote).kept += i128::from(buyer.fee) + i128::from(seller.fee);
     }
 
     fn supplied(&mut self, account: AccountId, asset: AssetId, units: i128) {
         self.add(account, asset, units);
-        *self.supply.entry(asset).or_default() += units;
+        self.of(asset).supply += units;
+    }
+
+    fn of(&mut self, asset: AssetId) -> &mut OfAsset {
+        self.assets.entry(asset).or_default()
     }
 
     fn add(&mut self, account: AccountId, asset: AssetId, units: i128) {
-        *self.held.entry((account, asset)).or_default() += units;
+        let held = &mut self.of(asset).held;
+        let at = usize::try_from(account.0).expect("accounts are few");
+        if held.len() <= at {
+            held.resize(at + 1, 0);
+        }
+        held[at] += units;
     }
 
     fn check(&self, engine: &Engine) -> Result<(), String> {
-        let mut sums: BTreeMap<AssetId, i128> = self.kept.clone();
-        for (&(account, asset), &held) in &self.held {
-            *sums.entry(asset).or_default() += held;
-            let balance = engine.balance(account, asset);
-            let of_engine = i128::from(balance.available.get()) + i128::from(balance.reserved.get());
-            if held < 0 || held != of_engine {
-                return Err(format!("events give account {account} {held} of asset {asset}, the ledger {of_engine}"));
+        for (&asset, &OfAsset { ref held, kept, supply, ref in_transit }) in &self.assets {
+            for (account, &held) in (0..).map(AccountId).zip(held) {
+                let balance = engine.balance(account, asset);
+                let of_engine = i128::from(balance.available.get()) + i128::from(balance.reserved.get());
+                if held < 0 || held != of_engine {
+                    return Err(format!("events give account {account} {held} of asset {asset}, the ledger {of_engine}"));
+                }
             }
-        }
-        for (asset, units) in self.in_transit.values() {
-            *sums.entry(*asset).or_default() += units;
-        }
-        for (asset, sum) in sums {
-            let (kept, supply) = (self.kept.get(&asset).copied().unwrap_or(0), self.supply.get(&asset).copied().unwrap_or(0));
+            let sum = kept + in_transit.values().sum::<i128>() + held.iter().sum::<i128>();
             let [of_engine, supply_of_engine] = [engine.fees(asset), engine.supply(asset)].map(|amount| i128::from(amount.get()));
             if kept < 0 || kept != of_engine {
                 return Err(format!("events leave the venue {kept} of asset {asset}, the ledger {of_engine}"));

@@ -112,7 +112,7 @@ mod tests {
             let events = delay_ns.map(|release_ns| Event::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns }));
             let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
             let entry = Entry { log_index, time, ordinal: None, content: Command::Tick.into() };
-            releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect(), hash: None });
+            releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect() });
         }
         let (replica, begun) = (ReplicaId::new(2).unwrap(), ReplicaId::new(3).unwrap());
         for (index, instant_ns) in [(1, EVERY), (2, 3 * EVERY), (4, 3 * EVERY)] {

@@ -134,7 +134,7 @@ mod tests {
         let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
         let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), content: command.into() };
         let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None }));
-        Replayed { entry, numbered, events: Vec::new(), hash: None }
+        Replayed { entry, numbered, events: Vec::new() }
     }
 
     fn opened() -> Sessions {
@@ -142,7 +142,7 @@ mod tests {
         let opened = SessionOpened { session: SessionId(1), account: None, token: 0 };
         let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, content: Command::Tick.into() };
         let events = vec![Event::SessionOpened(opened)];
-        sessions.on_entry(&Replayed { entry, numbered: None, events, hash: None }).unwrap();
+        sessions.on_entry(&Replayed { entry, numbered: None, events }).unwrap();
         for account in [3, 4] {
             sessions.on_asked(0, &Command::CreateAccount(AccountId(account)));
         }

@@ -10,8 +10,8 @@ use walras_engine::Engine;
 use walras_gateway::session::{Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
-use walras_log_store::{LogError, LogOptions};
-use walras_replica_log::{Identity, Note, OpenError, Opened, Options, ReplicaLog, SnapshotError};
+use walras_log_store::{DiskFile, LogError, LogOptions};
+use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
 use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSequencer, ReplicatedSettings, StartHalt};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
@@ -158,7 +158,7 @@ impl Process {
     pub(crate) fn start(from: &StartFrom<'_>) -> Result<(Self, LogIndex, bool), StartError> {
         let (note, introductions) = introduce(from)?;
         let opened = ReplicaLog::open(from.disk.clone(), dir(), identity(from.me, &from.genesis), log_options())?;
-        let Opened { log, snapshots, mut recovered, report } = opened;
+        let Opened { log, snapshots, mut recovered, state, report } = opened;
         let may_have_promised = introductions.is_settled();
         if may_have_promised && !report.has_all_promises(from.durability) && from.mutation != Some(Mutation::RejoinAsItself) {
             return Err(StartError::MayHaveForgotten);
@@ -170,9 +170,9 @@ impl Process {
             Some(Mutation::ReportsDroppedEarly) => 4,
             _ => from.reports_kept,
         });
-        let mut state = match meta.slot.0 {
-            0 => State::genesis(kept),
-            _ => State::decode(&storage.read(meta.slot).map_err(broken)?, kept).map_err(broken)?,
+        let mut state = match state {
+            None => State::genesis(kept),
+            Some(bytes) => State::decode(&bytes, kept).map_err(broken)?,
         };
         spoil(from, &mut recovered, &mut state);
         let State { engine, listener, reports } = state;
@@ -277,21 +277,41 @@ fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_ses
 }
 
 /// Whether a replica would have an entry if its power failed now. `None` where that can not be said: its disk would not open.
-pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, genesis: &Members, entry: &Entry) -> Option<bool> {
+///
+/// The product reads of a copy of the disk what it reads at a start; but states of snapshots only where nothing else has the entry, since all else of
+/// them is in their headers.
+pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, entry: &Entry) -> Option<bool> {
     let copy = disk.fork();
     copy.crash();
-    copy.set_capacity(u64::MAX);
-    let opened = ReplicaLog::open(copy, dir(), identity(me, genesis), log_options()).ok()?;
-    let Recovered { snapshot, entries, .. } = &opened.recovered;
-    if entry.log_index <= snapshot.log_index {
-        return Some(true);
+    let dump = match Dump::open(&copy, dir()) {
+        Ok(dump) => dump,
+        // It would begin anew.
+        Err(OpenError::NoReplicaLog { .. } | OpenError::Store(LogError::NotFound { .. })) => return Some(false),
+        Err(_) => return None,
+    };
+    if (dump.cluster_id, dump.replica) != (CLUSTER_ID, me.get()) {
+        return None;
     }
+    for place in dump.places().into_iter().rev() {
+        if entry.log_index > place.log_index {
+            return is_among(&mut dump.slots_after(place.slot).ok()?, place.log_index, entry);
+        }
+        let snapshot = dump.snapshots.iter().find(|info| info.meta == place);
+        if snapshot.is_some_and(|info| dump.state(info).is_ok()) {
+            return Some(true);
+        }
+    }
+    None
+}
+
+/// Whether an entry is in slots that come after the entry `before`.
+fn is_among<F: DiskFile>(slots: &mut SlotReader<F>, before: LogIndex, entry: &Entry) -> Option<bool> {
     let mut expected = Vec::new();
     entry.encode(&mut expected).expect("it was read from a log");
-    let mut next = snapshot.log_index.next();
-    for slot in entries {
-        let Body::Pack(bytes) = &slot.body else { continue };
-        let pack = walras_consensus::Packed::decode(bytes.clone())?;
+    let mut next = before.next();
+    while let Some(slot) = slots.next().ok()? {
+        let Body::Pack(bytes) = slot.body else { continue };
+        let pack = walras_consensus::Packed::decode(bytes)?;
         let len = pack.len() as u64;
         if entry.log_index.0 < next.0 + len {
             let at = usize::try_from(entry.log_index.0 - next.0).expect("a pack is short");
@@ -300,4 +320,60 @@ pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, genesis: &Members, entry: &En
         next = LogIndex(next.0 + len);
     }
     Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_consensus::{Pack, Slot, SlotEntry, Term, Ticket, Write};
+    use walras_log_store::sim_disk::SimDiskConfig;
+    use walras_wire::Command;
+
+    use super::*;
+
+    fn entry(index: u64) -> Entry {
+        Entry { log_index: LogIndex(index), time: TimeNs(index), ordinal: None, content: Command::Tick.into() }
+    }
+
+    /// Entries up to this one, in a slot.
+    fn slot(slot: u64, entries: std::ops::RangeInclusive<u64>) -> SlotEntry {
+        let mut pack = Pack::new();
+        for index in entries {
+            let mut bytes = Vec::new();
+            entry(index).encode(&mut bytes).unwrap();
+            pack.push(&bytes);
+        }
+        SlotEntry { slot: Slot(slot), term: Term(1), body: Body::Pack(pack.into_bytes()) }
+    }
+
+    #[test]
+    fn an_entry_is_held_by_the_log_or_by_a_snapshot_once_it_is_durable() {
+        let disk = SimDisk::new(1, SimDiskConfig::default());
+        let me = ReplicaId::new(2).unwrap();
+        assert_eq!(holds(&disk, me, &entry(1)), Some(false), "there is nothing");
+        let genesis = Members::of_voters([me]);
+        let mut opened = ReplicaLog::open(disk.clone(), dir(), identity(me, &genesis), log_options()).unwrap();
+        assert_eq!(holds(&disk, me, &entry(1)), Some(false), "there is nothing in the log");
+        let hard_state = walras_consensus::HardState { term: Term(1), ..opened.recovered.hard_state };
+        let entries = vec![slot(1, 1..=2), slot(2, 3..=5)];
+        opened.log.write(&Write { ticket: Ticket(1), hard_state, installed: None, entries }).unwrap();
+        assert_eq!(holds(&disk, me, &entry(1)), Some(false), "it is not durable");
+        opened.log.sync().unwrap();
+        let meta = SnapshotMeta { slot: Slot(1), term: Term(1), log_index: LogIndex(2), members: genesis };
+        let check = |what: &str| {
+            assert!((1..=5).all(|index| holds(&disk, me, &entry(index)) == Some(true)), "{what}");
+            let other = Entry { time: TimeNs(9), ..entry(3) };
+            assert_eq!([&other, &entry(6)].map(|entry| holds(&disk, me, entry)), [Some(false); 2], "{what}");
+        };
+        check("in the log");
+        let mut writer = opened.snapshots.begin(meta).unwrap();
+        writer.append(&[7; 3_000]).unwrap();
+        writer.finish().unwrap();
+        check("beside a snapshot");
+        assert_eq!(holds(&disk, me, &Entry { time: TimeNs(9), ..entry(2) }), Some(true), "a snapshot does not say which it was");
+        let path = disk.paths().into_iter().find(|path| path.extension().is_some_and(|end| end == "snap")).unwrap();
+        disk.flip(&path, 5_000, 1);
+        assert_eq!(holds(&disk, me, &Entry { time: TimeNs(9), ..entry(2) }), Some(false), "the snapshot is damaged");
+        check("beside a damaged snapshot");
+        assert_eq!(holds(&disk, ReplicaId::new(1).unwrap(), &entry(1)), None, "it is another's");
+    }
 }

@@ -1,6 +1,6 @@
 //! Events and state are those of a replay of the whole log from scratch, by an engine that never stopped.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use walras_engine::{Engine, Numbered};
 use walras_sequencer::Entry;
@@ -15,8 +15,6 @@ pub(crate) struct Replayed {
     /// What it was to its session.
     pub(crate) numbered: Option<Numbered>,
     pub(crate) events: Vec<Event>,
-    /// The hash of the state after it, where it was kept.
-    pub(crate) hash: Option<[u8; 32]>,
 }
 
 pub(crate) struct Replay {
@@ -24,9 +22,11 @@ pub(crate) struct Replay {
     entries: Vec<Replayed>,
     /// The state is kept after each so many entries.
     kept_every: u64,
-    /// The states that were kept last, each with its hash behind it: whoever has just applied these entries is held against their bytes,
-    /// which costs a fraction of a hash.
+    /// The bytes of the states that were kept last: whoever has just applied these entries is held against them, which costs a fraction of a hash.
     kept: VecDeque<(LogIndex, Vec<u8>)>,
+    kept_bytes: usize,
+    /// The hashes of those before.
+    hashes: BTreeMap<LogIndex, [u8; 32]>,
     asked: u64,
 }
 
@@ -35,31 +35,38 @@ const CHECK: &str = "replay";
 /// A look at the whole of the node's state costs as much as everything else, so it is taken now and then.
 const TRIED_EVERY: u64 = 8;
 
-/// States that are kept whole.
-const KEPT_MAX: usize = 64;
-const HASH_LEN: usize = 32;
+/// Bytes of the states that are kept whole.
+const KEPT_BYTES_MAX: usize = 4 << 20;
 
 impl Replay {
     pub(crate) fn new(kept_every: u64) -> Self {
-        Self { engine: Engine::new(), entries: Vec::new(), kept_every, kept: VecDeque::new(), asked: 0 }
+        let (kept, hashes) = (VecDeque::new(), BTreeMap::new());
+        Self { engine: Engine::new(), entries: Vec::new(), kept_every, kept, kept_bytes: 0, hashes, asked: 0 }
     }
 
     pub(crate) fn on_entry(&mut self, entry: &Entry) {
         let mut events = Vec::new();
         let numbered = entry.apply(&mut self.engine, &mut events);
-        let hash = self.keeps(entry.log_index).then(|| self.keep(entry.log_index));
-        self.entries.push(Replayed { entry: entry.clone(), numbered, events, hash });
+        if self.keeps(entry.log_index) {
+            self.keep(entry.log_index);
+        }
+        self.entries.push(Replayed { entry: entry.clone(), numbered, events });
     }
 
-    /// Keeps the state after this entry; its hash.
-    fn keep(&mut self, index: LogIndex) -> [u8; HASH_LEN] {
-        let oldest = if self.kept.len() < KEPT_MAX { None } else { self.kept.pop_front() };
-        let mut bytes = oldest.map_or_else(Vec::new, |(_, bytes)| bytes);
+    /// Keeps the state after this entry.
+    fn keep(&mut self, index: LogIndex) {
+        let mut bytes = Vec::new();
+        while self.kept_bytes > KEPT_BYTES_MAX
+            && let Some((index, oldest)) = self.kept.pop_front()
+        {
+            self.hashes.insert(index, *blake3::hash(&oldest).as_bytes());
+            self.kept_bytes -= oldest.len();
+            bytes = oldest;
+        }
         bytes.clear();
-        self.engine.snapshot(&mut bytes);
-        let hash = *bytes.last_chunk().expect("a snapshot ends with its hash");
+        self.engine.state_bytes(&mut bytes);
+        self.kept_bytes += bytes.len();
         self.kept.push_back((index, bytes));
-        hash
     }
 
     /// The events of the last entry, for whoever plants a fault in them.
@@ -111,36 +118,24 @@ impl Replay {
         if applied.0 == 0 {
             return Ok(());
         }
-        let Some(Replayed { hash, .. }) = self.entries.get(applied.0 as usize - 1) else {
-            let known = self.entries.len();
+        if applied.0 > self.len() {
+            let known = self.len();
             return Err(Violation::new(CHECK, format!("the state is that of entry {applied}, of which the log holds {known}")));
-        };
-        if hash.is_none_or(|hash| self.is_state(engine, hash)) {
-            Ok(())
-        } else {
-            Err(Violation::new(CHECK, format!("after entry {applied} the state is not that of a replay")))
         }
+        if self.is_state(engine) == Some(false) {
+            return Err(Violation::new(CHECK, format!("after entry {applied} the state is not that of a replay")));
+        }
+        Ok(())
     }
 
-    /// Whether an engine's state is the one that had this hash.
-    pub(crate) fn is_state(&self, engine: &Engine, hash: [u8; HASH_LEN]) -> bool {
+    /// Whether an engine's state is that of the replay after the same entry; `None` where that was not kept.
+    pub(crate) fn is_state(&self, engine: &Engine) -> Option<bool> {
         let applied = engine.last_applied();
         match self.kept.binary_search_by_key(&applied, |(index, _)| *index) {
-            Ok(at) => has_bytes(engine, &self.kept[at].1),
-            Err(_) => engine.state_hash() == hash,
+            Ok(at) => Some(engine.has_state_bytes(&self.kept[at].1)),
+            Err(_) => self.hashes.get(&applied).map(|hash| engine.state_hash() == *hash),
         }
     }
-}
-
-/// Whether an engine's snapshot is this one, but for the hash at its end.
-fn has_bytes(engine: &Engine, snapshot: &[u8]) -> bool {
-    let mut left = &snapshot[..snapshot.len() - HASH_LEN];
-    let mut is_same = true;
-    engine.encode_state(&mut |piece| match left.strip_prefix(piece) {
-        Some(rest) => left = rest,
-        None => is_same = false,
-    });
-    is_same && left.is_empty()
 }
 
 #[cfg(test)]
@@ -159,18 +154,22 @@ mod tests {
             let log_index = LogIndex(replay.len() + 1);
             let entry = Entry { log_index, time: TimeNs(1), ordinal: None, content: command.into() };
             replay.on_entry(&entry);
-            let hash = replay.get(log_index).unwrap().hash.unwrap();
-            assert_eq!(hash, replay.engine().state_hash());
             for (engine, time) in engines.iter_mut().zip([1, 1, 2]) {
                 engine.apply(log_index, TimeNs(time), &command, &mut Vec::new());
             }
             for engine in &engines {
-                assert_eq!(replay.is_state(engine, hash), engine.state_hash() == hash);
+                assert_eq!(replay.is_state(engine), Some(engine.state_hash() == replay.engine().state_hash()));
             }
             assert!(replay.check_state(&engines[0]).is_ok() && replay.check_state(&engines[2]).is_err());
         }
         // By its hash alone.
-        replay.kept.pop_back();
+        replay.kept_bytes += KEPT_BYTES_MAX;
+        replay.keep(LogIndex(replay.len() + 1));
+        assert_eq!(replay.kept.len(), 1);
         assert!(replay.check_state(&engines[0]).is_ok() && replay.check_state(&engines[2]).is_err());
+        for index in 1..=2 {
+            engines[0].apply(LogIndex(replay.len() + index), TimeNs(1), &walras_wire::Command::Tick, &mut Vec::new());
+        }
+        assert_eq!(replay.is_state(&engines[0]), None, "nobody kept it");
     }
 }
