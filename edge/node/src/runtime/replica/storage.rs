@@ -268,8 +268,11 @@ mod tests {
         writer.append(&state(slot)).and_then(|()| writer.finish()).expect("a disk without faults takes it")
     }
 
+    /// From whom, and whether it was taken.
+    type Received = (u64, Result<(), String>);
+
     /// What the thread says to these jobs, but for the bytes that it took; and the slots of the snapshots that are there then.
-    fn done(jobs: Vec<SnapshotJob>) -> (Vec<(u64, Result<(), String>)>, Vec<u64>) {
+    fn done(jobs: Vec<SnapshotJob>) -> (Vec<Received>, Vec<u64>) {
         let store = snapshots(1);
         let (jobs_in, jobs_out) = crossbeam_channel::unbounded();
         let (done_in, done_out) = crossbeam_channel::unbounded();
