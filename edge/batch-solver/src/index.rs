@@ -176,12 +176,11 @@ pub(crate) fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<
 
 /// A price moved so that those of this exponent come to the middle of the range, or the end of the range that is nearest.
 fn clamped(price: f64, middle: i32) -> Option<BatchPrice> {
-    let exponent = exponent(price) - middle;
-    if exponent < -126 {
-        return Some(BatchPrice::MIN);
+    match exponent(price) - middle {
+        ..-126 => Some(BatchPrice::MIN),
+        126.. => Some(BatchPrice::MAX),
+        _ => BatchPrice::from_bits((price.to_bits() as i64 - (i64::from(middle) << 52)) as u64).ok(),
     }
-    let bits = (price.to_bits() as i64) - (i64::from(middle) << 52);
-    Some(u64::try_from(bits).ok().and_then(|bits| BatchPrice::from_bits(bits).ok()).unwrap_or(BatchPrice::MAX))
 }
 
 /// Each group moved to the middle of the range; what is in none has no price.
@@ -204,4 +203,20 @@ fn scaled(groups: &[Option<usize>], prices: &[Option<f64>]) -> Vec<Option<BatchP
 /// `e` of a normal float `f * 2^e`, `1 <= f < 2`.
 fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_as_far_apart_as_floats_go_end_at_the_ends_of_the_range() {
+        let (least, most) = (f64::MIN_POSITIVE, f64::MAX);
+        assert_eq!(clamped(most, exponent(least)), Some(BatchPrice::MAX));
+        assert_eq!(clamped(least, exponent(most)), Some(BatchPrice::MIN));
+        for price in [least, 1.0, most] {
+            let alone = clamped(price, exponent(price)).expect("a price in the middle");
+            assert!(BatchPrice::MIN < alone && alone < BatchPrice::MAX, "{price}");
+        }
+    }
 }
