@@ -67,6 +67,7 @@ pub fn check_restored<'b>(
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
         is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
     }
+    is(ledger.account_count() as usize + pending.len() <= ACCOUNTS_MAX as usize, "more accounts than there may be")?;
     is(*accounts.keys.pending() == pending, "keys of accounts to be created")
 }
 
