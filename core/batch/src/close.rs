@@ -88,7 +88,8 @@ impl Batch {
         let kept_count = senders.iter().map(|(_, count)| count).sum();
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
-        self.closed = Some(ClosedBatch { batch_hash, kept_count, effects, keys, senders, added, removed });
+        let account_fee = self.settings.account_fee;
+        self.closed = Some(ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed });
         Ok(Closed { batch_hash, kept_count, dropped })
     }
 
