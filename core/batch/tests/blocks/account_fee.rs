@@ -1,6 +1,8 @@
 //! What it costs to open an account.
 
-use walras_batch::{BatchSettings, BlockRejected, DropReason, Effect, Intake, ProposedClearing, Then};
+use walras_batch::{
+    Batch, BatchSettings, BlockRejected, DropReason, Effect, Intake, ProposedClearing, RestoreError, Then, check_restored,
+};
 use walras_types::limits::ACCOUNTS_MAX;
 use walras_types::{
     AccountFee, AccountId, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, PublicKey, TransactionSeq,
@@ -173,4 +175,22 @@ fn room_is_kept_for_accounts_that_a_closed_batch_opens() {
     assert_eq!([5, 2, 1, 0].map(|below| world.accounts.room(ACCOUNTS_MAX - below)), [3, 0, 0, 0]);
     world.clear(&nothing(&world), 1).unwrap();
     assert_eq!(world.accounts.room(ACCOUNTS_MAX - 5), 5);
+}
+
+/// Each bit of a market's bytes turned: where what accounts cost and what was paid for them no longer go together, they are refused.
+#[test]
+fn bytes_in_which_something_else_was_paid_than_accounts_cost_are_refused() {
+    let mut world = venue(2, OUTSIDE, 30);
+    world.close(&[sent(0, 1, open(7)), sent(1, 1, open(8))], Intake::Filter, 1);
+    let [_, _, bytes] = world.bytes();
+    let check = |bytes: &[u8]| check_restored([Batch::restore(bytes)?].iter(), &world.accounts, &world.ledger);
+    assert_eq!(check(&bytes), Ok(()));
+    let turned = (0..bytes.len() * 8).map(|bit| {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        check(&bytes)
+    });
+    let found = turned.filter(|checked| *checked == Err(RestoreError::Contradiction("what is paid for accounts"))).count();
+    // Each bit of the closed batch's fee and of what two accounts paid, but for those that make it no amount or no asset at all.
+    assert!(found > 2 * 62, "{found}");
 }
