@@ -118,6 +118,14 @@ impl Accounts {
         self.suspended.contains(&account)
     }
 
+    /// How many more accounts there may be, beside so many on the ledger and those that closed batches are going to create. Whoever creates others
+    /// leaves room for these.
+    #[must_use]
+    pub fn room(&self, account_count: u32) -> u32 {
+        let pending = u32::try_from(self.keys.pending().len()).unwrap_or(u32::MAX);
+        ACCOUNTS_MAX.saturating_sub(account_count).saturating_sub(pending)
+    }
+
     /// Bytes of memory that they take, as far as can be counted: but for suspended accounts, issuers and accounts that are to be created.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use walras_clearing::{AssetIndex, BatchMarket, Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
-use walras_types::{AccountId, Amount, AssetId, OfferName, PublicKey};
+use walras_types::{AccountFee, AccountId, Amount, AssetId, OfferName, PublicKey};
 
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
@@ -49,6 +49,8 @@ impl Clone for Batch {
 pub(crate) struct ClosedBatch {
     pub(crate) batch_hash: [u8; 32],
     pub(crate) kept_count: u32,
+    /// What each of its accounts costs: what the settings said when it was closed.
+    pub(crate) account_fee: Option<AccountFee>,
     /// In the order of assets, then of (account, number).
     pub(crate) effects: Vec<Effect>,
     /// Of accounts to be created, in the order of (asking account, number).
@@ -67,10 +69,11 @@ impl Batch {
     pub fn for_snapshot(&self) -> Self {
         let Self { settings, table, market, number, parent, closed, trees: _ } = self;
         let closed = closed.as_ref().map(|closed| {
-            let ClosedBatch { batch_hash, kept_count, effects, keys, senders, added: _, removed: _ } = closed;
+            let ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added: _, removed: _ } = closed;
+            let (batch_hash, kept_count, account_fee) = (*batch_hash, *kept_count, *account_fee);
             let (added, removed) = (ByPair::default(), ByPair::default());
             let (effects, keys, senders) = (effects.clone(), keys.clone(), senders.clone());
-            ClosedBatch { batch_hash: *batch_hash, kept_count: *kept_count, effects, keys, senders, added, removed }
+            ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed }
         });
         Self {
             settings: settings.clone(),
@@ -108,6 +111,11 @@ impl Batch {
     #[must_use]
     pub const fn settings(&self) -> &BatchSettings {
         &self.settings
+    }
+
+    /// Sets what each account costs that a transaction of the next batch to be closed opens. A batch that is closed already costs what it did.
+    pub const fn set_account_fee(&mut self, fee: Option<AccountFee>) {
+        self.settings.account_fee = fee;
     }
 
     /// What stands: of a closed batch with its new offers and without the cancelled ones. What a solver is to see.

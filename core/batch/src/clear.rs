@@ -51,6 +51,9 @@ impl Batch {
     ///
     /// # Errors
     /// See [`BlockRejected`]: ledger, accounts and market are as they were.
+    ///
+    /// # Panics
+    /// When others created so many accounts since the batch was closed that there is no room for its own: see [`Accounts::room`].
     pub fn clear(
         &mut self,
         ledger: &mut Ledger,
@@ -157,19 +160,15 @@ impl Batch {
     }
 }
 
-/// Creates the accounts of these keys, in their order; fewer when the operator created the last that may be since the batch was closed.
+/// Creates the accounts of these keys, in their order.
 fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicKey]) -> Vec<(AccountId, PublicKey)> {
     accounts.follow(ledger.account_count());
     let mut created = Vec::with_capacity(keys.len());
     for key in keys {
-        match ledger.create_account() {
-            Ok(account) => {
-                accounts.follow(account.0 + 1);
-                accounts.keys.set(account, *key);
-                created.push((account, *key));
-            }
-            Err(_) => accounts.keys.forget(key),
-        }
+        let account = ledger.create_account().expect("room was kept for it since the batch was closed");
+        accounts.follow(account.0 + 1);
+        accounts.keys.set(account, *key);
+        created.push((account, *key));
     }
     created
 }

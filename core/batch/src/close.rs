@@ -7,7 +7,7 @@ use std::sync::Arc;
 use walras_clearing::fork_join::fork_join;
 use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
 use walras_ledger::{AccountSet, AccountsPart, Ledger};
-use walras_types::limits::{ACCOUNTS_MAX, BATCH_TRANSACTIONS_MAX};
+use walras_types::limits::BATCH_TRANSACTIONS_MAX;
 use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
@@ -88,7 +88,8 @@ impl Batch {
         let kept_count = senders.iter().map(|(_, count)| count).sum();
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
-        self.closed = Some(ClosedBatch { batch_hash, kept_count, effects, keys, senders, added, removed });
+        let account_fee = self.settings.account_fee;
+        self.closed = Some(ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed });
         Ok(Closed { batch_hash, kept_count, dropped })
     }
 
@@ -103,8 +104,15 @@ impl Batch {
     ) -> Vec<Outcome> {
         let account_count = ledger.account_count();
         let mut look = look(transactions, account_count, threads);
-        let created_count = look.keys.len() as u64 + accounts.keys.pending().len() as u64;
         let keys_twice = keys_twice(&mut look.keys);
+        let room = accounts.room(account_count) as usize;
+        let may_ask = |index: u32| {
+            let account = transactions[index as usize].account;
+            account.0 < account_count && !accounts.suspended.contains(&account)
+        };
+        // They are looked at closely only where there would not be room for all.
+        let has_room =
+            look.keys.len() <= room || creatable_count(&look.keys, intake, |key| accounts.keys.is_taken(key), may_ask) <= room;
         let supply = (0..ledger.asset_count()).map(|asset| ledger.supply(AssetId(asset)).expect("below the count of assets"));
         let mut view = View {
             settings: &self.settings,
@@ -115,7 +123,7 @@ impl Batch {
             issuers: &accounts.issuers,
             supply: supply.collect(),
             account_count,
-            has_room: u64::from(account_count) + created_count <= u64::from(ACCOUNTS_MAX),
+            has_room,
             keys_refused: &[],
         };
         let mut refused = Vec::new();
@@ -166,6 +174,25 @@ impl Batch {
 fn keys_twice(keys: &mut [(PublicKey, u32)]) -> Vec<PublicKey> {
     keys.sort_unstable();
     keys.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1).map(|same| same[0].0).collect()
+}
+
+/// How many accounts the batch can come to at most: one for each key that nobody has and that somebody asks for who may; where no key is given to
+/// whoever is first, only those that one transaction asks for. The keys are sorted. So what is dropped anyway takes nobody's room, but for what
+/// somebody asks for and can not pay.
+fn creatable_count(
+    keys: &[(PublicKey, u32)],
+    intake: Intake,
+    is_taken: impl Fn(&PublicKey) -> bool,
+    may_ask: impl Fn(u32) -> bool,
+) -> usize {
+    let is_creatable = |same: &&[(PublicKey, u32)]| {
+        let is_given = match intake {
+            Intake::Filter => same.len() == 1,
+            Intake::Reserve => true,
+        };
+        is_given && !is_taken(&same[0].0) && same.iter().any(|(_, index)| may_ask(*index))
+    };
+    keys.chunk_by(|a, b| a.0 == b.0).filter(is_creatable).count()
 }
 
 /// One thread's accounts.
@@ -345,4 +372,19 @@ fn untangle(
         outcome.rewind(nothing);
     }
     refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dropped_anyway_takes_nobodys_room() {
+        let key = |number| PublicKey([number; 32]);
+        // Key 1 is asked for once, 2 twice, 3 by somebody who may not, 4 by one such and one other, 5 is taken.
+        let keys = [(1, 0), (2, 1), (2, 2), (3, 3), (4, 3), (4, 4), (5, 5)].map(|(number, index)| (key(number), index));
+        for (intake, expected) in [(Intake::Filter, 1), (Intake::Reserve, 3)] {
+            assert_eq!(creatable_count(&keys, intake, |taken| *taken == key(5), |index| index != 3), expected, "{intake:?}");
+        }
+    }
 }

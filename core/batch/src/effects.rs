@@ -23,6 +23,8 @@ pub enum Then {
     Issued,
     /// They are destroyed.
     Burnt,
+    /// The venue gets them: an account that a transaction opens costs them.
+    AccountFee,
 }
 
 /// An effect at the end of a block.
@@ -176,6 +178,8 @@ fn act(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
             }
             Then::Cancelled { .. } | Then::Issued => moves.release(effect.account, effect.amount),
             Then::Burnt => moves.burn(effect.account, effect.amount),
+            // What is spent and credited to nobody is the venue's.
+            Then::AccountFee => moves.spend(effect.account, effect.amount),
         }
     }
 }
@@ -190,6 +194,7 @@ fn undo(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
             }
             Then::Cancelled { .. } | Then::Issued => moves.unrelease(effect.account, effect.amount),
             Then::Burnt => moves.unburn(effect.account, effect.amount),
+            Then::AccountFee => moves.unspend(effect.account, effect.amount),
         }
     }
     for pair in &work.buys {

@@ -6,6 +6,7 @@ use walras_types::{BatchMarketId, BatchPrice};
 use crate::batch::{Batch, ClosedBatch};
 use crate::proposed::ProposedClearing;
 use crate::quality::Quality;
+use crate::settings::BatchSettings;
 
 /// What a block says beside the roots: enough to check prices and fills against, in bytes in proportion to the pairs that traded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct BlockHeader {
     pub batch_hash: [u8; 32],
     /// How many there are.
     pub transaction_count: u32,
-    /// The hash of the market's rules: [`crate::BatchSettings::hash`].
+    /// The hash of the market's rules, with the account fee of this block: [`BatchSettings::hash`].
     pub rules: [u8; 32],
     /// How good the clearing is, as every validator found it.
     pub quality: Quality,
@@ -52,7 +53,7 @@ impl BlockHeader {
             parent: batch.parent,
             batch_hash: closed.batch_hash,
             transaction_count: closed.kept_count,
-            rules: batch.settings.hash(),
+            rules: BatchSettings { account_fee: closed.account_fee, ..batch.settings.clone() }.hash(),
             quality,
             certificate: block.certificate.hash(),
             prices: block.proposal.prices.clone(),

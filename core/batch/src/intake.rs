@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_clearing::{BatchMarket, Offer, OfferId, OfferKey, Pair};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment,
-    PublicKey, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName,
+    Payment, PublicKey, TransactionSeq,
 };
 use walras_wire::batch::encode_transaction;
 
@@ -172,7 +172,14 @@ impl View<'_> {
             return Err(DropReason::SequenceTwice);
         }
         match operation {
-            BatchOperation::CreateAccount(key) => self.create_account(key, outcome)?,
+            BatchOperation::CreateAccount(key) => {
+                self.check_key(key)?;
+                if let Some(AccountFee { asset, amount }) = self.settings.account_fee {
+                    taken.debit(asset, amount, || available(asset))?;
+                    outcome.effects.push(Effect { asset, account: *account, amount, then: Then::AccountFee });
+                }
+                outcome.keys.push(*key);
+            }
             BatchOperation::CreateOffer(create) => {
                 let pair = self.pair(create.market, create.sell, create.buy)?;
                 let CreateOffer { sell, amount, limit, .. } = *create;
@@ -214,18 +221,15 @@ impl View<'_> {
         Ok(())
     }
 
-    fn create_account(&self, key: &PublicKey, outcome: &mut Outcome) -> Result<(), DropReason> {
+    /// Whether an account of this key can be created, for whoever can pay for it.
+    fn check_key(&self, key: &PublicKey) -> Result<(), DropReason> {
         if self.keys.is_taken(key) {
             return Err(DropReason::KeyTaken);
         }
         if self.keys_refused.binary_search(key).is_ok() {
             return Err(DropReason::KeyTwice);
         }
-        if !self.has_room {
-            return Err(DropReason::TooManyAccounts);
-        }
-        outcome.keys.push(*key);
-        Ok(())
+        if self.has_room { Ok(()) } else { Err(DropReason::TooManyAccounts) }
     }
 
     fn cancel(&self, account: AccountId, cancel: &CancelOffer, taken: &mut Taken, outcome: &mut Outcome) -> Result<(), DropReason> {

@@ -109,11 +109,6 @@ impl Keys {
         self.pending.extend(keys);
     }
 
-    /// No account will have the key.
-    pub(crate) fn forget(&mut self, key: &PublicKey) {
-        self.pending.remove(key);
-    }
-
     /// Gives an account a key that is nobody else's, in place of the one it had. It is expected no more.
     ///
     /// # Panics
@@ -262,7 +257,6 @@ mod tests {
     enum Step {
         Set(u32, u16),
         Expect(u16),
-        Forget(u16),
         Resize(usize),
     }
 
@@ -270,7 +264,6 @@ mod tests {
         let step = prop_oneof![
             8 => (0_u32..40, 0_u16..300).prop_map(|(account, key)| Step::Set(account, key)),
             2 => (0_u16..300).prop_map(Step::Expect),
-            1 => (0_u16..300).prop_map(Step::Forget),
             1 => (0_usize..40).prop_map(Step::Resize),
         ];
         prop::collection::vec(step, 0..200)
@@ -303,10 +296,6 @@ mod tests {
                     Step::Expect(number) => {
                         let is_free = !owners.contains_key(&key(number)) && expected.insert(key(number));
                         prop_assert_eq!(keys.expect(key(number)), is_free);
-                    }
-                    Step::Forget(number) => {
-                        expected.remove(&key(number));
-                        keys.forget(&key(number));
                     }
                     Step::Resize(count) => {
                         owners.retain(|_, owner| (*owner as usize) < count);

@@ -14,6 +14,8 @@
 //! - A block that is rejected leaves no trace, and whatever is wrong with it is found: each field is checked, and each hash.
 //! - A block leaves no more undone than its market's rules allow, or sets whole parts of the market aside and says so ([`Quality`]): who proposes
 //!   it can not leave out offers that its prices are clearly good for.
+//! - Whoever opens accounts by transactions pays what its batch costs, reserved when it is closed and the venue's when it is cleared; whoever can not
+//!   opens none.
 //! - No transaction takes effect twice. What [`Intake::Reserve`] keeps, [`Intake::Filter`] keeps whole.
 //!
 //! *Start reading* at [`Batch`], then [`Batch::close`] and [`Batch::clear`]. How threads share the work: [`walras_ledger::AccountsPart`] (a

@@ -17,7 +17,7 @@
 //! # let (anna, units) = (ledger.create_account()?, Amount::new(70).ok_or("too much")?);
 //! # ledger.deposit(anna, AssetId(1), units)?;
 //! # let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).ok_or("no mu")?, lower_bounds: LowerBounds::BestEffort };
-//! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE })?;
+//! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE, account_fee: None })?;
 //! # batch.close(&mut ledger, &mut accounts, &[], Intake::Filter, one)?;
 //! # let block = ProposedClearing::of_nothing(batch.market());
 //! use walras_batch::light::{LightBlock, LightError};

@@ -2,7 +2,7 @@
 
 use walras_clearing::{AssetIndex, Pair, Rules};
 use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX};
-use walras_types::{AssetId, BatchMarketId, LowerBounds, QualityMax};
+use walras_types::{AccountFee, AssetId, BatchMarketId, LowerBounds, QualityMax};
 
 /// A batch market as the operator declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,22 +15,29 @@ pub struct BatchSettings {
     pub rules: Rules,
     /// How much they may leave undone.
     pub quality: QualityMax,
+    /// What each account costs that a transaction of the next batch to be closed opens. The only one that changes: [`crate::Batch::set_account_fee`].
+    pub account_fee: Option<AccountFee>,
 }
 
 impl BatchSettings {
     /// What [`crate::BlockHeader::rules`] has: the hash of `commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 |
-    /// unserved u32 | assets u32 | each u32`, little endian.
+    /// unserved u32 | assets u32 | each u32`, and where opening accounts costs something `its asset u32 | amount u64`, little endian.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         const DOMAIN: &[u8; 32] = b"walras batch 1 market rules     ";
         let mut hasher = blake3::Hasher::new_keyed(DOMAIN);
         self.put(&mut |bytes| _ = hasher.update(bytes));
+        // The assets are counted, so no other settings have these bytes.
+        if let Some(AccountFee { asset, amount }) = self.account_fee {
+            hasher.update(&asset.0.to_le_bytes());
+            hasher.update(&amount.get().to_le_bytes());
+        }
         *hasher.finalize().as_bytes()
     }
 
-    /// All but the market's number.
+    /// All but the market's number and the account fee.
     pub(crate) fn put(&self, sink: &mut impl FnMut(&[u8])) {
-        let Self { market: _, assets, rules, quality } = self;
+        let Self { market: _, assets, rules, quality, account_fee: _ } = self;
         let lower_bounds = match rules.lower_bounds {
             LowerBounds::Required => 0,
             LowerBounds::BestEffort => 1,

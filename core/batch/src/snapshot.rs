@@ -9,7 +9,8 @@ use walras_types::limits::{
     ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
 };
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, QualityMax, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, QualityMax,
+    TransactionSeq,
 };
 
 use crate::accounts::Accounts;
@@ -53,7 +54,8 @@ pub fn check_restored<'b>(
     is(accounts.issuers.iter().all(issued), "an issuer")?;
     let mut pending = BTreeSet::new();
     for batch in batches {
-        is(batch.settings.assets.iter().all(|asset| asset.0 < ledger.asset_count()), "a market's asset")?;
+        let mut named = batch.settings.assets.iter().copied().chain(batch.settings.account_fee.map(|fee| fee.asset));
+        is(named.all(|asset| asset.0 < ledger.asset_count()), "a market's asset")?;
         let names = batch.market.books().iter().flat_map(|book| book.sells().as_slice());
         let mut names = names.map(|offer| OfferName::of_number(offer.key().id.0));
         is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "an offer's name")?;
@@ -66,21 +68,28 @@ pub fn check_restored<'b>(
         let sent: u64 = closed.senders.iter().map(|(_, count)| u64::from(*count)).sum();
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
         is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
+        let mut paid = closed.effects.iter().filter(|effect| effect.then == Then::AccountFee);
+        let paid_count = if closed.account_fee.is_some() { closed.keys.len() } else { 0 };
+        let is_fee = |effect: &Effect| closed.account_fee == Some(AccountFee { asset: effect.asset, amount: effect.amount });
+        is(paid.clone().count() == paid_count && paid.all(is_fee), "what is paid for accounts")?;
     }
+    is(ledger.account_count() as usize + pending.len() <= ACCOUNTS_MAX as usize, "more accounts than there may be")?;
     is(*accounts.keys.pending() == pending, "keys of accounts to be created")
 }
 
 impl Batch {
     /// Gives the market's bytes to `sink`, piece by piece:
     ///
-    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 | number u64 | parent 32 |
+    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 |
+    /// account fee: 0, or 1 and its asset u32, amount u64 | number u64 | parent 32 |
     /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
-    /// closed batch: hash 32 | kept u32 | effects u32, for each: asset u32, account u32, amount u64, kind u8: 0 paid, 1
-    /// cancelled, 2 issued, 3 burnt, and u64: the recipient, what it would have bought over the offer's number, 0, 0 | keys u32, each 32 |
+    /// closed batch: hash 32 | kept u32 | its account fee | effects u32, for each: asset u32, account u32, amount u64, kind u8: 0 paid, 1
+    /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | keys u32, each 32 |
     /// senders u32, for each: account u32, count u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
         sink(&self.settings.market.0.to_le_bytes());
         self.settings.put(sink);
+        put_fee(self.settings.account_fee, sink);
         sink(&self.number.to_le_bytes());
         sink(&self.parent);
         put_count(self.market.books().len(), sink);
@@ -120,7 +129,8 @@ impl Batch {
         let quality = QualityMax { gap_ppb: r.u32()?, unserved_ppb: r.u32()? };
         let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
         let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
-        let mut batch = Self::new(BatchSettings { market, assets, rules, quality }).map_err(|_| RestoreError::OutOfRange)?;
+        let settings = BatchSettings { market, assets, rules, quality, account_fee: r.account_fee()? };
+        let mut batch = Self::new(settings).map_err(|_| RestoreError::OutOfRange)?;
         (batch.number, batch.parent) = (r.u64()?, r.take()?);
         if !(1..u64::MAX).contains(&batch.number) {
             return Err(RestoreError::OutOfRange);
@@ -164,6 +174,7 @@ impl ClosedBatch {
     fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
         sink(&self.batch_hash);
         sink(&self.kept_count.to_le_bytes());
+        put_fee(self.account_fee, sink);
         put_count(self.effects.len(), sink);
         for Effect { asset, account, amount, then } in &self.effects {
             sink(&asset.0.to_le_bytes());
@@ -174,6 +185,7 @@ impl ClosedBatch {
                 Then::Cancelled { buy, sequence } => (1, u64::from(buy.0) << TRANSACTION_SEQ_BITS | sequence.0),
                 Then::Issued => (2, 0),
                 Then::Burnt => (3, 0),
+                Then::AccountFee => (4, 0),
             };
             sink(&[kind]);
             sink(&to.to_le_bytes());
@@ -188,7 +200,7 @@ impl ClosedBatch {
     }
 
     fn restore(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
-        let (batch_hash, kept_count) = (r.take()?, r.u32()?);
+        let (batch_hash, kept_count, account_fee) = (r.take()?, r.u32()?, r.account_fee()?);
         let effect = |r: &mut Reader<'_>| {
             let (asset, account, amount) = (AssetId(r.u32()?), r.account()?, r.amount()?);
             let then = match (r.take()?, r.u64()?) {
@@ -199,6 +211,7 @@ impl ClosedBatch {
                 }
                 ([2], 0) => Then::Issued,
                 ([3], 0) => Then::Burnt,
+                ([4], 0) => Then::AccountFee,
                 _ => return Err(RestoreError::OutOfRange),
             };
             Ok(Effect { asset, account, amount, then })
@@ -214,7 +227,7 @@ impl ClosedBatch {
             return Err(RestoreError::Order);
         }
         let (added, removed) = (ByPair::default(), ByPair::default());
-        Ok(Self { batch_hash, kept_count, effects, keys, senders, added, removed })
+        Ok(Self { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed })
     }
 }
 
@@ -299,6 +312,17 @@ fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
     sink(&count.to_le_bytes());
 }
 
+fn put_fee(fee: Option<AccountFee>, sink: &mut impl FnMut(&[u8])) {
+    match fee {
+        None => sink(&[0]),
+        Some(AccountFee { asset, amount }) => {
+            sink(&[1]);
+            sink(&asset.0.to_le_bytes());
+            sink(&amount.get().to_le_bytes());
+        }
+    }
+}
+
 /// Bytes of an offer, and how many offers make a piece: what takes pieces pays for each.
 const OFFER_BYTES: usize = 32;
 const OFFERS_AT_ONCE: usize = 32;
@@ -338,6 +362,18 @@ impl Reader<'_> {
 
     fn account(&mut self) -> Result<AccountId, RestoreError> {
         Some(self.u32()?).filter(|account| *account < ACCOUNTS_MAX).map(AccountId).ok_or(RestoreError::OutOfRange)
+    }
+
+    fn account_fee(&mut self) -> Result<Option<AccountFee>, RestoreError> {
+        match self.take()? {
+            [0] => Ok(None),
+            [1] => {
+                let fee = AccountFee { asset: AssetId(self.u32()?), amount: self.amount()? };
+                let is_fee = fee.asset.0 < ASSETS_MAX && !fee.amount.is_zero();
+                if is_fee { Ok(Some(fee)) } else { Err(RestoreError::OutOfRange) }
+            }
+            _ => Err(RestoreError::OutOfRange),
+        }
     }
 
     /// How many follow, of so many bytes each at least: no damaged count can ask for more memory than its bytes take.

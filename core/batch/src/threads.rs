@@ -49,7 +49,7 @@ impl Batch {
             closed.senders.iter().for_each(|(account, _)| work.touch(*account));
             closed.effects.iter().for_each(|effect| match effect.then {
                 Then::Paid(to) => work.touch(to),
-                Then::Cancelled { .. } | Then::Issued | Then::Burnt => {}
+                Then::Cancelled { .. } | Then::Issued | Then::Burnt | Then::AccountFee => {}
             });
             let offer_count = closed.added.records.len() + closed.removed.records.len();
             work.add_offers(offer_count as u64);

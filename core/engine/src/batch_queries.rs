@@ -10,7 +10,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, QualityMax, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
-use crate::batches::{BatchMarketState, LastBlock, rules};
+use crate::batches::{BatchMarketState, FeeInForce, LastBlock, rules};
 use crate::engine::Engine;
 
 /// A batch market as it stands.
@@ -22,6 +22,8 @@ pub struct BatchMarketView<'e> {
     pub phase: BatchPhase,
     /// Its assets; fixed once it was opened. Their places number them in clearings.
     pub assets: &'e [AssetId],
+    /// What each account costs that a transaction opens.
+    pub account_fee: FeeInForce,
     /// How many transactions the batch that collects has.
     pub collected: usize,
     /// The number of the block that is next to be cleared, from 1.
@@ -136,6 +138,7 @@ impl BatchMarketState {
             spec: &self.spec,
             phase: self.phase,
             assets: &self.assets,
+            account_fee: self.account_fee,
             collected: self.collected.len(),
             next_block: batch.map_or(1, walras_batch::Batch::number),
             closed: batch.and_then(walras_batch::Batch::place_to_clear),

@@ -1,7 +1,7 @@
 //! Batch markets as bytes and back, and whether they hold together.
 //!
 //! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
-//! each by id: definition, phase, assets (count u32), 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
+//! each by id: definition, phase, assets (count u32), what accounts cost in the batch that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
 //! transactions collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
 //! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index, transactions left out
 //! u32, offers that traded u64, gap.
@@ -12,11 +12,11 @@ use walras_batch::{Accounts, Batch, BlockHeader, Roots, check_restored};
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName};
+use walras_types::{AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{AccountStatus, BatchMarketSpec};
 
-use crate::batches::{BatchMarketState, Batches, LastBlock, is_possible};
+use crate::batches::{BatchMarketState, Batches, FeeInForce, LastBlock, is_possible};
 use crate::engine::Engine;
 use crate::snapshot::RestoreError;
 
@@ -66,11 +66,24 @@ impl Batches {
         is(agree, "which accounts are suspended")?;
         let mut names = BTreeSet::new();
         for (state, id) in self.markets.iter().zip(0..) {
-            let BatchMarketState { spec, phase, assets, batch, collected, last, dropped, .. } = state;
+            let BatchMarketState {
+                spec,
+                phase,
+                assets,
+                account_fee: FeeInForce { now, next },
+                batch,
+                collected,
+                last,
+                dropped,
+                ..
+            } = state;
             is(spec.market == BatchMarketId(id) && is_possible(spec), "a batch market's definition")?;
             let distinct: BTreeSet<&AssetId> = assets.iter().collect();
             let known = assets.iter().all(|asset| asset.0 < ledger.asset_count());
             is(known && distinct.len() == assets.len() && assets.len() <= BATCH_VENUE_ASSETS_MAX, "a batch market's assets")?;
+            let mut fees = [now, next].into_iter().flatten();
+            let is_fee = |fee: &AccountFee| fee.asset.0 < ledger.asset_count() && !fee.amount.is_zero();
+            is(fees.all(is_fee) && (now == next || !collected.is_empty()), "what a batch market's accounts cost")?;
             is(collected.len() <= spec.transactions_max as usize, "how many transactions are collected")?;
             let mut collected = collected.iter().map(|t| OfferName { account: t.account, sequence: t.sequence });
             is(collected.all(|name| name.account.0 < ledger.account_count() && names.insert(name)), "a transaction's name")?;
@@ -100,12 +113,14 @@ impl<I: PriceIndex> Engine<I> {
 impl BatchMarketState {
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
         // The names follow from what is collected.
-        let Self { spec, phase, assets, batch, collected, names: _, dropped, last } = self;
+        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last } = self;
         put(sink, |w| {
             spec.put(w);
             phase.put(w);
             w.u32(assets.len() as u32);
             assets.iter().for_each(|asset| asset.put(w));
+            account_fee.now.put(w);
+            account_fee.next.put(w);
             w.u8(u8::from(batch.is_some()));
         });
         if let Some(batch) = batch {
@@ -130,6 +145,7 @@ impl BatchMarketState {
         for _ in 0..r.u32()? {
             state.assets.push(AssetId::get(r)?);
         }
+        state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };
         state.batch = if flag(r)? { Some(Batch::restore(behind_length(r)?)?) } else { None };
         for _ in 0..r.u32()? {
             let transaction = BatchTransaction::get(r)?;

@@ -15,15 +15,15 @@ use walras_types::limits::{
     BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
 };
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName, RejectReason,
-    TimeNs, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
+    RejectReason, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
-    AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchMarketSpec,
-    BatchPhaseChanged, BlockCleared, CloseBatch, Command, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid,
-    Rejected, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, SupplyChanged, TransactionCollected,
-    TransactionDropped,
+    AccountFeeChanged, AccountFeePaid, AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed,
+    BatchIntervalChanged, BatchMarketSpec, BatchPhaseChanged, BlockCleared, CloseBatch, Command, Event, IssuerSet, OfferCancelled,
+    OfferOpened, OfferTraded, Paid, Rejected, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    SubmitTransaction, SupplyChanged, TransactionCollected, TransactionDropped,
 };
 
 use crate::engine::Engine;
@@ -45,6 +45,8 @@ pub(crate) struct BatchMarketState {
     pub(crate) spec: BatchMarketSpec,
     pub(crate) phase: BatchPhase,
     pub(crate) assets: Vec<AssetId>,
+    /// What each account costs that a transaction opens.
+    pub(crate) account_fee: FeeInForce,
     /// From the first opening.
     pub(crate) batch: Option<Batch>,
     /// Of the batch that collects, in the order in which they came.
@@ -54,6 +56,15 @@ pub(crate) struct BatchMarketState {
     /// Of the batch that is closed, how many transactions were left out.
     pub(crate) dropped: u32,
     pub(crate) last: Option<LastBlock>,
+}
+
+/// What opening an account costs. A batch keeps what it was when its first transaction came, so that whoever is collected knows what it pays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeeInForce {
+    /// In the batch that collects.
+    pub now: Option<AccountFee>,
+    /// In the batches after it.
+    pub next: Option<AccountFee>,
 }
 
 /// The last block of a batch market.
@@ -95,6 +106,7 @@ impl BatchMarketState {
             spec,
             phase: BatchPhase::Closed,
             assets: Vec::new(),
+            account_fee: FeeInForce::default(),
             batch: None,
             collected: Vec::new(),
             names: BTreeSet::new(),
@@ -117,6 +129,20 @@ impl BatchMarketState {
             assets: self.assets.clone(),
             rules: rules(&self.spec),
             quality: self.spec.quality,
+            account_fee: self.account_fee.now,
+        }
+    }
+
+    /// The block that what is collected now goes into.
+    pub(crate) fn collecting_block(&self) -> u64 {
+        self.batch.as_ref().map_or(1, |batch| batch.number() + u64::from(batch.closed().is_some()))
+    }
+
+    /// Lets what accounts are to cost be what they cost: where nothing is collected yet.
+    fn begin_fee(&mut self) {
+        self.account_fee.now = self.account_fee.next;
+        if let Some(batch) = &mut self.batch {
+            batch.set_account_fee(self.account_fee.now);
         }
     }
 }
@@ -148,6 +174,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::AddBatchAsset(c) => self.add_batch_asset(c, events),
             Command::SetBatchPhase(c) => self.set_batch_phase(c, events),
             Command::SetBatchInterval(c) => self.set_batch_interval(c, events),
+            Command::SetAccountFee(c) => self.set_account_fee(c, events),
             Command::SetAccountKey(c) => self.set_account_key(c, events),
             Command::SetIssuer(c) => self.set_issuer(c, events),
             Command::SubmitTransaction(c) => self.submit_transaction(c, events),
@@ -231,6 +258,29 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    /// Setting what accounts cost already is no error, and is told of like any other.
+    fn set_account_fee(&mut self, set: &SetAccountFee, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetAccountFee { market, fee } = *set;
+        let asset_count = self.ledger.asset_count();
+        let state = self.batches.market_mut(market)?;
+        if let Some(AccountFee { asset, amount }) = fee {
+            if asset.0 >= asset_count {
+                return Err(RejectReason::UnknownAsset);
+            }
+            if amount.is_zero() {
+                return Err(RejectReason::AmountOutOfRange);
+            }
+        }
+        state.account_fee.next = fee;
+        let is_begun = !state.collected.is_empty();
+        if !is_begun {
+            state.begin_fee();
+        }
+        let from_block = state.collecting_block() + u64::from(is_begun);
+        events.push(Event::AccountFeeChanged(AccountFeeChanged { market, from_block, fee }));
+        Ok(())
+    }
+
     fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountKey { account, key } = *set;
         self.status(account)?;
@@ -276,8 +326,8 @@ impl<I: PriceIndex> Engine<I> {
         let Batches { accounts, markets, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
-        let batch = state.open()?;
-        let block = batch.number() + u64::from(batch.closed().is_some());
+        state.open()?;
+        let block = state.collecting_block();
         if named_market(&transaction).is_some_and(|named| named != market) {
             return Err(RejectReason::BatchMarketMismatch);
         }
@@ -344,6 +394,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         state.collected.clear();
         state.names.clear();
+        state.begin_fee();
         Ok(())
     }
 
@@ -440,6 +491,7 @@ fn told(market: BatchMarketId, effect: &Effect) -> Event {
         }
         Then::Issued => Event::Issued(SupplyChanged { account, asset, amount }),
         Then::Burnt => Event::Burnt(SupplyChanged { account, asset, amount }),
+        Then::AccountFee => Event::AccountFeePaid(AccountFeePaid { market, account, asset, amount }),
     }
 }
 

@@ -151,6 +151,7 @@ impl<I: PriceIndex> Engine<I> {
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)
             | Command::SetBatchInterval(_)
+            | Command::SetAccountFee(_)
             | Command::SetAccountKey(_)
             | Command::SetIssuer(_)
             | Command::SubmitTransaction(_)
@@ -288,6 +289,7 @@ fn named(command: &Command) -> Named {
         | Command::AddBatchAsset(_)
         | Command::SetBatchPhase(_)
         | Command::SetBatchInterval(_)
+        | Command::SetAccountFee(_)
         | Command::SetAccountKey(_)
         | Command::SetIssuer(_)
         | Command::CloseBatch(_) => (None, None, None),

@@ -57,9 +57,10 @@ impl Batches {
 impl BatchMarketState {
     /// The names follow from what is collected.
     fn for_snapshot(&self) -> Self {
-        let Self { spec, phase, assets, batch, collected, names: _, dropped, last } = self;
+        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
         let (assets, collected, last) = (assets.clone(), collected.clone(), last.clone());
-        Self { batch, assets, collected, last, dropped: *dropped, phase: *phase, ..Self::new(*spec) }
+        let (phase, account_fee, dropped) = (*phase, *account_fee, *dropped);
+        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec) }
     }
 }

@@ -61,7 +61,7 @@ mod transfer_numbers;
 mod warm;
 
 pub use batch_queries::BatchMarketView;
-pub use batches::LastBlock;
+pub use batches::{FeeInForce, LastBlock};
 pub use engine::Engine;
 pub use frozen::Frozen;
 pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};

@@ -60,6 +60,10 @@ impl<I: PriceIndex> Engine<I> {
         if account.0 != self.ledger.account_count() {
             return Err(RejectReason::IdNotNext);
         }
+        // Those that closed batches are going to open have their room.
+        if self.batches.accounts.room(account.0) == 0 {
+            return Err(RejectReason::IdNotNext);
+        }
         self.ledger.create_account().map_err(transfer_reason)?;
         self.statuses.push(AccountStatus::Active);
         self.transfers.push(None);

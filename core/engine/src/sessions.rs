@@ -241,6 +241,7 @@ impl Session {
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)
             | Command::SetBatchInterval(_)
+            | Command::SetAccountFee(_)
             | Command::SetAccountKey(_)
             | Command::SetIssuer(_)
             | Command::CloseBatch(_) => false,

@@ -45,7 +45,7 @@ pub struct BatchTransaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOperation {
     /// A new account of this key, with nothing on it. It gets the next id when the block ends; ids follow the order of (asking account,
-    /// sequence). No two accounts have one key.
+    /// sequence). No two accounts have one key. Whoever asks pays the market's [`AccountFee`], if it has one.
     CreateAccount(PublicKey),
     /// Sell an amount of one asset for another.
     CreateOffer(CreateOffer),
@@ -108,6 +108,15 @@ pub struct IssuedAmount {
     /// Of what.
     pub asset: AssetId,
     /// How many smallest units, at least 1.
+    pub amount: Amount,
+}
+
+/// What it costs to open an account by a transaction. It goes to the fees that the venue collects in that asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountFee {
+    /// Any asset of the venue, whether the market has it or not: a payment may be in any, and the fee is one to the venue.
+    pub asset: AssetId,
+    /// How many smallest units each account costs, at least 1.
     pub amount: Amount,
 }
 

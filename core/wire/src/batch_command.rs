@@ -1,8 +1,8 @@
 //! Commands of batch markets, and their bytes.
 
 use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey, QualityMax,
-    Symbol,
+    AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey,
+    QualityMax, Symbol,
 };
 
 use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
@@ -59,6 +59,17 @@ pub struct SetBatchInterval {
     pub market: BatchMarketId,
     /// From one close to the next, in the range of [`BatchMarketSpec::interval_ns`].
     pub interval_ns: u64,
+}
+
+/// Sets what it costs to open an account by a transaction of a batch market. A market that was just created takes nothing.
+///
+/// It holds for each batch whose first transaction comes after this: so whoever is collected pays what the market said then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetAccountFee {
+    /// Which.
+    pub market: BatchMarketId,
+    /// What each account costs from then on; `None` for nothing.
+    pub fee: Option<AccountFee>,
 }
 
 /// Gives an account the key that signs its transactions, in place of the one that it had.
@@ -163,6 +174,7 @@ pub struct CloseBatch {
     pub block: u64,
 }
 
+wire_struct!(AccountFee { asset, amount });
 wire_struct!(QualityMax { gap_ppb, unserved_ppb });
 wire_struct!(BatchMarketSpec {
     market,
@@ -179,6 +191,7 @@ wire_struct!(BatchMarketSpec {
 wire_struct!(AddBatchAsset { market, asset });
 wire_struct!(SetBatchPhase { market, phase });
 wire_struct!(SetBatchInterval { market, interval_ns });
+wire_struct!(SetAccountFee { market, fee });
 wire_struct!(SetAccountKey { account, key });
 wire_struct!(SetIssuer { asset, account });
 wire_struct!(CloseBatch { market, block });

@@ -1,10 +1,12 @@
 //! Events of batch markets, and their bytes.
 //!
 //! A batch is told in two lots. When it is closed: [`BatchClosed`], then what was left out, then the offers that are new in the market.
-//! When it is cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues and burns, by
-//! asset; accounts that were created; and last [`BlockCleared`].
+//! When it is cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues, burns and account
+//! fees, by asset; accounts that were created; and last [`BlockCleared`].
 
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq};
+use walras_types::{
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq,
+};
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
 
@@ -46,6 +48,17 @@ pub struct BatchIntervalChanged {
     pub market: BatchMarketId,
     /// From one close to the next.
     pub interval_ns: u64,
+}
+
+/// What it costs to open an account by a transaction of a batch market changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountFeeChanged {
+    /// Which.
+    pub market: BatchMarketId,
+    /// The first block whose accounts cost this.
+    pub from_block: u64,
+    /// What each costs; `None` for nothing.
+    pub fee: Option<AccountFee>,
 }
 
 /// An account has a key for its transactions, in place of any before.
@@ -171,6 +184,19 @@ pub struct Paid {
     pub amount: Amount,
 }
 
+/// An account paid for an account that it opened: the amount is among the fees that the venue collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountFeePaid {
+    /// In whose block.
+    pub market: BatchMarketId,
+    /// Who paid.
+    pub account: AccountId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+}
+
 /// An asset's issuer made or destroyed units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupplyChanged {
@@ -220,6 +246,7 @@ wire_struct!(TransactionCollected { market, account, sequence, block });
 wire_struct!(BatchAssetAdded { market, asset });
 wire_struct!(BatchPhaseChanged { market, phase });
 wire_struct!(BatchIntervalChanged { market, interval_ns });
+wire_struct!(AccountFeeChanged { market, from_block, fee });
 wire_struct!(AccountKeySet { account, key });
 wire_struct!(IssuerSet { asset, account });
 wire_struct!(BatchClosed { market, block, batch_hash, kept, dropped });
@@ -228,6 +255,7 @@ wire_struct!(OfferOpened { market, account, sequence, sell, buy, amount, stated,
 wire_struct!(OfferCancelled { market, account, sequence, sell, buy, amount });
 wire_struct!(OfferTraded { market, account, sequence, sell, buy, sold, bought, left });
 wire_struct!(Paid { market, from, to, asset, amount });
+wire_struct!(AccountFeePaid { market, account, asset, amount });
 wire_struct!(SupplyChanged { account, asset, amount });
 wire_struct!(BlockCleared { market, block, transactions, pairs, offers_traded, gap_ppb, unserved_ppb, set_aside, state_root });
 wire_struct!(BlockRejected { market, block, code });

@@ -6,7 +6,8 @@ use walras_types::{
 };
 
 use crate::batch_command::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
+    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    SubmitTransaction,
 };
 use crate::shards::ShardCommand;
 
@@ -57,6 +58,8 @@ pub enum Command {
     SetBatchPhase(SetBatchPhase),
     /// Operator: set the time between a batch market's batches.
     SetBatchInterval(SetBatchInterval),
+    /// Operator: set what it costs to open an account by a transaction.
+    SetAccountFee(SetAccountFee),
     /// Operator: give an account the key that signs its transactions.
     SetAccountKey(SetAccountKey),
     /// Operator: say who may issue an asset.

@@ -8,8 +8,9 @@ use walras_types::{
 
 use crate::batch_command::BatchMarketSpec;
 use crate::batch_event::{
-    AccountKeySet, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchPhaseChanged, BlockCleared, BlockRejected, IssuerSet,
-    OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected, TransactionDropped,
+    AccountFeeChanged, AccountFeePaid, AccountKeySet, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchPhaseChanged,
+    BlockCleared, BlockRejected, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected,
+    TransactionDropped,
 };
 use crate::command::{AccessDelays, AccountStatus, AssetSpec};
 use crate::shards::ShardEvent;
@@ -69,6 +70,8 @@ pub enum Event {
     BatchPhaseChanged(BatchPhaseChanged),
     /// The time between a batch market's batches changed.
     BatchIntervalChanged(BatchIntervalChanged),
+    /// What it costs to open an account by a transaction changed.
+    AccountFeeChanged(AccountFeeChanged),
     /// An account has a key for its transactions.
     AccountKeySet(AccountKeySet),
     /// An asset has an issuer.
@@ -85,6 +88,8 @@ pub enum Event {
     OfferTraded(OfferTraded),
     /// An account paid another.
     Paid(Paid),
+    /// An account paid for one that it opened.
+    AccountFeePaid(AccountFeePaid),
     /// An asset's issuer made units.
     Issued(SupplyChanged),
     /// An asset's issuer destroyed units.

@@ -70,6 +70,8 @@ event_codec!(
     BlockCleared = 47,
     BlockRejected = 48,
     Shards = 49,
+    AccountFeeChanged = 50,
+    AccountFeePaid = 51,
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });

@@ -35,7 +35,7 @@ pub use event_codec::{decode_event, encode_event};
 pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 6;
+pub const WIRE_VERSION: u16 = 7;
 
 // Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
 const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

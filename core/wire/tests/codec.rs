@@ -1,10 +1,11 @@
-//! Sessions' commands and events as bytes: one encoding each, as written down here by hand, and no others.
+//! Commands and events of sessions, of shards and of account fees as bytes: one encoding each, as written down here by hand, and no others.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, ClientTransferId, InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientTransferId, InstrumentId, LogIndex, RejectReason, SessionId,
+    ShardId, TransferSeq,
 };
 use walras_wire::*;
 
@@ -35,7 +36,14 @@ fn command() -> impl Strategy<Value = Command> {
         (number(), any::<[u8; 32]>())
             .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
         shard_command().prop_map(Command::Shards),
+        (any::<u16>(), fee())
+            .prop_map(|(market, fee)| Command::SetAccountFee(SetAccountFee { market: BatchMarketId(market), fee })),
     ]
+}
+
+fn fee() -> impl Strategy<Value = Option<AccountFee>> {
+    let fee = (any::<u32>(), 0..1_u64 << 63);
+    prop::option::of(fee.prop_map(|(asset, units)| AccountFee { asset: AssetId(asset), amount: Amount::new(units).unwrap() }))
 }
 
 fn transfer_out() -> impl Strategy<Value = TransferOut> {
@@ -143,6 +151,13 @@ fn event() -> impl Strategy<Value = Event> {
         (number(), owner())
             .prop_map(|(session, account)| Event::SessionClosed(SessionClosed { session: SessionId(session), account })),
         shard_event().prop_map(Event::Shards),
+        (any::<u16>(), number(), fee()).prop_map(|(market, from_block, fee)| {
+            Event::AccountFeeChanged(AccountFeeChanged { market: BatchMarketId(market), from_block, fee })
+        }),
+        (any::<u16>(), any::<u32>(), any::<u32>(), 0..1_u64 << 63).prop_map(|(market, account, asset, units)| {
+            let (market, amount) = (BatchMarketId(market), Amount::new(units).unwrap());
+            Event::AccountFeePaid(AccountFeePaid { market, account: AccountId(account), asset: AssetId(asset), amount })
+        }),
     ]
 }
 
@@ -185,7 +200,7 @@ proptest! {
 
     /// Any bytes behind a tag of theirs.
     #[test]
-    fn any_bytes_are_read_or_refused(tag in prop_oneof![6..9_u8, Just(11), 24..26_u8, Just(49)], rest in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_bytes_are_read_or_refused(tag in prop_oneof![6..9_u8, Just(11), 24..26_u8, Just(38), 49..52_u8], rest in prop::collection::vec(any::<u8>(), 0..60)) {
         let bytes = [&[tag], &rest[..]].concat();
         if let Ok(command) = decode_command(&bytes) {
             prop_assert_eq!(command_bytes(&command), bytes.clone());
@@ -227,4 +242,18 @@ fn the_bytes_of_transfers_are_as_they_ever_were() {
     assert_eq!(command_bytes(&Command::Shards(ShardCommand::TransferIn(inward))), bytes);
     let sent = ShardEvent::TransferSent(TransferSent { transfer: out, transfer_seq });
     assert_eq!(event_bytes(&Event::Shards(sent)), [&[49, 3], &whose[..], &nine, &[5], &nine, &nine].concat());
+}
+
+#[test]
+fn the_bytes_of_account_fees_are_as_they_ever_were() {
+    let (market, asset, amount) = (BatchMarketId(0x0201), AssetId(7), Amount::new(9).unwrap());
+    let (nine, of_asset) = ([9, 0, 0, 0, 0, 0, 0, 0], [7, 0, 0, 0]);
+    let fee = Some(AccountFee { asset, amount });
+    assert_eq!(command_bytes(&Command::SetAccountFee(SetAccountFee { market, fee: None })), [38, 1, 2, 0]);
+    let bytes = [&[38, 1, 2, 1], &of_asset[..], &nine].concat();
+    assert_eq!(command_bytes(&Command::SetAccountFee(SetAccountFee { market, fee })), bytes);
+    let changed = Event::AccountFeeChanged(AccountFeeChanged { market, from_block: 9, fee });
+    assert_eq!(event_bytes(&changed), [&[50, 1, 2], &nine[..], &[1], &of_asset, &nine].concat());
+    let paid = Event::AccountFeePaid(AccountFeePaid { market, account: AccountId(0x0403_0201), asset, amount });
+    assert_eq!(event_bytes(&paid), [&[51, 1, 2, 1, 2, 3, 4], &of_asset[..], &nine].concat());
 }

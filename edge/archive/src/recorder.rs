@@ -166,6 +166,7 @@ impl Recorder {
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
             | Event::BatchIntervalChanged(_)
+            | Event::AccountFeeChanged(_)
             | Event::AccountKeySet(_)
             | Event::IssuerSet(_)
             | Event::BatchClosed(_)
@@ -176,6 +177,7 @@ impl Recorder {
             | Event::Paid(_)
             | Event::Issued(_)
             | Event::Burnt(_)
+            | Event::AccountFeePaid(_)
             | Event::BlockCleared(_)
             | Event::BlockRejected(_)
             | Event::Shards(_) => {}

@@ -99,6 +99,7 @@ impl PublicBooks {
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
             | Event::BatchIntervalChanged(_)
+            | Event::AccountFeeChanged(_)
             | Event::AccountKeySet(_)
             | Event::IssuerSet(_)
             | Event::BatchClosed(_)
@@ -109,6 +110,7 @@ impl PublicBooks {
             | Event::Paid(_)
             | Event::Issued(_)
             | Event::Burnt(_)
+            | Event::AccountFeePaid(_)
             | Event::BlockCleared(_)
             | Event::BlockRejected(_) => Ok(()),
         }

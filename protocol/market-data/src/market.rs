@@ -222,7 +222,8 @@ impl MarketData {
             | Event::TransactionDropped(_)
             | Event::Paid(_)
             | Event::Issued(_)
-            | Event::Burnt(_) => Ok(()),
+            | Event::Burnt(_)
+            | Event::AccountFeePaid(_) => Ok(()),
             Event::BatchMarketCreated(spec) => {
                 if usize::from(spec.market.0) != self.batches.len() {
                     return Err(Inconsistency::UnknownBatchMarket { log_index: self.log_index(), market: spec.market });
@@ -237,6 +238,7 @@ impl MarketData {
             Event::TransactionCollected(e) => self.batch_mut(e.market).map(|_| ()),
             Event::BatchPhaseChanged(e) => self.batch_mut(e.market).map(|_| ()),
             Event::BatchIntervalChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            Event::AccountFeeChanged(e) => self.batch_mut(e.market).map(|_| ()),
             Event::BatchClosed(e) => {
                 self.batch_mut(e.market)?.closed(e.block, e.kept, e.dropped);
                 Ok(())

@@ -42,6 +42,7 @@ pub fn concerned(event: &Event) -> Concerned {
         Event::OfferTraded(e) => [Some(e.account), None],
         Event::Paid(e) => [Some(e.from), Some(e.to)],
         Event::Issued(e) | Event::Burnt(e) => [Some(e.account), None],
+        Event::AccountFeePaid(e) => [Some(e.account), None],
         Event::Shards(e) => [e.account(), None],
         Event::OrderReplenished(_)
         | Event::PhaseChanged(_)
@@ -53,6 +54,7 @@ pub fn concerned(event: &Event) -> Concerned {
         | Event::BatchAssetAdded(_)
         | Event::BatchPhaseChanged(_)
         | Event::BatchIntervalChanged(_)
+        | Event::AccountFeeChanged(_)
         | Event::IssuerSet(_)
         | Event::BatchClosed(_)
         | Event::BlockCleared(_)
@@ -238,6 +240,7 @@ impl MarketData {
             }
             Event::Paid(e) => out.extend([e.from, e.to].map(|account| (account, AccountDelta::FundsMoved { asset: e.asset }))),
             Event::Issued(e) | Event::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            Event::AccountFeePaid(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             Event::Shards(e) => out.extend(e.moved().map(|(account, asset)| (account, AccountDelta::FundsMoved { asset }))),
             Event::RiskLimitsChanged(e) => out.push((e.account, AccountDelta::LimitsChanged { instrument: e.instrument })),
             // A session's own connection tells of it; the account's feed has nothing to show.
@@ -248,6 +251,7 @@ impl MarketData {
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
             | Event::BatchIntervalChanged(_)
+            | Event::AccountFeeChanged(_)
             | Event::BatchClosed(_)
             | Event::BlockCleared(_)
             | Event::BlockRejected(_) => {}

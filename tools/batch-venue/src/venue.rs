@@ -99,6 +99,7 @@ impl Venue {
             assets: model.assets.clone(),
             rules: rules(),
             quality: QualityMax::USUAL,
+            account_fee: None,
         })?;
         Ok(Self { ledger, accounts, batch, threads, intake: Intake::Filter })
     }

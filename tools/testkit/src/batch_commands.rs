@@ -5,13 +5,13 @@ use walras_clearing::{PairTrade, Proposal, verify};
 use walras_engine::{Engine, PriceIndex};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PublicKey, QualityMax, Rounding, Symbol,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer,
+    Commission, CreateOffer, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PublicKey, QualityMax, Rounding, Symbol,
     TransactionSeq,
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, Command, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    AddBatchAsset, BatchMarketSpec, CloseBatch, Command, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
     SubmitTransaction,
 };
 
@@ -92,7 +92,7 @@ pub fn opening(c: &mut Choices<'_>) -> Vec<Command> {
 /// Any command of batch markets; most take effect.
 pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Command {
     let market = market(c);
-    match c.weighted(&[40, 8, 2, 1, 1, 1, 1, 1]) {
+    match c.weighted(&[40, 8, 2, 1, 1, 1, 1, 1, 1]) {
         0 => submit(c, engine, market),
         1 => {
             let next = engine.batch_market(market).map_or(1, |market| market.next_block);
@@ -106,6 +106,11 @@ pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Comman
         4 => Command::AddBatchAsset(AddBatchAsset { market, asset: asset(c) }),
         5 => Command::SetBatchInterval(SetBatchInterval { market, interval_ns: c.pick(&[0, 1_000_000, u64::MAX]) }),
         6 => Command::SetAccountKey(SetAccountKey { account: account(c), key: key(c) }),
+        7 => {
+            let fee = c.below(3) > 0;
+            let fee = fee.then(|| AccountFee { asset: asset(c), amount: amount(c) });
+            Command::SetAccountFee(SetAccountFee { market, fee })
+        }
         _ => Command::SetIssuer(SetIssuer { asset: asset(c), account: account(c) }),
     }
 }

@@ -14,14 +14,14 @@ use walras_batch_workload::{Faults, Model, Workload, stands_in};
 use walras_clearing::{LowerBounds, OfferKey, Pair, Proposal, Rules};
 use walras_ledger::Ledger;
 use walras_testkit::Choices;
-use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, account_fee, lie, proposal, transactions, venue};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, Commission, IssuedAmount, Mu, Payment, PublicKey,
     TransactionSeq,
 };
 
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 180;
 const BLOCKS: usize = 5;
 const TRANSACTIONS: usize = 30;
 
@@ -98,7 +98,7 @@ impl Machine {
         }
         let accounts = with_last(&accounts, venue);
         let (market, assets, rules) = (venue.market, venue.assets.clone(), venue.rules);
-        let settings = BatchSettings { market, assets, rules, quality: QualityMax::NONE };
+        let settings = BatchSettings { market, assets, rules, quality: QualityMax::NONE, account_fee: venue.account_fee };
         let batch = Batch::new(settings).unwrap();
         Self { ledger, accounts, batch, threads: NonZero::new(threads).unwrap() }
     }
@@ -213,8 +213,12 @@ fn close(
     (kept, closed)
 }
 
-/// What goes on between a batch's end and its clearing: money comes and goes, and the operator makes accounts.
+/// What goes on between a batch's end and its clearing: money comes and goes, and the operator makes accounts and says what they cost.
 fn meanwhile(c: &mut Choices<'_>, venue: &mut Venue, machines: &mut [Machine; 3]) {
+    if c.one_in(2) {
+        venue.account_fee = account_fee(c);
+        machines.iter_mut().for_each(|machine| machine.batch.set_account_fee(venue.account_fee));
+    }
     if c.one_in(4) {
         venue.account_count += 1;
         machines.iter_mut().for_each(|machine| assert!(machine.ledger.create_account().is_ok()));
@@ -357,15 +361,25 @@ fn blocks_are_what_the_judge_says() {
             let batch = transactions(&mut c, &venue, TRANSACTIONS);
             let (kept, _) = close(&mut c, &mut venue, &mut machines, &batch, &at);
             count(format!("kept at least {}", kept.len() / 10 * 10));
+            if venue.account_fee.is_some() && kept.iter().any(|kept| matches!(kept.operation, BatchOperation::CreateAccount(_))) {
+                count("paid for an account".to_owned());
+            }
             meanwhile(&mut c, &mut venue, &mut machines);
             clear(&mut c, &mut venue, &mut machines, &at, &mut count);
             venue.check_invariants();
         }
     }
     println!("{reached:#?}");
-    for name in
-        ["kept at least 30", "cleared, trades true", "rejected 104", "rejected 7", "rejected 8", "rejected 9", "rejected 18"]
-    {
+    for name in [
+        "kept at least 30",
+        "paid for an account",
+        "cleared, trades true",
+        "rejected 104",
+        "rejected 7",
+        "rejected 8",
+        "rejected 9",
+        "rejected 18",
+    ] {
         assert!(reached.contains_key(name), "no random block has come to {name}");
     }
 }

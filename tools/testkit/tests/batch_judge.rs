@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_batch_solver::Settings;
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules, TieBreak};
 use walras_testkit::Choices;
-use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, account_fee, lie, proposal, transactions, venue};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
-    IssuedAmount, Mu, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
+    CreateOffer, IssuedAmount, Mu, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
 };
 
 const HASH: [u8; 32] = [9; 32];
@@ -242,6 +242,27 @@ fn new_accounts_and_units_are_there_when_the_block_ends() {
     assert_eq!([has(GOLD), has(IRON)], [105, 700].map(|available| Holding { available, reserved: 0 }));
 }
 
+#[test]
+fn whoever_opens_an_account_pays_for_it_when_the_block_ends() {
+    let mut venue = small();
+    venue.account_fee = Some(AccountFee { asset: GOLD, amount: amount(30) });
+    let open = |account, sequence, name| sent(account, sequence, BatchOperation::CreateAccount(PublicKey([name; 32])));
+    let batch =
+        [open(0, 1, 4), open(0, 2, 5), sent(0, 3, pay(1, GOLD, 41)), open(1, 1, 6), open(1, 2, 6), sent(1, 3, pay(2, GOLD, 100))];
+    let (over, twice) = (vec![Fault::Overdraft], vec![Fault::KeyTwice]);
+    let all = [(0, over.clone()), (1, over.clone()), (2, over.clone()), (3, twice.clone()), (4, twice.clone())];
+    assert_eq!(faults(&venue, &batch, Intake::Filter), all, "a key that nobody gets costs nothing");
+    // Singly the first gets that key, and then has no more all that there was.
+    assert_eq!(faults(&venue, &batch, Intake::Reserve), [(2, over.clone()), (4, twice), (5, over)]);
+    venue.close(&batch[..2], &HASH);
+    venue.account_fee = None;
+    venue.check_invariants();
+    let has = |venue: &Venue| venue.holding(AccountId(0), GOLD);
+    assert_eq!((has(&venue), venue.fees.get(&GOLD)), (Holding { available: 40, reserved: 60 }, None));
+    assert_eq!(clear_empty(&mut venue).len(), 2);
+    assert_eq!((has(&venue), venue.fees[&GOLD]), (Holding { available: 40, reserved: 0 }, 60));
+}
+
 /// The same market as the core's own check sees it.
 fn market_of(venue: &Venue) -> BatchMarket {
     let offer = |((pair, key), standing): (&(Pair, OfferKey), &walras_testkit::batch::Standing)| {
@@ -260,6 +281,7 @@ fn random_blocks_keep_every_invariant_and_the_cores_check_agrees() {
         let lower_bounds = if c.one_in(4) { LowerBounds::Required } else { LowerBounds::BestEffort };
         let mut venue = venue(&mut c, lower_bounds);
         for number in 0..4_u8 {
+            venue.account_fee = account_fee(&mut c);
             let batch = transactions(&mut c, &venue, 30);
             let verdict = venue.judge(&batch, Intake::Filter);
             let reserved = venue.judge(&batch, Intake::Reserve);
@@ -295,12 +317,17 @@ fn random_blocks_keep_every_invariant_and_the_cores_check_agrees() {
             let before = venue.clone();
             let judged = venue.clear(&proposed, &marginal);
             match (walras_clearing::verify(&market, &proposed, &venue.rules), &judged) {
-                (Ok(verified), Ok(_)) => {
+                (Ok(verified), Ok(created)) => {
                     venue.check_invariants();
+                    let paid = |asset: AssetId| {
+                        let fee = venue.account_fee.filter(|fee| fee.asset == asset);
+                        fee.map_or(0, |fee| u128::from(fee.amount.get())) * created.len() as u128
+                    };
                     let surplus = verified.surplus();
                     for (asset, surplus) in venue.assets.iter().zip(surplus) {
                         let fees = |venue: &Venue| venue.fees.get(asset).copied().unwrap_or_default();
-                        assert_eq!(fees(&venue), fees(&before) + u128::from(surplus.get()), "seed {seed}, asset {asset}");
+                        let expected = fees(&before) + u128::from(surplus.get()) + paid(*asset);
+                        assert_eq!(fees(&venue), expected, "seed {seed}, asset {asset}");
                     }
                     count(format!("cleared, trades {}", !proposed.trades.is_empty()));
                 }

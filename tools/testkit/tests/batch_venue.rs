@@ -12,18 +12,18 @@ use walras_clearing::{LowerBounds, Proposal};
 use walras_engine::{Engine, Frozen};
 use walras_sequencer::{decode_entry, encode_clearing};
 use walras_testkit::Choices;
-use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, lie, proposal, transactions, venue};
+use walras_testkit::batch::{Holding, Intake as JudgedIntake, Objection, Venue, account_fee, lie, proposal, transactions, venue};
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
+    AccountFee, AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
     FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey, QualityMax,
     RejectReason, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
     AccountStatus, AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, MassCancel, NewOrder, OfferOpened,
-    SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer, decode_command,
-    decode_event, encode_command, encode_event,
+    SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer,
+    decode_command, decode_event, encode_command, encode_event,
 };
 
 const SEEDS: u64 = 60;
@@ -43,6 +43,8 @@ struct World<'c, 'b> {
     in_orders: BTreeMap<(AccountId, AssetId), u128>,
     offers: Told,
     collected: Vec<BatchTransaction>,
+    /// What accounts cost from the next batch on; the judge knows what they cost in this one.
+    next_fee: Option<AccountFee>,
     transfers: u64,
     orders: u64,
     time: TimeNs,
@@ -223,7 +225,7 @@ impl World<'_, '_> {
         for _ in 0..self.c.below(8) {
             let account = AccountId(self.c.below(7) as u32);
             let side = self.c.pick(&Side::BOTH);
-            match self.c.weighted(&[12, 2, 2, 2, 1, 1]) {
+            match self.c.weighted(&[12, 2, 2, 2, 1, 2, 1]) {
                 0 => {
                     self.orders += 1;
                     let price = PriceTicks::new(self.c.within(1, 4) as i64).unwrap();
@@ -253,6 +255,7 @@ impl World<'_, '_> {
                         ref other => panic!("{other:?}"),
                     }
                 }
+                5 => self.set_account_fee(),
                 _ => {
                     let status = self.c.pick(&[AccountStatus::Active, AccountStatus::Suspended]);
                     let set = Command::SetAccountStatus(SetAccountStatus { account, status });
@@ -266,6 +269,28 @@ impl World<'_, '_> {
             }
             self.sync();
         }
+    }
+
+    /// It holds for the batch that collects where nothing is in it yet, else for the next.
+    fn set_account_fee(&mut self) {
+        let fee = account_fee(self.c);
+        let set = |fee| Command::SetAccountFee(SetAccountFee { market: MARKET, fee });
+        for (reason, asset, amount) in [
+            (RejectReason::UnknownAsset, AssetId(self.judge.asset_count), Amount::MAX),
+            (RejectReason::AmountOutOfRange, AssetId(0), Amount::ZERO),
+        ] {
+            let events = self.command(set(Some(AccountFee { asset, amount })));
+            assert!(matches!(events[..], [Event::Rejected(e)] if e.reason == reason), "{}: {events:?}", self.at);
+        }
+        let [Event::AccountFeeChanged(told)] = self.command(set(fee))[..] else { panic!("{}: it was refused", self.at) };
+        let view = self.engines[0].batch_market(MARKET).unwrap();
+        let collecting = view.next_block + u64::from(view.closed.is_some());
+        self.next_fee = fee;
+        if self.collected.is_empty() {
+            self.judge.account_fee = fee;
+        }
+        assert_eq!((told.fee, told.from_block), (fee, collecting + u64::from(!self.collected.is_empty())), "{}", self.at);
+        assert_eq!((view.account_fee.now, view.account_fee.next), (self.judge.account_fee, fee), "{}", self.at);
     }
 
     /// Why a transaction is not collected, from what it says and the judge knows.
@@ -328,6 +353,10 @@ impl World<'_, '_> {
         let kept: Vec<_> = verdict.kept.iter().map(|&place| self.collected[place]).collect();
         self.judge.close(&kept, &closed.batch_hash);
         self.collected.clear();
+        if self.judge.account_fee.is_some() && kept.iter().any(|kept| matches!(kept.operation, BatchOperation::CreateAccount(_))) {
+            self.count("paid for an account");
+        }
+        self.judge.account_fee = self.next_fee;
         self.count(&format!("kept at least {}", kept.len() / 8 * 8));
         self.assert_judged();
         let again = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block }));
@@ -438,6 +467,7 @@ impl World<'_, '_> {
                 // It was made when the batch was closed, and reserved.
                 Event::Issued(_) | Event::OfferCancelled(_) | Event::AccountCreated(_) => {}
                 Event::Burnt(e) => moves(e.account, e.asset, -i128::from(e.amount.get())),
+                Event::AccountFeePaid(e) => moves(e.account, e.asset, -i128::from(e.amount.get())),
                 Event::AccountKeySet(e) => told.push((e.account, e.key)),
                 Event::BlockCleared(e) => {
                     assert_eq!((e.block, e.state_root), (wire.number, roots.state), "{}", self.at);
@@ -535,6 +565,7 @@ fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
         domain: [7; 32],
     }));
     all.extend(venue.assets.iter().map(|asset| Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset: *asset })));
+    all.push(Command::SetAccountFee(SetAccountFee { market: MARKET, fee: venue.account_fee }));
     all.push(Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }));
     all
 }
@@ -559,7 +590,7 @@ fn venues_are_what_the_judge_says() {
             engine.set_threads(NonZero::new(threads).unwrap());
             engine
         });
-        let commands = founding(&judge, intake);
+        let (commands, next_fee) = (founding(&judge, intake), judge.account_fee);
         let mut world = World {
             c: &mut c,
             judge,
@@ -567,6 +598,7 @@ fn venues_are_what_the_judge_says() {
             in_orders: BTreeMap::new(),
             offers: Told::new(),
             collected: Vec::new(),
+            next_fee,
             transfers: 1_000,
             orders: 0,
             time: TimeNs(1),
@@ -595,12 +627,14 @@ fn venues_are_what_the_judge_says() {
         }
     }
     println!("{reached:#?}");
-    for name in ["kept at least 16", "cleared, trades true", "refused 7", "DuplicateTransaction", "AccountSuspended"] {
+    for name in
+        ["kept at least 16", "paid for an account", "cleared, trades true", "refused 7", "DuplicateTransaction", "AccountSuspended"]
+    {
         assert!(reached.contains_key(name), "no random venue has come to {name}");
     }
 }
 
-/// A venue in the middle of everything: something stands, a batch is closed, another collects.
+/// A venue in the middle of everything: something stands, a batch is closed, another collects; accounts cost something else in each, and in the next.
 fn busy(seed: u64) -> Engine {
     let mut c = Choices::of_seed(seed);
     let mut judge = venue(&mut c, LowerBounds::BestEffort);
@@ -612,7 +646,12 @@ fn busy(seed: u64) -> Engine {
         events.clear();
         engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
     };
+    let fee = |units| {
+        let fee = Some(AccountFee { asset: AssetId(0), amount: amount(units) });
+        Command::SetAccountFee(SetAccountFee { market: MARKET, fee })
+    };
     founding(&judge, Intake::Filter).into_iter().for_each(|command| apply(&mut engine, command));
+    apply(&mut engine, fee(1));
     for block in 1..=2 {
         for transaction in transactions(&mut c, &judge, TRANSACTIONS) {
             let signed = SignedTransaction { transaction, signature: [3; 64] };
@@ -629,6 +668,7 @@ fn busy(seed: u64) -> Engine {
         }
     }
     apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block: 2 }));
+    apply(&mut engine, fee(2));
     for account in 0..6 {
         let first = engine.next_transaction(AccountId(account));
         let operation = BatchOperation::CreateAccount(PublicKey([account as u8 + 1; 32]));
@@ -636,6 +676,7 @@ fn busy(seed: u64) -> Engine {
         let submit = SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [3; 64] }).unwrap();
         apply(&mut engine, Command::SubmitTransaction(submit));
     }
+    apply(&mut engine, fee(3));
     engine
 }
 

@@ -26,6 +26,11 @@ export interface BatchBlock {
   turnover: string;
 }
 
+export interface AccountFee {
+  amount: string;
+  asset: string;
+}
+
 export interface Batch {
   market_id: number;
   name: string;
@@ -39,6 +44,9 @@ export interface Batch {
   gap_ppb_max: number;
   unserved_ppb_max: number;
   intake: "filter" | "reserve";
+  /** What each account costs that a transaction of the batch that collects opens, and of those after it. */
+  account_fee: AccountFee | null;
+  account_fee_next: AccountFee | null;
   phase: "closed" | "open";
   /** What signatures are for, 32 bytes in hex. */
   domain: string;

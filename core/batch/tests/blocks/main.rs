@@ -1,6 +1,7 @@
 //! Blocks as the crate's invariants say they are.
 #![allow(clippy::unwrap_used)]
 
+mod account_fee;
 mod corners;
 mod each_lie;
 mod every_bit;

@@ -1,7 +1,7 @@
 //! What holds of every block.
 
 use proptest::prelude::*;
-use walras_batch::{BlockPlace, DropReason, Intake};
+use walras_batch::{BlockPlace, DropReason, Intake, Then};
 use walras_types::{BatchTransaction, limits::TRANSACTIONS_PER_ACCOUNT_MAX};
 
 use crate::world::{Draw, World, proposed, transactions};
@@ -10,11 +10,13 @@ use crate::world::{Draw, World, proposed, transactions};
 fn aged(draw: &mut Draw) -> World {
     let mut world = World::new(2 + draw.below(12) as u32, 300);
     for _ in 0..draw.below(4) {
+        world.charge(draw);
         let sent = transactions(&world, draw, 40, 2);
         world.close(&sent, Intake::Reserve, 1);
         let block = proposed(&world, draw);
         world.clear(&block, 1).unwrap();
     }
+    world.charge(draw);
     world
 }
 
@@ -88,13 +90,24 @@ proptest! {
         let mut world = World::new(6, 1_000);
         for round in 0..8 {
             let intake = if draw.chance(50) { Intake::Filter } else { Intake::Reserve };
+            world.charge(draw);
+            let fee = world.batch.settings().account_fee;
+            let collected = fee.map(|fee| world.ledger.fees(fee.asset).unwrap().get());
             let sent = transactions(&world, draw, 40, 3);
             let last: Vec<u64> = (0..6).map(|account| world.accounts.last(walras_types::AccountId(account)).0).collect();
             let closed = world.close(&sent, intake, 1 + round % 3);
             world.check();
             let block = proposed(&world, draw);
+            // What is set while a batch waits is not for that one.
+            world.charge(draw);
             let cleared = world.clear(&block, 2).unwrap();
             world.check();
+            let paid: u64 = cleared.effects.iter().filter(|effect| effect.then == Then::AccountFee).map(|effect| effect.amount.get()).sum();
+            prop_assert_eq!(paid, cleared.created.len() as u64 * fee.map_or(0, |fee| fee.amount.get()));
+            // Of what the market has its commission and what is rounded down is collected beside.
+            if let Some((fee, before)) = fee.zip(collected).filter(|(fee, _)| !world.batch.settings().assets.contains(&fee.asset)) {
+                prop_assert_eq!(world.ledger.fees(fee.asset).unwrap().get(), before + paid);
+            }
             for (account, last) in (0..).map(walras_types::AccountId).zip(last) {
                 prop_assert!(world.accounts.last(account).0 <= last + TRANSACTIONS_PER_ACCOUNT_MAX);
             }

@@ -7,8 +7,8 @@ use walras_batch::{Accounts, Batch, BatchSettings, Certificate, Cleared, Closed,
 use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PairTrade, Proposal, Rules, honourable_sold, verify};
 use walras_ledger::Ledger;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
-    IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
+    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
 };
 
 /// A multiplicative generator: tests draw what proptest's seed says.
@@ -96,8 +96,15 @@ impl World {
         accounts.set_issuer(AssetId(4), AccountId(1)).unwrap();
         accounts.set_key(AccountId(0), key(1_000)).unwrap();
         let assets = vec![AssetId(1), AssetId(2), AssetId(0)];
-        let batch = Batch::new(BatchSettings { market: MARKET, assets, rules, quality }).unwrap();
+        let batch = Batch::new(BatchSettings { market: MARKET, assets, rules, quality, account_fee: None }).unwrap();
         Self { ledger, accounts, batch }
+    }
+
+    /// From the next batch on an account costs little of some asset, or much, or nothing.
+    pub(crate) fn charge(&mut self, draw: &mut Draw) {
+        let asset = AssetId(draw.below(ASSETS.into()) as u32);
+        let fee = AccountFee { asset, amount: amount(1 + draw.below_either(30, 300, 20)) };
+        self.batch.set_account_fee(draw.chance(70).then_some(fee));
     }
 
     pub(crate) fn close(&mut self, transactions: &[BatchTransaction], intake: Intake, thread_count: usize) -> Closed {

@@ -133,6 +133,7 @@ impl Teller {
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
             | Event::BatchIntervalChanged(_)
+            | Event::AccountFeeChanged(_)
             | Event::AccountKeySet(_)
             | Event::IssuerSet(_)
             | Event::BatchClosed(_)
@@ -143,6 +144,7 @@ impl Teller {
             | Event::Paid(_)
             | Event::Issued(_)
             | Event::Burnt(_)
+            | Event::AccountFeePaid(_)
             | Event::BlockCleared(_)
             | Event::BlockRejected(_) => return None,
         })

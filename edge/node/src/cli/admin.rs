@@ -33,6 +33,9 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         }
         AdminCommand::Issuer { asset, account } => post("/v1/admin/issuers", json!({"asset": asset, "account_id": account})),
         AdminCommand::BatchPhase { batch, phase } => post("/v1/admin/batch-phases", json!({"batch": batch, "phase": phase})),
+        AdminCommand::AccountFee { batch, fee } => {
+            post("/v1/admin/account-fees", json!({"batch": batch, "account_fee": fee.join(" ")}))
+        }
         AdminCommand::Show { account } => {
             Ok(trade::describe(client.signed("GET", &format!("/v1/admin/accounts/{account}"), None)?))
         }

@@ -437,6 +437,14 @@ pub enum AdminCommand {
         #[arg(value_parser = ["open", "closed"])]
         phase: String,
     },
+    /// Sets what each account costs that a transaction of a batch market opens.
+    AccountFee {
+        /// Which.
+        batch: String,
+        /// An amount and an asset, such as `0.5 USD`; or `none`.
+        #[arg(required = true, num_args = 1..=2, value_name = "FEE")]
+        fee: Vec<String>,
+    },
     /// Shows an account.
     Show {
         /// Its id.

@@ -22,6 +22,14 @@ fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
     answer[field].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// An account fee on one line.
+fn fee_text(fee: &Value) -> Value {
+    match (fee["amount"].as_str(), fee["asset"].as_str()) {
+        (Some(amount), Some(asset)) => format!("{amount} {asset}").into(),
+        _ => "none".into(),
+    }
+}
+
 fn wrong(what: impl Into<String>) -> CliError {
     CliError::Wrong(what.into())
 }
@@ -41,9 +49,12 @@ pub(super) fn batch(
                 ("interval ms", "interval_ms"),
                 ("collected", "collected"),
                 ("standing", "standing_offers"),
+                ("account fee", "account_fee"),
                 ("assets", "assets"),
             ];
-            Ok(Output { human: table(rows(&json, "batches"), &columns), json })
+            let mut shown = rows(&json, "batches").to_vec();
+            shown.iter_mut().for_each(|batch| batch["account_fee"] = fee_text(&batch["account_fee"]));
+            Ok(Output { human: table(&shown, &columns), json })
         }
         BatchCommand::Blocks { batch, limit } => {
             let json = client.get(&format!("/v1/batches/{batch}/blocks?limit={limit}"))?;

@@ -7,6 +7,7 @@ use walras_wire::BatchMarketSpec;
 
 use super::ConfigError;
 use super::keys::Batch;
+use crate::json::account_fee::{SHAPE, WrittenFee};
 
 const ASSETS_MAX: usize = BATCH_VENUE_ASSETS_MAX;
 const INTERVAL_MS_MAX: u64 = BATCH_INTERVAL_NS_MAX / 1_000_000;
@@ -51,7 +52,13 @@ impl Batch {
         Some(QualityMax { gap_ppb: ppb(self.gap_percent_max)?, unserved_ppb: ppb(self.unserved_percent_max)? })
     }
 
-    /// The market's definition, but for its assets; nothing where the section makes none.
+    /// What opening an account is to cost; nothing where the section leaves that to the operator's command.
+    #[must_use]
+    pub fn account_fee(&self) -> Option<WrittenFee<'_>> {
+        WrittenFee::read(&self.account_fee)
+    }
+
+    /// The market's definition, but for its assets and what accounts cost; nothing where the section makes none.
     #[must_use]
     pub fn spec(&self, market: BatchMarketId, domain: [u8; 32]) -> Option<BatchMarketSpec> {
         let Rules { commission, mu, lower_bounds } = self.rules()?;
@@ -106,6 +113,9 @@ impl Batch {
         if self.transactions_max == 0 || self.transactions_max > BATCH_VENUE_TRANSACTIONS_MAX {
             return Err(format!("transactions_max = {}: give 1 to {BATCH_VENUE_TRANSACTIONS_MAX}", self.transactions_max));
         }
+        if !self.account_fee.is_empty() && self.account_fee().is_none() {
+            return Err(format!("account_fee = {:?}: {SHAPE}", self.account_fee));
+        }
         Ok(())
     }
 }
@@ -115,6 +125,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::Config;
+    use crate::json::account_fee::WrittenFee;
 
     fn parse(text: &str) -> Result<Config, String> {
         Config::parse(text, Path::new("walras.toml")).map_err(|e| e.to_string())
@@ -124,10 +135,12 @@ mod tests {
 
     #[test]
     fn markets_are_listed_and_have_defaults() {
-        let text = format!("{MAIN}[[batch]]\nname = \"fast\"\nassets = [\"A\", \"B\", \"C\"]\ninterval_ms = 100\n");
+        let fee = "account_fee = \"0.5 A\"";
+        let text = format!("{MAIN}[[batch]]\nname = \"fast\"\nassets = [\"A\", \"B\", \"C\"]\ninterval_ms = 100\n{fee}\n");
         let config = parse(&text).unwrap();
         let said: Vec<_> = config.batch.iter().map(|b| (b.name.as_str(), b.assets.len(), b.interval_ms)).collect();
         assert_eq!(said, [("main", 2, 500), ("fast", 3, 100)]);
+        assert_eq!([0, 1].map(|at| config.batch[at].account_fee()), [None, Some(WrittenFee::Of { amount: "0.5", asset: "A" })]);
     }
 
     #[test]
@@ -141,6 +154,8 @@ mod tests {
             ("unserved_percent_max = 200", "0 to 100"),
             ("intake = \"all\"", "\"reserve\""),
             ("transactions_max = 0", "1048576"),
+            ("account_fee = \"0 USD\"", "0.5 USD"),
+            ("account_fee = \"USD\"", "none"),
         ] {
             let said = parse(&format!("{MAIN}{more}\n")).unwrap_err();
             assert!(said.contains(expected), "{more}: {said}");

@@ -114,7 +114,7 @@ sections! {
         /// Threads that share the work of a batch's block; 0 takes as many as the machine has processors. The result does not depend on it.
         threads: usize = 0_u16;
     }
-    batch: Each /// A batch market (`docs/batch-markets.md`). The venue, of a cluster the leader, creates it as soon as all of its assets exist, and opens it; later only `interval_ms` may change. Markets that the file does not name stay as they are.
+    batch: Each /// A batch market (`docs/batch-markets.md`). The venue, of a cluster the leader, creates it as soon as all of its assets exist, and opens it; later only `interval_ms` and `account_fee` may change. Markets that the file does not name stay as they are.
     Batch {
         /// Its name in the API: 1 to 15 characters of `A-Z 0-9 / - . _`, or of `a-z`, which stand for the capitals.
         name: String = "";
@@ -134,6 +134,8 @@ sections! {
         intake: String = "filter";
         /// Transactions that one batch takes. More are refused until the next one collects.
         transactions_max: u32 = 100000_u32;
+        /// What each account costs its sender that a transaction opens: an amount of any asset of the venue, such as `0.5 USD`, or `none`. Fees are the operator's (`walras admin fees`). Left empty it is what `walras admin account-fee` made it, and nothing before that.
+        account_fee: String = "";
     }
     shards: Once /// This venue as one of several shards (`docs/shards.md`), which the `[[shard]]` sections list.
     Shards {

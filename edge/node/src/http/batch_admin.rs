@@ -5,12 +5,13 @@ use serde::Deserialize;
 use serde_json::json;
 use walras_batch_signatures::check_key;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
-use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SetIssuer};
+use walras_wire::{AddBatchAsset, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer};
 
 use super::admin::apply;
 use super::signed::Signed;
 use super::{Answer, App, ok};
 use crate::config;
+use crate::json::account_fee::{SHAPE, WrittenFee};
 use crate::json::batches::{self, hex, unhex};
 use crate::json::requests::parse;
 use crate::json::{Refusal, outcome};
@@ -72,9 +73,10 @@ struct BatchRequest {
     unserved_percent_max: Option<u8>,
     intake: Option<String>,
     transactions_max: Option<u32>,
+    account_fee: Option<String>,
 }
 
-/// Creates a market, adds its assets and opens it. Where one of these is refused, those before it stand: the market is there, closed, and
+/// Creates a market, adds its assets, says what accounts cost and opens it. Where one of these is refused, those before it stand: the market is there, closed, and
 /// declared in the configuration under the same name it is finished.
 pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
@@ -90,6 +92,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
         unserved_percent_max: asked.unserved_percent_max.unwrap_or(usual.unserved_percent_max),
         intake: asked.intake.unwrap_or(usual.intake),
         transactions_max: asked.transactions_max.unwrap_or(usual.transactions_max),
+        account_fee: asked.account_fee.unwrap_or(usual.account_fee),
     };
     section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
     section.check().map_err(malformed)?;
@@ -97,6 +100,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let unknown = |name: &String| Refusal::new(RejectReason::UnknownAsset, format!("assets: {name:?}"));
     let of = |name: &String| Ok(catalog.asset_by_symbol(name).ok_or_else(|| unknown(name))?.spec.asset);
     let assets = section.assets.iter().map(of).collect::<Result<Vec<_>, Refusal>>()?;
+    let fee = section.account_fee().map_or(Ok(None), |written| written.fee(&catalog))?;
     let next = app.venue.read(|v| v.engine.batch_markets().len()).await?;
     let market = BatchMarketId(u16::try_from(next).map_err(|_| RejectReason::IdNotNext)?);
     let mut domain = [0; 32];
@@ -105,6 +109,9 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     outcome::operator(&app.venue.command(Command::CreateBatchMarket(spec)).await?, json!({}))?;
     for asset in assets {
         outcome::operator(&app.venue.command(Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;
+    }
+    if fee.is_some() {
+        outcome::operator(&app.venue.command(Command::SetAccountFee(SetAccountFee { market, fee })).await?, json!({}))?;
     }
     let open = Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open });
     let answer = json!({"market_id": market.0, "name": batches::name(&spec), "domain": hex(&domain)});
@@ -130,4 +137,22 @@ pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> A
         other => return Err(malformed(format!("phase: {other:?} is none of closed, open")).into()),
     };
     apply(&app, Command::SetBatchPhase(SetBatchPhase { market, phase }), json!({})).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccountFeeRequest {
+    batch: String,
+    account_fee: String,
+}
+
+pub(super) async fn set_account_fee(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let AccountFeeRequest { batch, account_fee } = parse(&signed.body)?;
+    let catalog = app.venue.catalog_for_commands()?;
+    let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {batch:?}"));
+    let market = catalog.batch_by_name(&batch).ok_or_else(unknown)?.market;
+    let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {SHAPE}")))?;
+    let command = Command::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? });
+    apply(&app, command, json!({})).await
 }

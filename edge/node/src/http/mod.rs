@@ -139,6 +139,7 @@ routes! {
     post "/v1/admin/issuers" => batch_admin::set_issuer;
     post "/v1/admin/batches" => batch_admin::create_batch;
     post "/v1/admin/batch-phases" => batch_admin::set_batch_phase;
+    post "/v1/admin/account-fees" => batch_admin::set_account_fee;
     post "/v1/admin/snapshots" => admin::snapshot;
     post "/v1/admin/instrument-shards" => shards::assign_instrument;
     post "/v1/admin/transfers/in" => shards::transfers_in;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use walras_batch::light::roots_bytes;
 use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
+use walras_engine::FeeInForce;
 use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer, TradedOffers};
 use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
+use super::account_fee;
 use super::scale::{AssetScale, Catalog};
 use crate::runtime::BatchPush;
 
@@ -26,6 +28,8 @@ pub struct BatchLook {
     pub phase: BatchPhase,
     /// Its assets.
     pub assets: Vec<AssetId>,
+    /// What each account costs that a transaction opens.
+    pub account_fee: FeeInForce,
     /// Transactions of the batch that collects.
     pub collected: usize,
     /// The block that is closed and waits to be cleared.
@@ -141,6 +145,8 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
         "unserved_ppb_max": spec.quality.unserved_ppb,
         "intake": match spec.intake { Intake::Filter => "filter", Intake::Reserve => "reserve" },
         "transactions_max": spec.transactions_max,
+        "account_fee": account_fee::shown(catalog, look.account_fee.now),
+        "account_fee_next": account_fee::shown(catalog, look.account_fee.next),
         "phase": phase(look.phase),
         "domain": hex(&spec.domain),
         "collected": look.collected,

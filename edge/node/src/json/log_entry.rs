@@ -13,8 +13,8 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command,
-    MassCancel, NewOrder, OpenSession, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    MassCancel, NewOrder, OpenSession, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer,
+    SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use super::names;
@@ -162,6 +162,15 @@ fn command(command: &Command) -> Value {
             let SetBatchInterval { market, interval_ns } = c;
             let fields = [("batch_market_id", Some(market.0.into())), ("interval_ns", Some(number(*interval_ns)))];
             ("set_batch_interval", object(fields))
+        }
+        Command::SetAccountFee(c) => {
+            let SetAccountFee { market, fee } = c;
+            let fields = [
+                ("batch_market_id", Some(market.0.into())),
+                ("asset_id", fee.map(|fee| fee.asset.0.into())),
+                ("amount_units", fee.map(|fee| number(fee.amount.get()))),
+            ];
+            ("set_account_fee", object(fields))
         }
         Command::SetAccountKey(c) => {
             let SetAccountKey { account, key } = c;

@@ -1,5 +1,6 @@
 //! JSON: what is read from requests and what is answered. Quantities are decimal text, exact; it stops here.
 
+pub mod account_fee;
 pub mod batches;
 pub mod log_entry;
 pub mod names;

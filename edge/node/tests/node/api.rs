@@ -416,6 +416,13 @@ fn batches(walk: &mut Walk) {
     walk.get(409, &place(0, "main", "XYZ"));
     walk.operate(200, "post", "/v1/admin/batch-phases", &json!({"batch": "main", "phase": "closed"}));
     walk.operate(409, "post", "/v1/admin/batch-phases", &json!({"batch": "none", "phase": "closed"}));
+    walk.operate(200, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "0.5 USD"}));
+    assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["account_fee_next"], json!({"amount": "0.5", "asset": "USD"}));
+    walk.operate(400, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "0 USD"}));
+    walk.operate(409, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "1 NONE"}));
+    walk.operate(409, "post", "/v1/admin/account-fees", &json!({"batch": "none", "account_fee": "none"}));
+    walk.operate(200, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "none"}));
+    assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["account_fee"], Value::Null);
 }
 
 trait Tap: Sized {

@@ -262,9 +262,16 @@ fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
     issuer.json(&["batch", "burn", "0.75", "USD"]);
     blocks(&market.operator, 2);
     assert_eq!(micros(&balance(&market.alice, "USD").0), before + 1_750_000);
+    operator.text(&["admin", "account-fee", "main", "1.5", "USD"]);
+    let listed = operator.text(&["batch", "list"]);
+    assert!(listed.contains("1.5 USD"), "{listed}");
     let said = issuer.text(&["batch", "create-account", &name("friend.key")]);
     assert!(said.contains("sequence"), "{said}");
     blocks(&market.operator, 3);
+    assert_eq!(micros(&balance(&market.alice, "USD").0), before + 250_000, "the account cost 1.5 USD");
+    let had = micros(&balance(&market.bob, "USD").0);
+    operator.text(&["admin", "fees", "1", "USD"]);
+    assert_eq!(micros(&balance(&market.bob, "USD").0), had + 1_500_000, "which the operator gave Bob");
     let friend = operator.json(&["admin", "show", "2"]);
     assert_eq!((&friend["account_id"], &friend["next_sequence"]), (&json!(2), &json!("1")));
     assert!(friend["transaction_key"].is_string(), "{friend}");

@@ -200,6 +200,7 @@ impl Round {
                 | Event::BatchAssetAdded(_)
                 | Event::BatchPhaseChanged(_)
                 | Event::BatchIntervalChanged(_)
+                | Event::AccountFeeChanged(_)
                 | Event::AccountKeySet(_)
                 | Event::IssuerSet(_)
                 | Event::BatchClosed(_)
@@ -210,6 +211,7 @@ impl Round {
                 | Event::Paid(_)
                 | Event::Issued(_)
                 | Event::Burnt(_)
+                | Event::AccountFeePaid(_)
                 | Event::BlockCleared(_)
                 | Event::BlockRejected(_) => {}
             }

@@ -147,6 +147,7 @@ impl Reports {
                 Some(e.to)
             }
             Event::Issued(e) | Event::Burnt(e) => Some(e.account),
+            Event::AccountFeePaid(e) => Some(e.account),
             Event::Shards(e) => e.account(),
             // Every new connection opens its session again: that is no news to the account.
             Event::SessionOpened(_)
@@ -159,6 +160,7 @@ impl Reports {
             | Event::BatchAssetAdded(_)
             | Event::BatchPhaseChanged(_)
             | Event::BatchIntervalChanged(_)
+            | Event::AccountFeeChanged(_)
             | Event::IssuerSet(_)
             | Event::BatchClosed(_)
             | Event::BlockCleared(_)

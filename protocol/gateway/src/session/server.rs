@@ -569,6 +569,7 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         | Command::AddBatchAsset(_)
         | Command::SetBatchPhase(_)
         | Command::SetBatchInterval(_)
+        | Command::SetAccountFee(_)
         | Command::SetAccountKey(_)
         | Command::SetIssuer(_)
         | Command::Shards(_) => role == Role::Operator,

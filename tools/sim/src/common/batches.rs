@@ -3,10 +3,10 @@
 use walras_batch_solver::{Budget, ClosedBatch};
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake, LowerBounds, Mu,
-    Payment, PublicKey, QualityMax, Rounding, Symbol,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake,
+    LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol,
 };
-use walras_wire::BatchMarketSpec;
+use walras_wire::{BatchMarketSpec, Command, SetAccountFee};
 
 /// The market, of the venue's first assets.
 pub(crate) const MARKET: BatchMarketId = BatchMarketId(0);
@@ -48,6 +48,18 @@ pub(crate) fn operation(account_count: u64, mut below: impl FnMut(u64) -> u64) -
         let limit = BatchPrice::from_ratio(u128::from(80 + below(41)), 100, Rounding::Up).ok()?;
         BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell: asset, buy: other, amount, limit })
     })
+}
+
+/// An account for one of few keys, so that they do not become many.
+pub(crate) fn new_account(mut below: impl FnMut(u64) -> u64) -> BatchOperation {
+    BatchOperation::CreateAccount(PublicKey([2 + u8::try_from(below(16)).expect("few"); 32]))
+}
+
+/// What accounts cost from now on: a little of some asset, or nothing.
+pub(crate) fn account_fee(mut below: impl FnMut(u64) -> u64) -> Command {
+    let asset = AssetId(u32::try_from(below(ASSETS as u64)).expect("few"));
+    let fee = Amount::new(below(60)).filter(|amount| !amount.is_zero()).map(|amount| AccountFee { asset, amount });
+    Command::SetAccountFee(SetAccountFee { market: MARKET, fee })
 }
 
 /// A solver: small searches, and nothing after some that failed.

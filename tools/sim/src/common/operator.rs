@@ -17,6 +17,8 @@ use super::batches;
 #[derive(Debug)]
 pub(crate) struct Script {
     setup: VecDeque<Command>,
+    /// Whether there is a batch market.
+    has_batches: bool,
     next_transfer: u64,
     next_step: VecDeque<Command>,
 }
@@ -28,7 +30,7 @@ impl Script {
         for phase in [TradingPhase::OpeningAuction, TradingPhase::Continuous] {
             setup.push_back(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(0), phase }));
         }
-        Self { setup, next_transfer: 1_000, next_step: VecDeque::new() }
+        Self { setup, has_batches: false, next_transfer: 1_000, next_step: VecDeque::new() }
     }
 
     /// The same for one of several shards, among which the instruments are shared out. The first has an asset that the others do not have.
@@ -57,7 +59,7 @@ impl Script {
 
     /// The same, with a batch market that is open.
     pub(crate) fn with_batches(c: &mut Choices<'_>, interval_ns: u64) -> Self {
-        let mut script = Self::new(c);
+        let mut script = Self { has_batches: true, ..Self::new(c) };
         let market = batches::MARKET;
         script.setup.push_back(Command::CreateBatchMarket(batches::spec(interval_ns)));
         for asset in (0..batches::ASSETS as u32).map(AssetId) {
@@ -77,6 +79,9 @@ impl Script {
     pub(crate) fn next_command(&mut self, c: &mut Choices<'_>) -> Option<Command> {
         if let Some(command) = self.setup.pop_front().or_else(|| self.next_step.pop_front()) {
             return Some(command);
+        }
+        if self.has_batches && c.one_in(12) {
+            return Some(batches::account_fee(|n| c.below(n)));
         }
         let account = AccountId(c.below(u64::from(commands::ACCOUNTS)) as u32);
         let asset = AssetId(c.below(u64::from(commands::ASSETS)) as u32);

@@ -5,7 +5,7 @@ use walras_types::{AccountId, BatchTransaction, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{Command, Event, SubmitTransaction};
 
-use crate::common::batches::{ACCOUNTS, MARKET, operation};
+use crate::common::batches::{ACCOUNTS, MARKET, new_account, operation};
 
 /// The transactions of one trader. It numbers them one after the other, and where it has lost count, for some were left out of their batches, it
 /// tries others.
@@ -30,7 +30,7 @@ impl Transactions {
         }
         let sequence = TransactionSeq(self.next);
         self.next += 1;
-        let operation = operation(u64::from(ACCOUNTS), |n| c.below(n))?;
+        let operation = if c.one_in(16) { new_account(|n| c.below(n)) } else { operation(u64::from(ACCOUNTS), |n| c.below(n))? };
         let transaction = BatchTransaction { account: self.account, sequence, operation };
         let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
         Some(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).ok()?))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_clearing::{Offer, OfferId, OfferKey, Pair, TieBreak};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment, PublicKey,
-    TransactionSeq,
+    AccountFee, AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment,
+    PublicKey, TransactionSeq,
 };
 
 use super::venue::{Pending, Standing, Venue};
@@ -70,13 +70,14 @@ pub struct Verdict {
     pub dropped: BTreeMap<usize, BTreeSet<Fault>>,
 }
 
-/// What a transaction takes from an account's available balance.
-fn debit(operation: &BatchOperation) -> Option<(AssetId, u128)> {
+/// What a transaction takes from an account's available balance, where accounts cost this.
+fn debit(operation: &BatchOperation, account_fee: Option<AccountFee>) -> Option<(AssetId, u128)> {
     match operation {
         BatchOperation::CreateOffer(create) => Some((create.sell, u128::from(create.amount.get()))),
         BatchOperation::Payment(payment) => Some((payment.asset, u128::from(payment.amount.get()))),
         BatchOperation::Burn(burnt) => Some((burnt.asset, u128::from(burnt.amount.get()))),
-        BatchOperation::CreateAccount(_) | BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) => None,
+        BatchOperation::CreateAccount(_) => account_fee.map(|fee| (fee.asset, u128::from(fee.amount.get()))),
+        BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) => None,
     }
 }
 
@@ -94,7 +95,7 @@ impl Used {
     fn add(&mut self, venue: &Venue, transaction: &BatchTransaction) {
         let BatchTransaction { account, sequence, operation } = transaction;
         self.numbers.insert((*account, *sequence));
-        if let Some((asset, units)) = debit(operation) {
+        if let Some((asset, units)) = debit(operation, venue.account_fee) {
             *self.debits.entry((*account, asset)).or_default() += units;
         }
         match operation {
@@ -265,7 +266,7 @@ impl Venue {
         if used.numbers.contains(&(*account, *sequence)) {
             faults.push(Fault::NumberTwice);
         }
-        if let Some((asset, units)) = debit(operation) {
+        if let Some((asset, units)) = debit(operation, self.account_fee) {
             let before = used.debits.get(&(*account, asset)).copied().unwrap_or_default();
             if before + units > self.holding(*account, asset).available {
                 faults.push(Fault::Overdraft);
@@ -300,7 +301,7 @@ impl Venue {
         for BatchTransaction { account, sequence, operation } in kept {
             let last = self.last.entry(*account).or_default();
             *last = (*last).max(sequence.0);
-            if let Some((asset, units)) = debit(operation) {
+            if let Some((asset, units)) = debit(operation, self.account_fee) {
                 self.add_available(*account, asset, -units.cast_signed());
                 self.add_reserved(*account, asset, units.cast_signed());
             }
@@ -319,11 +320,11 @@ impl Venue {
                 _ => {}
             }
         }
-        self.pending = Some(Pending { kept: kept.to_vec(), refunds });
+        self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee });
     }
 
     /// Lets the closed batch take effect, but for its trades. Says which accounts were created, with the key of each.
-    pub(super) fn finish(&mut self, Pending { kept, refunds }: Pending) -> Vec<(AccountId, PublicKey)> {
+    pub(super) fn finish(&mut self, Pending { kept, refunds, account_fee }: Pending) -> Vec<(AccountId, PublicKey)> {
         for (account, asset, amount) in refunds {
             self.add_reserved(account, asset, -i128::from(amount.get()));
             self.add_available(account, asset, i128::from(amount.get()));
@@ -331,7 +332,13 @@ impl Venue {
         let mut new_accounts = BTreeMap::new();
         for BatchTransaction { account, sequence, operation } in kept {
             match operation {
-                BatchOperation::CreateAccount(key) => drop(new_accounts.insert((account, sequence), key)),
+                BatchOperation::CreateAccount(key) => {
+                    new_accounts.insert((account, sequence), key);
+                    if let Some(AccountFee { asset, amount }) = account_fee {
+                        self.add_reserved(account, asset, -i128::from(amount.get()));
+                        *self.fees.entry(asset).or_default() += u128::from(amount.get());
+                    }
+                }
                 BatchOperation::Payment(Payment { to, asset, amount }) => {
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                     self.add_available(to, asset, i128::from(amount.get()));

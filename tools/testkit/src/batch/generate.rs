@@ -8,8 +8,8 @@ use walras_clearing::{
 };
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
-    IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
+    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
 };
 
 use super::venue::{Holding, Venue};
@@ -70,7 +70,14 @@ pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
     if c.one_in(4) {
         venue.suspended.insert(AccountId(c.below(u64::from(ACCOUNTS)) as u32));
     }
+    venue.account_fee = account_fee(c);
     venue
+}
+
+/// What an account costs at such a venue: nothing, mostly, or some of any asset.
+pub fn account_fee(c: &mut Choices<'_>) -> Option<AccountFee> {
+    let fee = AccountFee { asset: AssetId(c.below(u64::from(ASSETS)) as u32), amount: amount(c.pick(&[1, 1, 4, 9, 30, 5_000])) };
+    c.one_in(3).then_some(fee)
 }
 
 /// A batch in the making.
@@ -115,7 +122,7 @@ impl Batch<'_, '_, '_> {
             0 => self.create_offer(account),
             1 => self.cancel(account).unwrap_or_else(|| self.create_offer(account)),
             2 => self.payment(account),
-            3 => BatchOperation::CreateAccount(self.key()),
+            3 => self.create_account(account),
             4 => self.issue(account).unwrap_or_else(|| self.create_offer(account)),
             _ => self.burn(account).unwrap_or_else(|| self.create_offer(account)),
         };
@@ -202,9 +209,26 @@ impl Batch<'_, '_, '_> {
         let amount = self.spend(account, sell);
         // Whoever has nothing pays nothing, or offers what is not there.
         if amount.is_zero() && !self.is_wrong() {
-            return BatchOperation::CreateAccount(self.key());
+            return self.create_account(account);
         }
         BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit })
+    }
+
+    /// For one that the account can pay for, mostly; or else of an asset that it issues.
+    fn create_account(&mut self, account: AccountId) -> BatchOperation {
+        if let Some(AccountFee { asset, amount }) = self.venue.account_fee {
+            let available = self.venue.holding(account, asset).available;
+            let spent = self.spent.entry((account, asset)).or_default();
+            let is_short = *spent + u128::from(amount.get()) > available;
+            if !is_short {
+                *spent += u128::from(amount.get());
+            } else if !self.is_wrong()
+                && let Some(issue) = self.issue(account)
+            {
+                return issue;
+            }
+        }
+        BatchOperation::CreateAccount(self.key())
     }
 
     fn cancel(&mut self, account: AccountId) -> Option<BatchOperation> {
@@ -248,7 +272,7 @@ impl Batch<'_, '_, '_> {
             to = self.c.pick(&[account, AccountId(self.venue.account_count), AccountId(u32::MAX)]);
         }
         if (amount.is_zero() || to == account) && !self.is_wrong() {
-            return BatchOperation::CreateAccount(self.key());
+            return self.create_account(account);
         }
         BatchOperation::Payment(Payment { to, asset, amount })
     }

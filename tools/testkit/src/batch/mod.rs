@@ -20,5 +20,5 @@ mod venue;
 
 pub use clear::Objection;
 pub use close::{Fault, Intake, Verdict};
-pub use generate::{lie, proposal, transactions, venue};
+pub use generate::{account_fee, lie, proposal, transactions, venue};
 pub use venue::{Holding, Standing, Venue};

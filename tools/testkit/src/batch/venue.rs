@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_clearing::{AssetIndex, OfferKey, Pair, Rules};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, IssuedAmount, OfferName, Payment,
-    PublicKey,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, IssuedAmount, OfferName,
+    Payment, PublicKey,
 };
 
 /// What an account has of an asset.
@@ -34,6 +34,8 @@ pub(super) struct Pending {
     pub(super) kept: Vec<BatchTransaction>,
     /// What cancelled offers had left.
     pub(super) refunds: Vec<(AccountId, AssetId, Amount)>,
+    /// What each of its accounts costs.
+    pub(super) account_fee: Option<AccountFee>,
 }
 
 /// A venue with one batch market.
@@ -45,6 +47,8 @@ pub struct Venue {
     pub assets: Vec<AssetId>,
     /// What proposals are measured by.
     pub rules: Rules,
+    /// What an account costs that a transaction of the next batch opens.
+    pub account_fee: Option<AccountFee>,
     /// Accounts have the ids below.
     pub account_count: u32,
     /// Assets have the ids below, whether they are in the market or not.
@@ -77,6 +81,7 @@ impl Venue {
             market,
             assets,
             rules,
+            account_fee: None,
             account_count: 0,
             asset_count,
             holdings: BTreeMap::new(),
@@ -161,6 +166,9 @@ impl Venue {
                 | BatchOperation::Burn(IssuedAmount { asset, amount }) = operation
                 {
                     *reserved.entry((*account, *asset)).or_default() += u128::from(amount.get());
+                }
+                if let (BatchOperation::CreateAccount(_), Some(fee)) = (operation, pending.account_fee) {
+                    *reserved.entry((*account, fee.asset)).or_default() += u128::from(fee.amount.get());
                 }
             }
             for (account, asset, amount) in &pending.refunds {

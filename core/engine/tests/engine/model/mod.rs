@@ -186,6 +186,7 @@ impl Model {
             | Command::AddBatchAsset(_)
             | Command::SetBatchPhase(_)
             | Command::SetBatchInterval(_)
+            | Command::SetAccountFee(_)
             | Command::SetAccountKey(_)
             | Command::SetIssuer(_)
             | Command::SubmitTransaction(_)

@@ -265,7 +265,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 34;
+const KINDS: usize = 35;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -303,6 +303,7 @@ fn kind(command: &Command) -> usize {
         Command::Shards(ShardCommand::ReturnTransfer(_)) => 31,
         Command::Shards(ShardCommand::DoubtTransfers) => 32,
         Command::Shards(ShardCommand::CompareTransfers(_)) => 33,
+        Command::SetAccountFee(_) => 34,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Makes the batch markets that the configuration names, and keeps their intervals as it says: by the operator's commands, from whoever
+//! Makes the batch markets that the configuration names, and keeps their intervals and account fees as it says: by the operator's commands, from whoever
 //! takes commands, one step at a time.
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, warn};
 use walras_engine::{BatchMarketView, Engine};
 use walras_types::{BatchMarketId, BatchPhase, Symbol};
-use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetBatchInterval, SetBatchPhase};
+use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountFee, SetBatchInterval, SetBatchPhase};
 
 use crate::config;
 use crate::json::Catalog;
@@ -95,6 +95,14 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     };
     let BatchMarketSpec { market, domain, interval_ns, .. } = *view.spec;
     let Some(wanted) = section.spec(market, domain) else { return Step::None };
+    // Before it is opened, so that no account is for nothing.
+    if let Some(written) = section.account_fee() {
+        match written.fee(catalog) {
+            Ok(fee) if fee != view.account_fee.next => return Step::Ask(Command::SetAccountFee(SetAccountFee { market, fee })),
+            Ok(_) => {}
+            Err(refusal) => return Step::Differs(refusal.detail.unwrap_or_else(|| refusal.reason.advice().to_owned())),
+        }
+    }
     if view.market.is_none() {
         let known = view.assets;
         if !assets.starts_with(known) {
@@ -111,7 +119,9 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     if view.assets == assets && *view.spec == wanted {
         Step::None
     } else {
-        Step::Differs("all but its interval was fixed when it was created; give the new one another name".to_owned())
+        Step::Differs(
+            "all but its interval and its account fee was fixed when it was created; give the new one another name".to_owned(),
+        )
     }
 }
 
@@ -122,7 +132,7 @@ fn find(engine: &Engine, symbol: Symbol) -> Option<BatchMarketView<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{AssetId, LogIndex, TimeNs};
+    use walras_types::{AccountFee, Amount, AssetId, LogIndex, TimeNs};
     use walras_wire::AssetSpec;
 
     use super::*;
@@ -166,6 +176,21 @@ mod tests {
         let Some(command @ Command::SetBatchInterval(_)) = slower.step(now + LOOK_EVERY, &engine, &catalog) else { panic!() };
         apply(&mut engine, &command);
         assert_eq!(slower.step(now + 2 * LOOK_EVERY, &engine, &catalog), None);
+        // What accounts cost follows the section, and where that says nothing is left as it is.
+        let charging = |account_fee: &str| {
+            Declared::new(&[config::Batch { interval_ms: 30, account_fee: account_fee.into(), ..section.clone() }])
+        };
+        let units = |units| Some(AccountFee { asset: AssetId(1), amount: Amount::new(units).unwrap() });
+        for (text, fee) in [("0.5 EUR", units(500_000)), ("", units(500_000)), ("2 EUR", units(2_000_000)), ("none", None)] {
+            let mut declared = charging(text);
+            if let Some(command) = declared.step(now + 3 * LOOK_EVERY, &engine, &catalog) {
+                apply(&mut engine, &command);
+            }
+            assert_eq!(declared.step(now + 6 * LOOK_EVERY, &engine, &catalog), None, "{text}");
+            assert_eq!(engine.batch_markets().next().unwrap().account_fee.next, fee, "{text}");
+        }
+        let mut unknown = charging("1 GBP");
+        assert_eq!((unknown.step(now + 3 * LOOK_EVERY, &engine, &catalog), unknown.told[0]), (None, true), "only a warning");
         let mut other = Declared::new(&[config::Batch { interval_ms: 30, mu: 9, ..section }]);
         assert_eq!(other.step(now + 3 * LOOK_EVERY, &engine, &catalog), None, "only a warning");
         assert!(other.told[0]);

@@ -35,6 +35,7 @@ pub(crate) fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> Bat
         spec: *view.spec,
         phase: view.phase,
         assets: view.assets.to_vec(),
+        account_fee: view.account_fee,
         collected: view.collected,
         closed_block: view.closed.map(|place| place.number),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),

@@ -56,6 +56,10 @@ impl Funds {
                 self.add(e.from, e.asset, -i128::from(e.amount.get()));
                 self.add(e.to, e.asset, i128::from(e.amount.get()));
             }
+            Event::AccountFeePaid(e) => {
+                self.add(e.account, e.asset, -i128::from(e.amount.get()));
+                self.of(e.asset).kept += i128::from(e.amount.get());
+            }
             Event::Traded(e) => self.trade(e),
             Event::OfferTraded(OfferTraded { account, sell, buy, sold, bought, .. }) => {
                 let (sold, bought) = (i128::from(sold.get()), i128::from(bought.get()));

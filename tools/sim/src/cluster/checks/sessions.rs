@@ -57,6 +57,7 @@ impl Sessions {
                 Command::CreateBatchMarket(_)
                 | Command::AddBatchAsset(_)
                 | Command::SetBatchPhase(_)
+                | Command::SetAccountFee(_)
                 | Command::SetAccountKey(_)
                 | Command::SubmitTransaction(_)
                 | Command::CloseBatch(_) => Ok(()),

@@ -7,13 +7,13 @@ use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SubmitTransaction};
 
 use super::Moment;
-use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, key, operation, spec};
+use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_account, operation, spec};
 
 const INTERVAL_NS: u64 = 25_000_000;
 /// Transactions at a time, at most.
 const TRANSACTIONS_MAX: u64 = 3;
 
-/// What is sent now: the next step of declaring the market, or some transactions.
+/// What is sent now: the next step of declaring the market, or some transactions, and now and then what accounts are to cost.
 pub(super) fn commands(engine: &Engine, at: Moment) -> Vec<Command> {
     if let Some(step) = declare(engine) {
         return vec![step];
@@ -22,6 +22,9 @@ pub(super) fn commands(engine: &Engine, at: Moment) -> Vec<Command> {
         return Vec::new();
     }
     let mut random = Random(at.now_ns ^ engine.last_applied().0.rotate_left(32) | 1);
+    if random.below(50) == 0 {
+        return vec![account_fee(|n| random.below(n))];
+    }
     let count = random.below(TRANSACTIONS_MAX + 1);
     (0..count).filter_map(|_| transaction(engine, &mut random)).collect()
 }
@@ -49,7 +52,12 @@ fn declare(engine: &Engine) -> Option<Command> {
 fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     let count = u64::from(engine.account_count().min(ACCOUNTS));
     let account = AccountId(u32::try_from(random.below(count.max(1))).expect("few"));
-    let operation = operation(count, |n| random.below(n))?;
+    // The operator's accounts come first, or theirs would be others' numbers.
+    let operation = if engine.account_count() >= walras_testkit::commands::ACCOUNTS && random.below(16) == 0 {
+        new_account(|n| random.below(n))
+    } else {
+        operation(count, |n| random.below(n))?
+    };
     let transaction = BatchTransaction { account, sequence: engine.next_transaction(account), operation };
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     Some(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).ok()?))

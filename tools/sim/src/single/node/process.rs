@@ -408,6 +408,7 @@ fn account_of(command: &Command) -> Option<AccountId> {
         | Command::AddBatchAsset(_)
         | Command::SetBatchPhase(_)
         | Command::SetBatchInterval(_)
+        | Command::SetAccountFee(_)
         | Command::SetAccountKey(_)
         | Command::SetIssuer(_)
         | Command::CloseBatch(_) => None,

@@ -1,14 +1,15 @@
 //! Commands of batch markets and clearings, read back from their lines.
 
 use walras_types::{
-    BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer, Intake,
-    IssuedAmount, LowerBounds, Mu, PPB_ALL, Payment, PublicKey, QualityMax, Rounding, TransactionSeq,
+    AccountFee, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
+    Intake, IssuedAmount, LowerBounds, Mu, PPB_ALL, Payment, PublicKey, QualityMax, Rounding, TransactionSeq,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
 };
 use walras_wire::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
+    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    SubmitTransaction,
 };
 
 use super::*;
@@ -52,6 +53,8 @@ pub(super) fn commands() -> Vec<Command> {
         Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }),
         Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Closed }),
         Command::SetBatchInterval(SetBatchInterval { market: MARKET, interval_ns: 500_000_000 }),
+        Command::SetAccountFee(SetAccountFee { market: MARKET, fee: None }),
+        Command::SetAccountFee(SetAccountFee { market: MARKET, fee: Some(AccountFee { asset, amount: Amount::MAX }) }),
         Command::SetAccountKey(SetAccountKey { account, key }),
         Command::SetIssuer(SetIssuer { asset, account }),
         Command::CloseBatch(CloseBatch { market: MARKET, block: 12 }),
@@ -83,6 +86,12 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
         }
         "set_batch_interval" => {
             Command::SetBatchInterval(SetBatchInterval { market: market(f), interval_ns: f.number("interval_ns") })
+        }
+        "set_account_fee" => {
+            let market = market(f);
+            let fee = f.maybe_number("amount_units").map(|units| Amount::new(units).unwrap());
+            let fee = fee.map(|amount| AccountFee { asset: asset(f, "asset_id"), amount });
+            Command::SetAccountFee(SetAccountFee { market, fee })
         }
         "set_account_key" => {
             Command::SetAccountKey(SetAccountKey { account: f.account(), key: PublicKey(read_hash(&f.text("key"))) })
