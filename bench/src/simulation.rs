@@ -121,7 +121,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let length = Duration::from_secs(config.seconds.into());
     let mut kinds = [
         Kind::new("cluster", "--cluster", |seed| of_cluster(seed, None)).bar(SIMULATED_S_PER_S_MIN),
-        Kind::new("calm_cluster", "--cluster --tempo calm", |seed| of_cluster(seed, Some(Tempo::Calm))),
+        // Crashes as often as the simulation of raft-rs alone that the bar is held against had (0.7 a simulated second).
+        Kind::new("calm_cluster", "--cluster --tempo calm", |seed| of_cluster(seed, Some(Tempo::Calm))).bar(SIMULATED_S_PER_S_MIN),
         Kind::new("storm_cluster", "--cluster --tempo storm", |seed| of_cluster(seed, Some(Tempo::Storm))),
         Kind::new("single", "--single", of_single).bar(SIMULATED_S_PER_S_MIN),
     ];
