@@ -24,19 +24,9 @@ const WORK_PER_THREAD: u64 = 8_192;
 /// [`Batch`] takes the number it is given, since the result does not depend on it.
 #[must_use]
 pub fn threads_worth(threads: NonZero<usize>, transactions: &[BatchTransaction]) -> NonZero<usize> {
-    let mut work = Work::default();
-    for BatchTransaction { account, operation, .. } in transactions {
-        work.touch(*account);
-        match operation {
-            BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => work.add_offers(1),
-            BatchOperation::Payment(payment) => {
-                work.touch(payment.to);
-                work.add_others(1);
-            }
-            BatchOperation::CreateAccount(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => work.add_others(1),
-        }
-    }
-    work.threads_worth(threads)
+    // Each touches two accounts at most.
+    let work_max = (OFFER_WORK + 2 * ACCOUNT_WORK) * transactions.len() as u64;
+    if is_for_one(threads, work_max) { NonZero::<usize>::MIN } else { Work::of(transactions).threads_worth(threads) }
 }
 
 impl Batch {
@@ -44,19 +34,30 @@ impl Batch {
     /// counts as nothing.
     #[must_use]
     pub fn threads_worth_clearing(&self, threads: NonZero<usize>) -> NonZero<usize> {
-        let mut work = Work::default();
-        if let Some(closed) = &self.closed {
-            closed.senders.iter().for_each(|(account, _)| work.touch(*account));
-            closed.effects.iter().for_each(|effect| match effect.then {
-                Then::Paid(to) => work.touch(to),
-                Then::Cancelled { .. } | Then::Issued | Then::Burnt | Then::AccountFee => {}
-            });
-            let offer_count = closed.added.records.len() + closed.removed.records.len();
-            work.add_offers(offer_count as u64);
-            work.add_others(closed.effects.len() as u64);
+        let Some(closed) = &self.closed else { return NonZero::<usize>::MIN };
+        let offer_count = closed.added.records.len() + closed.removed.records.len();
+        // Each effect touches one account at most, besides the senders'.
+        let work_max = OFFER_WORK * offer_count as u64
+            + (1 + ACCOUNT_WORK) * closed.effects.len() as u64
+            + ACCOUNT_WORK * closed.senders.len() as u64;
+        if is_for_one(threads, work_max) {
+            return NonZero::<usize>::MIN;
         }
+        let mut work = Work::default();
+        closed.senders.iter().for_each(|(account, _)| work.touch(*account));
+        closed.effects.iter().for_each(|effect| match effect.then {
+            Then::Paid(to) => work.touch(to),
+            Then::Cancelled { .. } | Then::Issued | Then::Burnt | Then::AccountFee => {}
+        });
+        work.add_offers(offer_count as u64);
+        work.add_others(closed.effects.len() as u64);
         work.threads_worth(threads)
     }
+}
+
+/// Whether so much work at most is for one of these threads, so that nobody has to count.
+const fn is_for_one(threads: NonZero<usize>, work_max: u64) -> bool {
+    threads.get() == 1 || work_max < 2 * WORK_PER_THREAD
 }
 
 /// Marks for accounts: as many as may be touched before how many there are makes no difference.
@@ -76,6 +77,22 @@ impl Default for Work {
 }
 
 impl Work {
+    fn of(transactions: &[BatchTransaction]) -> Self {
+        let mut work = Self::default();
+        for BatchTransaction { account, operation, .. } in transactions {
+            work.touch(*account);
+            match operation {
+                BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => work.add_offers(1),
+                BatchOperation::Payment(payment) => {
+                    work.touch(payment.to);
+                    work.add_others(1);
+                }
+                BatchOperation::CreateAccount(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => work.add_others(1),
+            }
+        }
+        work
+    }
+
     fn add_offers(&mut self, count: u64) {
         self.transactions += OFFER_WORK * count;
     }
@@ -138,6 +155,20 @@ mod tests {
         // 100 accounts have at most 6,400 transactions in a block.
         assert_eq!((worth(2, &payments(6_400, 100)), worth(2, &payments(10_000, 10_000))), (1, 2));
         assert_eq!((worth(2, &payments(6_400, 100)), worth(2, &offers(6_400, 100))), (1, 2));
+    }
+
+    #[test]
+    fn nobody_counts_only_where_counting_would_make_no_difference() {
+        let threads = NonZero::new(8).unwrap();
+        for (count, accounts) in (0..6_000).step_by(50).flat_map(|count| [(count, 1), (count, 90), (count, 1_000_000)]) {
+            for transactions in [payments(count, accounts), offers(count, accounts)] {
+                assert_eq!(
+                    threads_worth(threads, &transactions),
+                    Work::of(&transactions).threads_worth(threads),
+                    "{count}, {accounts}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! and processes that stand still, clocks that jump and drift, networks that lose, delay, double, overtake and part, one way or both,
 //! connections and transfers that are cut; in the cluster also handovers, changes of members, second processes on copies of a replica's folder, and replicas that are lost for good, with another one
 //! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
-//! and everything that was asked must be answered within a bounded simulated time.
+//! and everything that was asked must be answered within a bounded simulated time. How dense all this is differs from seed to seed of a cluster: a *storm*, in
+//! which several faults strike each second, or *calm*, in which one strikes every few seconds and leaders last (`cluster/tempo.rs`).
 //!
 //! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs`, `shards/checks.rs` and `single/checks/mod.rs` list them;
 //! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail

@@ -10,16 +10,17 @@ use walras_consensus::Durability;
 use walras_sim::{Trace, Violation, cluster, shards, single};
 
 const USAGE: &str = "usage: walras-sim [--cluster | --shards | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
-                  [--replicas R] [--seconds S] [--durability disk | memory] [--lose-disks yes | no]
-                  [--reports-kept N] [--fair yes | no] [--copies yes | no]
+                  [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
+                  [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--forks yes | no]                (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
                   [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
-a venue of R replicas (1 to 5; the seed decides) for S simulated seconds (15), acknowledging what is on a majority's disks or in its memory,
-with disks that are lost for good or without, with reports kept in their thousands or a few (the seed decides); with --shards so many of those
+a venue of R replicas (1 to 5; the seed decides) in calm, with rare faults and long rests, or in a storm (the seed decides), for S simulated seconds
+(60 of calm, 15 of a storm), acknowledging what is on a majority's disks or in its memory, with disks that are lost for good or without, with reports
+kept in their thousands or a few (the seed decides); with --shards so many of those
 (2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
 (the seed decides); with --single one machine for EVENTS events (4000).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
@@ -104,10 +105,11 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
                 settings.reports_kept = Some(kept.ok_or_else(|| format!("{word} wants a number from 1 on"))?);
             }
-            ("--seconds", World::Cluster(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
+            ("--tempo", World::Cluster(settings)) => settings.tempo = Some(value.parse()?),
+            ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
             ("--steps", World::Single(settings)) => settings.steps = number()?,
             ("--replicas" | "--seconds", World::Single(_)) => return Err(format!("{word} goes with --cluster and --shards")),
-            ("--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks", _) => {
+            ("--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks", _) => {
                 return Err(format!("{word} goes with --cluster"));
             }
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -141,7 +143,9 @@ fn main() -> ExitCode {
     match world {
         World::Cluster(settings) => {
             let simulate = |seed, trace: &Trace| cluster::simulate(seed, &settings, trace);
-            let mut again = format!("--cluster --seconds {}", settings.safety_ns / 1_000_000_000);
+            let mut again = "--cluster".to_owned();
+            again += &settings.tempo.map_or_else(String::new, |tempo| format!(" --tempo {}", tempo.name()));
+            again += &settings.safety_ns.map_or_else(String::new, |ns| format!(" --seconds {}", ns / 1_000_000_000));
             again += &settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"));
             again += match settings.durability {
                 None => "",
@@ -393,10 +397,11 @@ fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
     let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     let faults_per_hour = u128::from(sum.faults) * 3_600 * 1_000_000_000 / u128::from(sum.simulated_ns.max(1));
     format!(
-        "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} faults ({faults_per_hour} an hour): \
+        "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} venues calm, {} faults ({faults_per_hour} an hour): \
          {} crashes, {} stops, {} orderly ones, {} failed starts, {} torn tails, {} disks lost, {} replicas replaced, {} elections, {} handovers, {} changes of members, {} snapshots, \
          {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} blocks, {} reads, {} connections, {} events",
         simulated_s as f64 / 3_600.0,
+        sum.calm,
         sum.faults,
         sum.crashes,
         sum.stops,

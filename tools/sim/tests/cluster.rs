@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use walras_consensus::Durability;
 use walras_sim::Trace;
-use walras_sim::cluster::{Mutation, Report, Settings, simulate};
+use walras_sim::cluster::{Mutation, Report, Settings, Tempo, simulate};
 
 fn seed_count() -> u64 {
     std::env::var("WALRAS_SIM_SEEDS").map_or(60, |count| count.parse().expect("WALRAS_SIM_SEEDS is a number of seeds"))
@@ -112,6 +112,49 @@ fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
     assert!(sum.parted_forks * 8 >= sum.forks && sum.outlived * 2 >= sum.parted_forks, "{sum:#?}");
 }
 
+/// In calm, leaders last, logs grow for long between snapshots, and a fault meets a venue at rest: what storms hardly ever come to. Faults are rare there, and still there.
+#[test]
+fn calm_venues_come_to_what_storms_do_not() {
+    let run = |tempo, seeds: u64| {
+        let mut sum = Report::default();
+        for seed in 1..=seeds {
+            match simulate(seed, &Settings { tempo: Some(tempo), ..Settings::default() }, &Trace::off()) {
+                Ok(report) => sum += report,
+                Err(violation) => {
+                    panic!("seed {seed}: {violation}; see `walras-sim --tempo {} --seeds 1 --seed {seed}`", tempo.name())
+                }
+            }
+        }
+        println!("{sum:#?}");
+        sum
+    };
+    let seeds = seed_count() / 3;
+    let (calm, storm) = (run(Tempo::Calm, seeds), run(Tempo::Storm, seeds / 2));
+    assert_eq!((calm.calm, storm.calm), (seeds, 0));
+    for (what, count, least) in [
+        ("long leads", calm.long_leads, 2),
+        ("crashes", calm.crashes, 10),
+        ("answers", calm.answers, 500),
+        ("blocks cleared", calm.blocks, 50),
+        ("snapshots", calm.snapshots, 10),
+        ("reused segments", calm.reused_segments, 10),
+    ] {
+        assert!(count >= least * seeds, "{count} {what} in {seeds} calm seeds test little");
+    }
+    assert!(calm.long_tails * 2 >= seeds, "{} long tails in {seeds} calm seeds test little", calm.long_tails);
+    // For as long as it is simulated.
+    assert!(storm.long_leads * calm.simulated_ns < calm.long_leads * storm.simulated_ns, "storms are calm: {storm:#?}");
+}
+
+/// The end of a log that goes on for hundreds of slots after its snapshot: in a storm states are kept too often for that.
+#[test]
+fn a_fault_that_needs_a_long_log_shows_in_calm_alone() {
+    let planted = Settings { mutation: Some(Mutation::ForgetEndOfTail), safety_ns: None, ..PLAIN };
+    let is_found = |tempo, seed| simulate(seed, &Settings { tempo: Some(tempo), ..planted }, &Trace::off()).is_err();
+    assert!((1..=seed_count() / 4).all(|seed| !is_found(Tempo::Storm, seed)), "a storm finds it: then it needs no long log");
+    assert!((1..=10).any(|seed| is_found(Tempo::Calm, seed)));
+}
+
 /// A cluster of one has nobody to hand over to, and loses nothing either. The spare replica joins it, votes and leaves.
 #[test]
 fn one_replica_alone_loses_nothing() {
@@ -138,7 +181,8 @@ const FAILED_ONCE: &[(u64, &str)] = &[
 /// Before anything was lost for good.
 const PLAIN: Settings = Settings {
     replicas: None,
-    safety_ns: 15_000_000_000,
+    tempo: Some(Tempo::Storm),
+    safety_ns: Some(15_000_000_000),
     durability: Some(Durability::Disk),
     loses_disks: Some(false),
     reports_kept: Some(4_096),
@@ -158,11 +202,13 @@ fn seeds_that_failed_once_pass() {
 
 #[test]
 fn a_seed_does_the_same_again() {
-    let run = || {
-        let trace = Trace::on();
-        (simulate(17, &Settings::default(), &trace), trace.lines())
-    };
-    assert_eq!(run(), run());
+    for tempo in [Tempo::Storm, Tempo::Calm] {
+        let run = || {
+            let trace = Trace::on();
+            (simulate(17, &Settings { tempo: Some(tempo), ..Settings::default() }, &trace), trace.lines())
+        };
+        assert_eq!(run(), run());
+    }
 }
 
 /// Who may find a planted fault first, and the seeds within which they have to. Rare ones begin at a later seed, to save time.
@@ -175,6 +221,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
         Mutation::ForgetVote => (&["leaders"], 651..=800),
         Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
+        Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::Diverge => (&["halt"], 1..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
         Mutation::AnswerMixedUp => (&["answers"], 1..=20),
@@ -221,7 +268,12 @@ fn every_planted_fault_is_found() {
         );
         let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
         let has_forks = Some(matches!(mutation, Mutation::NewcomersTakePart | Mutation::FormerGoesOn));
-        let settings = Settings { durability, loses_disks, is_fair, has_copies, has_forks, mutation: Some(mutation), ..PLAIN };
+        let planted = Settings { durability, loses_disks, is_fair, has_copies, has_forks, mutation: Some(mutation), ..PLAIN };
+        let settings = if mutation == Mutation::ForgetEndOfTail {
+            Settings { safety_ns: None, tempo: Some(Tempo::Calm), ..planted }
+        } else {
+            planted
+        };
         let (checkers, seeds) = found_by(mutation);
         let found = seeds.clone().find_map(|seed| Some((seed, simulate(seed, &settings, &Trace::off()).err()?)));
         let (seed, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found in seeds {seeds:?}"));

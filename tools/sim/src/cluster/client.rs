@@ -31,8 +31,10 @@ pub(super) struct Client {
     nonces: u64,
     /// Its connections, as far as it knows: one, or one by each of its gateways.
     streams: Vec<Option<StreamId>>,
-    /// When it asks next, and whether it often asks again at once, so that orders of several clients meet in the hold.
+    /// When it asks next.
     think_ns: u64,
+    /// The longest that it thinks, and whether it often asks again at once, so that orders of several clients meet in the hold.
+    think_ns_max: u64,
     is_hasty: bool,
     /// The next event planned for it.
     pub(super) wake_ns: Option<u64>,
@@ -44,6 +46,11 @@ pub(super) struct Client {
 /// Commands that wait for an answer at a time. A venue is set up one after the other.
 const PENDING_MAX: usize = 6;
 const SKEW_NS_MAX: u64 = 50_000_000;
+
+/// The longest that a trader thinks in a storm, and the operator; and one who is busy.
+const TRADER_NS_MAX: u64 = 250_000_000;
+const OPERATOR_NS_MAX: u64 = 600_000_000;
+const BUSY_NS_MAX: u64 = 40_000_000;
 
 /// Gateways by which a client with copies sends each command.
 const GATEWAYS: usize = 2;
@@ -110,6 +117,7 @@ impl Client {
             nonces: 0,
             streams,
             think_ns: 0,
+            think_ns_max: if account.is_some() { TRADER_NS_MAX } else { OPERATOR_NS_MAX },
             is_hasty,
             wake_ns,
             last_asked,
@@ -125,6 +133,16 @@ impl Client {
             }
             Wants::Trades(trades) => trades.join_shards(of_shards.place),
         }
+    }
+
+    /// It thinks so many times longer.
+    pub(super) fn think_longer(&mut self, times: u64) {
+        self.think_ns_max *= times;
+    }
+
+    /// It hardly thinks.
+    pub(super) fn be_busy(&mut self) {
+        self.think_ns_max = BUSY_NS_MAX;
     }
 
     /// Connections that it has or wants.
@@ -169,9 +187,9 @@ impl Client {
         let is_setting_up = self.is_setting_up();
         let pause_ns = match &self.wants {
             Wants::Trades(_) if self.is_hasty && self.choices.one_in(2) => self.choices.within(100_000, 4_000_000),
-            Wants::Trades(_) => self.choices.within(1_000_000, 250_000_000),
+            Wants::Trades(_) => self.choices.within(1_000_000, self.think_ns_max),
             Wants::Operator(_) if is_setting_up => 1_000_000,
-            Wants::Operator(_) => self.choices.within(20_000_000, 600_000_000),
+            Wants::Operator(_) => self.choices.within(20_000_000, self.think_ns_max),
         };
         self.think_ns = now_ns + pause_ns;
         let room = if is_setting_up { 1 } else { PENDING_MAX };

@@ -102,6 +102,9 @@ impl World {
                 Out::Role(RoleChange { term, role }) => {
                     if role == Role::Leader {
                         self.trace.line(self.now_ns, || format!("replica {} leads term {term}", replica_id(replica)));
+                        self.machines[replica].leads_since_ns.get_or_insert(self.now_ns);
+                    } else {
+                        self.leads_no_more(replica);
                     }
                 }
                 Out::Voted => self.disturb_voter(replica),

@@ -52,8 +52,28 @@ pub(super) enum Fault {
     ChangeMembers,
 }
 
-pub(super) fn draw(c: &mut Choices<'_>) -> Fault {
-    match c.weighted(&[10, 10, 10, 2, 26, 6, 8, 8, 8, 4, 20, 30, 16, 8, 12, 8, 14]) {
+/// What a fault leaves behind, and passes again where faults are rare.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lasting {
+    Weather,
+    SlowDisk(usize),
+    WrongClock(usize),
+}
+
+/// How likely each kind of fault is, in the order in which [`draw`] has them.
+pub(super) type FaultWeights = [u8; 17];
+
+/// All kinds.
+pub(super) const WEIGHTS: FaultWeights = [10, 10, 10, 2, 26, 6, 8, 8, 8, 4, 20, 30, 16, 8, 12, 8, 14];
+
+/// Each kind in one of two venues; if that leaves none, all.
+pub(super) fn some(c: &mut Choices<'_>) -> FaultWeights {
+    let weights = WEIGHTS.map(|weight| if c.one_in(2) { weight } else { 0 });
+    if weights.iter().all(|weight| *weight == 0) { WEIGHTS } else { weights }
+}
+
+pub(super) fn draw(c: &mut Choices<'_>, weights: &FaultWeights) -> Fault {
+    match c.weighted(weights) {
         0 => Fault::PowerFailure,
         1 => Fault::Kill,
         2 => Fault::KillLeader,

@@ -124,13 +124,13 @@ pub(super) fn may_fork(
 
 impl World {
     pub(super) fn plan_fork(&mut self) {
-        let after_ns = self.forks.within(500_000_000, FORK_NS);
+        let after_ns = self.forks.within(500_000_000, FORK_NS) * self.density.rarer;
         self.schedule.at(self.now_ns + after_ns, Event::Fork(ForkEvent::Begin));
     }
 
     /// What would strike while two processes run under one id comes later.
     pub(super) fn is_put_off(&self, event: &Event) -> Option<u64> {
-        let strikes = matches!(event, Event::Fault | Event::Blink(_) | Event::LinkBreaks);
+        let strikes = matches!(event, Event::Fault | Event::Passes(_) | Event::Blink(_) | Event::LinkBreaks);
         (self.fork.is_some() && strikes).then_some(self.now_ns + LATER_NS)
     }
 
@@ -195,7 +195,8 @@ impl World {
         let named = ReplicaId::new(NAMES_FROM + number).expect("it is not 0");
         let seed = self.forks.any();
         let started = Process::start(&self.start_from(of, &disk, self.moment_of_fork(), named, seed));
-        let process = started.map_err(|why| Violation::new("recovery", format!("a copy of a folder does not start: {why}")))?.0;
+        let started = started.map_err(|why| Violation::new("recovery", format!("a copy of a folder does not start: {why}")))?;
+        let process = started.process;
         let others = (0..self.machines.len()).filter(|at| *at != of);
         let peers = others
             .map(|at| {

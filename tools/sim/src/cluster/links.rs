@@ -6,12 +6,12 @@ use super::net::End;
 use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
 
-/// Links break this often, on average.
+/// Links break this often in a storm, on average.
 const BREAK_NS: u64 = 700_000_000;
 
 impl World {
     pub(super) fn plan_link_break(&mut self) {
-        let after_ns = self.links.within(1_000_000, 2 * BREAK_NS);
+        let after_ns = self.links.within(1_000_000, 2 * BREAK_NS) * self.density.rarer;
         self.schedule.at(self.now_ns + after_ns, Event::LinkBreaks);
     }
 

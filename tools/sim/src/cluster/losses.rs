@@ -137,7 +137,7 @@ impl World {
     }
 
     pub(super) fn plan_loss(&mut self) {
-        let after_ns = self.losses.within(300_000_000, 5_000_000_000);
+        let after_ns = self.losses.within(300_000_000, 5_000_000_000) * self.density.rarer;
         self.schedule.at(self.now_ns + after_ns, Event::LoseDisk);
     }
 

@@ -46,6 +46,7 @@ pub(super) struct Machine {
     pub(super) paused_until_ns: u64,
     /// The next deadline planned for it.
     pub(super) wake_ns: Option<u64>,
+    pub(super) leads_since_ns: Option<u64>,
 }
 
 impl Machine {
@@ -64,6 +65,7 @@ impl Machine {
             is_full: false,
             paused_until_ns: 0,
             wake_ns: None,
+            leads_since_ns: None,
         }
     }
 

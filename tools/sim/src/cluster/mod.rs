@@ -22,10 +22,12 @@ mod replica;
 mod report;
 pub(crate) mod shard;
 mod strikes;
+mod tempo;
 mod transfers;
 mod world;
 
 pub use mutation::Mutation;
 pub use report::{Report, Settings};
+pub use tempo::Tempo;
 pub use world::simulate;
 pub(crate) use world::{HEALING_NS, World};

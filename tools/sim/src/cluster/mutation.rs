@@ -25,6 +25,8 @@ mutations! {
     ForgetVote,
     /// A replica starts from its snapshot without the slots that follow it.
     ForgetTail,
+    /// A replica starts from its snapshot with the first few hundred of the slots that follow it.
+    ForgetEndOfTail,
     /// One replica's state is not what the log makes of it, after a restart from a snapshot.
     Diverge,
     /// Reports are numbered anew after a restart from a snapshot.

@@ -3,6 +3,7 @@
 use walras_consensus::Durability;
 
 use super::mutation::Mutation;
+use super::tempo::Tempo;
 use crate::common::counts::report;
 
 /// What is simulated.
@@ -10,8 +11,11 @@ use crate::common::counts::report;
 pub struct Settings {
     /// Replicas that begin the cluster, 1 to 5; `None` for a number that the seed decides, mostly 3. One more stands by.
     pub replicas: Option<usize>,
-    /// Simulated time with faults.
-    pub safety_ns: u64,
+    /// How dense faults and work are; `None` for what the seed decides, one of two being calm. Planted faults are looked for in storms, unless it says
+    /// otherwise.
+    pub tempo: Option<Tempo>,
+    /// Simulated time with faults; `None` for 15 seconds of a storm, 60 of calm.
+    pub safety_ns: Option<u64>,
     /// When a replica counts as holding a command; `None` for what the seed decides, one of four being of memory.
     pub durability: Option<Durability>,
     /// Whether disks are lost for good, each with all that was on it; `None` for what the seed decides, as one of three does.
@@ -35,7 +39,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             replicas: None,
-            safety_ns: 15_000_000_000,
+            tempo: None,
+            safety_ns: None,
             durability: None,
             loses_disks: None,
             reports_kept: None,
@@ -72,9 +77,9 @@ report! {
     elections,
     /// Ends of links that were told.
     lost_links,
-    /// Power failures and kills.
+    /// Processes that ended other than in good order: power failed, they were killed, or their disk failed.
     crashes,
-    /// Processes that ended by themselves because their disk failed.
+    /// Of these, such as ended by themselves because their disk failed.
     stops,
     /// Processes that were asked to stop, and did so in good order.
     orderly_stops,
@@ -94,6 +99,12 @@ report! {
     in_memory,
     /// Venues that began with one replica.
     alone,
+    /// Venues of a calm tempo.
+    calm,
+    /// Leaders that led for five seconds or longer without a break.
+    long_leads,
+    /// Starts from a log of 256 slots or more after its snapshot.
+    long_tails,
     /// Venues whose log engines with two and eight threads applied too.
     threaded,
     /// Venues in which orders are sequenced by the time at which they reached a replica.

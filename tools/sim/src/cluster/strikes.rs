@@ -3,17 +3,21 @@
 use walras_consensus::ReplicaId;
 use walras_log_store::sim_disk::SimFaults;
 
-use super::faults::Fault;
+use super::faults::{Fault, Lasting};
 use super::machine::{Fortune, replica_id};
 use super::net::End;
-use super::replica::{Moment, Process, StartError, StartFrom};
+use super::replica::{Moment, Process, StartError, StartFrom, Started};
 use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::{downtime_ns, draw_for_recovery};
+use crate::common::network::Weather;
 
 pub(super) const SHORT_RESTART_NS: u64 = 10_000_000;
 const FAR_NS: u64 = 1_000_000_000;
+/// A leader leads for long from here on, and a log is long after its snapshot.
+const LONG_LEAD_NS: u64 = 5_000_000_000;
+const LONG_TAIL_SLOTS: usize = 256;
 
 impl World {
     pub(super) fn start_at(&mut self, at_ns: u64, replica: usize) {
@@ -53,7 +57,7 @@ impl World {
             return Ok(());
         }
         match started {
-            Ok((process, snapshot_index, tail_was_torn)) => {
+            Ok(Started { process, snapshot_index, tail_slots, tail_was_torn }) => {
                 self.trace.line(self.now_ns, || {
                     let id = replica_id(replica);
                     format!(
@@ -70,6 +74,7 @@ impl World {
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
                 self.report.torn_tails += u64::from(tail_was_torn);
+                self.report.long_tails += u64::from(tail_slots >= LONG_TAIL_SLOTS);
                 self.with_process(replica, |process, at| process.begin(at))?;
                 self.link_up(replica)
             }
@@ -110,6 +115,7 @@ impl World {
             reports_kept: self.reports_kept,
             is_fair: self.is_fair,
             has_strays: self.has_strays,
+            density: self.density,
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,
@@ -159,11 +165,19 @@ impl World {
         self.count_snapshots(replica);
         let process = self.machines[replica].process.take()?;
         self.machines[replica].generation += 1;
+        self.leads_no_more(replica);
         self.reads.retain(|(at, _), _| *at != replica);
         for stream in self.network.streams_of(End::Replica(replica)) {
             self.cut_stream(stream);
         }
         Some(process)
+    }
+
+    /// A replica has ceased to lead, if it did.
+    pub(super) fn leads_no_more(&mut self, replica: usize) {
+        if let Some(since_ns) = self.machines[replica].leads_since_ns.take() {
+            self.report.long_leads += u64::from(self.now_ns - since_ns >= LONG_LEAD_NS);
+        }
     }
 
     pub(super) fn count_snapshots(&mut self, replica: usize) {
@@ -235,30 +249,69 @@ impl World {
             Fault::ClockJump { by_ns } => {
                 machine.clock.jump_far(by_ns);
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
+                self.plan_end_of(Lasting::WrongClock(replica));
             }
             Fault::ClockDrift { fast_ppm } => {
-                machine.clock.set_rate(self.now_ns, fast_ppm);
-                // What was planned was planned at another rate.
-                return self.with_process(replica, |_, _| Ok(()));
+                self.plan_end_of(Lasting::WrongClock(replica));
+                return self.clock_counts(replica, fast_ppm);
             }
-            Fault::ClockSetRight => {
-                machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
-                machine.clock.set_right(self.now_ns);
-                if machine.clock_was_far && machine.process.is_some() {
-                    self.end_for_the_clock(replica);
-                }
+            Fault::ClockSetRight => self.set_clock_right(replica),
+            Fault::Network(weather) => {
+                self.network.weather = weather;
+                self.plan_end_of(Lasting::Weather);
             }
-            Fault::Network(weather) => self.network.weather = weather,
             Fault::Partition { mask, cuts_out, cuts_in, for_ns } => self.part(mask, cuts_out, cuts_in, for_ns),
             Fault::CutStream => {
                 if let Some(stream) = self.network.any_stream() {
                     self.cut_stream(stream);
                 }
             }
-            Fault::SlowDisk { times } => machine.slow = times,
+            Fault::SlowDisk { times } => {
+                machine.slow = times;
+                self.plan_end_of(Lasting::SlowDisk(replica));
+            }
             Fault::Pause { for_ns } => machine.paused_until_ns = self.now_ns + for_ns,
             Fault::Handover => return self.hand_over(),
             Fault::ChangeMembers => return self.change_members(),
+        }
+        Ok(())
+    }
+
+    fn clock_counts(&mut self, replica: usize, fast_ppm: i64) -> Result<(), Violation> {
+        self.machines[replica].clock.set_rate(self.now_ns, fast_ppm);
+        // What was planned was planned at another rate.
+        self.with_process(replica, |_, _| Ok(()))
+    }
+
+    fn set_clock_right(&mut self, replica: usize) {
+        let machine = &mut self.machines[replica];
+        machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
+        machine.clock.set_right(self.now_ns);
+        if machine.clock_was_far && machine.process.is_some() {
+            self.end_for_the_clock(replica);
+        }
+    }
+
+    /// Where faults are rare what one leaves behind passes.
+    fn plan_end_of(&mut self, what: Lasting) {
+        if let Some(most_ns) = self.density.lasts_ns_max {
+            let after_ns = self.faults.within(most_ns / 40, most_ns);
+            self.schedule.at(self.now_ns + after_ns, Event::Passes(what));
+        }
+    }
+
+    pub(super) fn passes(&mut self, what: Lasting) -> Result<(), Violation> {
+        if self.phase != Phase::Safety {
+            return Ok(());
+        }
+        self.trace.line(self.now_ns, || format!("{what:?} passes"));
+        match what {
+            Lasting::Weather => self.network.weather = Weather::FAIR,
+            Lasting::SlowDisk(replica) => self.machines[replica].slow = 1,
+            Lasting::WrongClock(replica) => {
+                self.clock_counts(replica, 0)?;
+                self.set_clock_right(replica);
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use walras_types::{AccountId, LogIndex};
 
 use super::checks::{self, Checks};
 use super::client::Client;
-use super::faults;
+use super::faults::{self, Lasting};
 use super::forks::{self, Fork, ForkEvent};
 use super::losses::Replacement;
 use super::machine::{Fortune, Machine, replica_id};
@@ -23,6 +23,7 @@ use super::net::{Direction, End, Network};
 use super::replica::{Out, Process, ReplicaTimer, StreamId};
 use super::report::{Report, Settings};
 use super::shard::{Heard, OfShards};
+use super::tempo::{Density, Tempo};
 use super::transfers::Transfer;
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
@@ -76,6 +77,8 @@ pub(super) enum Event {
     },
     Start(usize),
     Fault,
+    /// What a fault left behind passes.
+    Passes(Lasting),
     /// A process is killed and comes back at once.
     Blink(usize),
     NetworkHeals,
@@ -119,10 +122,8 @@ pub(super) enum Wait {
 
 /// Simulated time in which everybody must be answered once faults have stopped.
 pub(crate) const HEALING_NS: u64 = 20_000_000_000;
-/// Reads are asked for this often, on average.
+/// Reads are asked for this often in a storm, on average.
 const READ_NS: u64 = 150_000_000;
-/// How often what was decided is looked for on the disks.
-const DURABLE_EVERY: u64 = 40;
 /// More events in a simulated millisecond than a venue of this size has.
 const IN_A_MS_MAX: u64 = 200_000;
 /// Machines for replicas that take the place of others.
@@ -132,6 +133,9 @@ const MEMBERS_KEPT: usize = 3;
 
 pub(crate) struct World {
     pub(super) settings: Settings,
+    tempo: Tempo,
+    pub(super) density: Density,
+    safety_ns: u64,
     pub(super) now_ns: u64,
     pub(super) schedule: Schedule<Event>,
     /// An empty list, used again.
@@ -216,6 +220,11 @@ impl World {
         let drawn = forks.one_in(2);
         let may_fork = forks::may_fork(replicas, durability, loses_disks, is_fair, settings.mutation);
         let has_forks = may_fork && settings.has_forks.unwrap_or(drawn);
+        let mut of_tempo = Choices::of_random(random.fork(11));
+        let drawn = if of_tempo.one_in(2) && settings.mutation.is_none() { Tempo::Calm } else { Tempo::Storm };
+        let tempo = settings.tempo.unwrap_or(drawn);
+        // The first account has two clients, and the operator is one.
+        let density = Density::draw(tempo, &mut of_tempo, ACCOUNTS as usize + 2);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -241,8 +250,20 @@ impl World {
             for _ in 0..if key_number == 1 { 2 } else { 1 } {
                 let key = ClientKey::generate(algorithm, &entropy);
                 let places = (machines.len(), replicas);
-                clients.push(Client::new(clients.len(), account, key, places, (has_copies, is_fair), &random, settings.mutation));
+                clients.push(Client::new(
+                    clients.len(),
+                    account,
+                    key,
+                    places,
+                    (has_copies, is_fair || density.has_bursts),
+                    &random,
+                    settings.mutation,
+                ));
             }
+        }
+        clients.iter_mut().for_each(|client| client.think_longer(density.think_times));
+        if let Some(busy) = density.busy_client {
+            clients[busy].be_busy();
         }
         if let Some(of_shards) = of_shards {
             clients.iter_mut().for_each(|client| client.join_shards(of_shards));
@@ -258,6 +279,9 @@ impl World {
         let checks = Rc::new(RefCell::new(checks));
         Self {
             settings: *settings,
+            tempo,
+            density,
+            safety_ns: settings.safety_ns.unwrap_or(tempo.safety_ns()),
             now_ns: 0,
             schedule: Schedule::new(),
             outs: Vec::new(),
@@ -309,7 +333,7 @@ impl World {
         self.begin();
         while self.step()? {
             match self.phase {
-                Phase::Safety if self.now_ns >= self.settings.safety_ns && self.fork.is_none() => self.begin_healing(),
+                Phase::Safety if self.now_ns >= self.safety_ns && self.fork.is_none() => self.begin_healing(),
                 Phase::Healing { since_ns } if self.now_ns > since_ns + HEALING_NS => {
                     let waiting = self.waiting();
                     let replicas = self.describe_all();
@@ -338,7 +362,7 @@ impl World {
             self.plan_fork();
         }
         self.schedule.at(1_000, Event::Client(0));
-        let first_fault_ns = pause_ns(&mut self.faults);
+        let first_fault_ns = pause_ns(&mut self.faults) * self.density.rarer;
         self.schedule.at(first_fault_ns, Event::Fault);
         self.schedule.at(READ_NS, Event::Read);
     }
@@ -438,6 +462,7 @@ impl World {
         let Phase::Healing { since_ns } = self.phase else { unreachable!("a run ends healed") };
         for at in 0..self.machines.len() {
             self.count_snapshots(at);
+            self.leads_no_more(at);
         }
         let traders: Vec<usize> = self.clients.iter().filter(|c| c.account.is_some()).map(|c| c.number).collect();
         let members = self.leaders_members().expect("a healed world has a leader");
@@ -458,6 +483,7 @@ impl World {
         self.report.simulated_ns = self.now_ns;
         self.report.reused_segments = self.machines.iter().map(|machine| machine.disk.reused_count()).sum();
         self.report.healing_ns = self.now_ns - since_ns;
+        self.report.calm = u64::from(self.tempo == Tempo::Calm);
         self.report.fair = u64::from(self.is_fair);
         self.report.with_copies = u64::from(self.has_copies);
         let held = checks.hold_counts();
@@ -510,13 +536,14 @@ impl World {
             }
             Event::Start(replica) => self.start(replica),
             Event::Fault if self.phase == Phase::Safety => {
-                let fault = faults::draw(&mut self.faults);
-                let after_ns = pause_ns(&mut self.faults);
+                let fault = faults::draw(&mut self.faults, &self.density.fault_weights);
+                let after_ns = pause_ns(&mut self.faults) * self.density.rarer;
                 self.schedule.at(self.now_ns + after_ns, Event::Fault);
                 self.report.faults += 1;
                 self.strike(fault)
             }
             Event::Fault => Ok(()),
+            Event::Passes(what) => self.passes(what),
             Event::Blink(replica) => {
                 if self.phase == Phase::Safety && self.machines[replica].process.is_some() && self.may_end_badly(replica) {
                     self.blink(replica);
@@ -549,7 +576,7 @@ impl World {
             }
             Event::Repair => self.repair(),
             Event::Fork(event) => self.on_fork(event),
-            Event::Read => self.ask_to_read(READ_NS),
+            Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }
 
@@ -586,7 +613,7 @@ impl World {
     /// Now and then, of what was decided just now: would it survive?
     fn check_durable(&mut self) -> Result<(), Violation> {
         let entries = self.checks.borrow().entry_count();
-        if entries < self.durable_checked + DURABLE_EVERY || self.durability == Durability::Memory {
+        if entries < self.durable_checked + self.density.durable_every || self.durability == Durability::Memory {
             return Ok(());
         }
         self.durable_checked = entries;

@@ -109,7 +109,8 @@ impl Venue {
         let victim = choices.below(count as u64) as usize;
         let cluster = cluster::Settings {
             replicas: settings.replicas,
-            safety_ns: settings.safety_ns,
+            tempo: Some(cluster::Tempo::Storm),
+            safety_ns: Some(settings.safety_ns),
             // Who counts on memory has no backups, and no replica comes back from a disk that was lost.
             durability: sets_back.then_some(Durability::Disk),
             loses_disks: sets_back.then_some(false),

@@ -9,13 +9,13 @@ use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SubmitTr
 use super::Moment;
 use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_account, operation, spec};
 
-const INTERVAL_NS: u64 = 25_000_000;
 /// Transactions at a time, at most.
 const TRANSACTIONS_MAX: u64 = 3;
 
-/// What is sent now: the next step of declaring the market, or some transactions, and now and then what accounts are to cost.
-pub(super) fn commands(engine: &Engine, at: Moment) -> Vec<Command> {
-    if let Some(step) = declare(engine) {
+/// What is sent now: the next step of declaring the market, which closes a batch so often, or some transactions, and now and then what accounts are
+/// to cost.
+pub(super) fn commands(engine: &Engine, at: Moment, interval_ns: u64) -> Vec<Command> {
+    if let Some(step) = declare(engine, interval_ns) {
         return vec![step];
     }
     if at.is_quiet || engine.batch_market(MARKET).is_none() {
@@ -29,12 +29,12 @@ pub(super) fn commands(engine: &Engine, at: Moment) -> Vec<Command> {
     (0..count).filter_map(|_| transaction(engine, &mut random)).collect()
 }
 
-fn declare(engine: &Engine) -> Option<Command> {
+fn declare(engine: &Engine, interval_ns: u64) -> Option<Command> {
     if engine.assets().len() < ASSETS {
         return None;
     }
     let Some(view) = engine.batch_market(MARKET) else {
-        return Some(Command::CreateBatchMarket(spec(INTERVAL_NS)));
+        return Some(Command::CreateBatchMarket(spec(interval_ns)));
     };
     if view.market.is_none() {
         let asset = AssetId(u32::try_from(view.assets.len()).expect("two at most"));

@@ -10,7 +10,7 @@ mod storage;
 mod surroundings;
 
 pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
-pub(crate) use start::{StartError, StartFrom, holds};
+pub(crate) use start::{StartError, StartFrom, Started, holds};
 pub(crate) use surroundings::report_settings;
 
 use crate::common::clock::EPOCH_NS;

@@ -17,6 +17,7 @@ use super::releases::Releases;
 use super::surroundings::Surroundings;
 use super::{Origin, StreamId, batches};
 use crate::cluster::mutation::Mutation;
+use crate::cluster::tempo::Density;
 use crate::common::batches::solve;
 use crate::common::disk::VenueDisk;
 
@@ -115,7 +116,6 @@ const MEMORY_SYNC_NS: u64 = 20_000_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
 const TICK_NS: u64 = 500_000_000;
-const BATCH_NS: u64 = 10_000_000;
 const SOLVE_NS: u64 = 4_000_000;
 
 pub(crate) struct Process {
@@ -123,19 +123,20 @@ pub(crate) struct Process {
     pub(super) around: Surroundings,
     /// Snapshots that come.
     incoming: Incoming<VenueDisk>,
+    density: Density,
 }
 
 type Done = Result<(), Stop>;
 
 impl Process {
-    pub(super) fn new(sequencer: ReplicatedSequencer<Origin>, around: Surroundings) -> Self {
-        Self { sequencer, around, incoming: Incoming::new() }
+    pub(super) fn new(sequencer: ReplicatedSequencer<Origin>, around: Surroundings, density: Density) -> Self {
+        Self { sequencer, around, incoming: Incoming::new(), density }
     }
 
     /// The first things that it does.
     pub(crate) fn begin(&mut self, at: Moment) -> Done {
         self.around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
-        self.around.out.push(Out::Timer { after_ns: BATCH_NS, timer: ReplicaTimer::Batch });
+        self.around.out.push(Out::Timer { after_ns: self.density.batch_pause_ns, timer: ReplicaTimer::Batch });
         self.settle(at)
     }
 
@@ -182,7 +183,7 @@ impl Process {
     }
 
     pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
-        let Self { sequencer, around, .. } = self;
+        let Self { sequencer, around, density, .. } = self;
         match timer {
             ReplicaTimer::Deadline => {
                 sequencer.on_timer(at.now_ns, around)?;
@@ -214,9 +215,9 @@ impl Process {
             }
             ReplicaTimer::Upkeep => around.storage.keep_up(),
             ReplicaTimer::Batch => {
-                around.out.push(Out::Timer { after_ns: BATCH_NS, timer: ReplicaTimer::Batch });
+                around.out.push(Out::Timer { after_ns: density.batch_pause_ns, timer: ReplicaTimer::Batch });
                 if sequencer.is_leading() {
-                    for command in batches::commands(sequencer.engine(), at) {
+                    for command in batches::commands(sequencer.engine(), at, density.batch_interval_ns) {
                         // What is not taken is not missed.
                         let _ = sequencer.submit(TimeNs(at.clock_ns), None, &command, None);
                     }

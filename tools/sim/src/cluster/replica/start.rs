@@ -25,6 +25,7 @@ use super::storage::Storage;
 use super::surroundings::{State, Surroundings, report_settings};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
+use crate::cluster::tempo::Density;
 use crate::common::disk::VenueDisk;
 
 /// What a process starts from.
@@ -49,9 +50,21 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) is_fair: bool,
     /// Whether then stamps of replicas whose clocks are apart from the others' are discarded.
     pub(crate) has_strays: bool,
+    /// How dense work is.
+    pub(crate) density: Density,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
+}
+
+/// A process that began.
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    /// The entry of the snapshot that it began from.
+    pub(crate) snapshot_index: LogIndex,
+    /// Slots that its log held after that.
+    pub(crate) tail_slots: usize,
+    pub(crate) tail_was_torn: bool,
 }
 
 /// Why a replica did not start.
@@ -88,9 +101,9 @@ fn is_transient(error: &LogError) -> bool {
 }
 
 const CLUSTER_ID: u64 = 0xC1A5;
-/// Entries between two states that are compared and kept.
-const CHECKPOINT_EVERY: u64 = 48;
 const RETAINED_SLOTS: u64 = 24;
+/// As many slots as [`Mutation::ForgetEndOfTail`] reads.
+const TAIL_SLOTS_MAX: usize = 256;
 const BLOCK_BYTES: u32 = 512;
 
 /// Few and small segments, so that all that happens to segments happens often.
@@ -124,7 +137,7 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
     ReplicatedSettings {
         waiting_max: 48,
         packs_max: 4,
-        checkpoint_every: CHECKPOINT_EVERY,
+        checkpoint_every: from.density.checkpoint_every,
         peers: from.peers.clone(),
         release: from.is_fair.then(releases::rules),
         ..ReplicatedSettings::new(consensus)
@@ -154,8 +167,7 @@ fn dir() -> &'static Path {
 }
 
 impl Process {
-    /// The process, from the snapshot of this entry; and whether its log had a torn tail.
-    pub(crate) fn start(from: &StartFrom<'_>) -> Result<(Self, LogIndex, bool), StartError> {
+    pub(crate) fn start(from: &StartFrom<'_>) -> Result<Started, StartError> {
         let (note, introductions) = introduce(from)?;
         let opened = ReplicaLog::open(from.disk.clone(), dir(), identity(from.me, &from.genesis), log_options())?;
         let Opened { log, snapshots, mut recovered, state, report } = opened;
@@ -174,6 +186,7 @@ impl Process {
             None => State::genesis(kept),
             Some(bytes) => State::decode(&bytes, kept).map_err(broken)?,
         };
+        let tail_slots = recovered.entries.len();
         spoil(from, &mut recovered, &mut state);
         let State { engine, listener, reports } = state;
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
@@ -210,9 +223,10 @@ impl Process {
         let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings, recovered, engine, from.seed, &mut around)?;
         // Nobody reads what was published of old.
         let _ = around.releases.as_mut().map(Releases::take_published);
-        let mut process = Self::new(sequencer, around);
+        let mut process = Self::new(sequencer, around, from.density);
         process.at(from.at);
-        Ok((process, meta.log_index, report.store.torn_tail.is_some()))
+        let (snapshot_index, tail_was_torn) = (meta.log_index, report.store.torn_tail.is_some());
+        Ok(Started { process, snapshot_index, tail_slots, tail_was_torn })
     }
 }
 
@@ -236,6 +250,11 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
         Some(Mutation::ForgetTail) if is_from_snapshot => {
             recovered.entries.clear();
             recovered.hard_state.commit = recovered.snapshot.slot;
+        }
+        Some(Mutation::ForgetEndOfTail) => {
+            recovered.entries.truncate(TAIL_SLOTS_MAX);
+            let last = recovered.entries.last().map_or(recovered.snapshot.slot, |entry| entry.slot);
+            recovered.hard_state.commit = recovered.hard_state.commit.min(last);
         }
         Some(Mutation::ForgetMembers) => recovered.snapshot.members = from.genesis.clone(),
         Some(Mutation::ForgetMarketData) => state.listener = Listener::default(),
