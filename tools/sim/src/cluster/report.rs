@@ -7,7 +7,7 @@ use super::tempo::Tempo;
 use crate::common::counts::report;
 
 /// What is simulated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// Replicas that begin the cluster, 1 to 5; `None` for a number that the seed decides, mostly 3. One more stands by.
     pub replicas: Option<usize>,
@@ -33,23 +33,6 @@ pub struct Settings {
     pub has_forks: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            replicas: None,
-            tempo: None,
-            safety_ns: None,
-            durability: None,
-            loses_disks: None,
-            reports_kept: None,
-            is_fair: None,
-            has_copies: None,
-            has_forks: None,
-            mutation: None,
-        }
-    }
 }
 
 report! {
