@@ -67,7 +67,7 @@ pub use frozen::Frozen;
 pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
 pub use sessions::{Numbered, SessionView};
 pub use shards::{InTransit, TransferOutcome};
-pub use snapshot::RestoreError;
+pub use snapshot::{RestoreError, snapshot_hash};
 pub use transfer_numbers::{TransferStanding, compare_numbers};
 pub use walras_batch::BlockPlace;
 pub use walras_ledger::Balance;

@@ -111,6 +111,12 @@ pub(crate) fn append_hash(out: &mut Vec<u8>, start: usize) {
     out.extend_from_slice(hash.as_bytes());
 }
 
+/// The hash that a snapshot ends with: [`Engine::state_hash`] of its state. `None` of bytes that are too few for one.
+#[must_use]
+pub fn snapshot_hash(bytes: &[u8]) -> Option<[u8; 32]> {
+    bytes.last_chunk::<HASH_LEN>().copied()
+}
+
 impl Engine {
     /// The engine of which `bytes` are the snapshot. It behaves as the saved one ever after.
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {

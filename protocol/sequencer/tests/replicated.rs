@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use walras_consensus::{
     DurableLog, Members, MemoryLog, ReadToken, ReplicaId, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write,
 };
-use walras_engine::{Engine, Numbered};
+use walras_engine::{Engine, Numbered, snapshot_hash};
 use walras_sequencer::{
     AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
 };
@@ -178,6 +178,8 @@ struct World {
     planted: Option<Planted>,
     /// How long market data is held.
     release: Option<ReleaseRules>,
+    /// States wait until somebody finishes them.
+    is_slow_to_hash: bool,
     starts: u64,
     account: u32,
     counts: Counts,
@@ -221,6 +223,7 @@ impl World {
             network: Vec::new(),
             planted,
             release: None,
+            is_slow_to_hash: false,
             starts: 0,
             account: 0,
             counts,
@@ -287,8 +290,17 @@ impl World {
             self.nodes[n].around.log.sync_up_to(ticket);
         }
         self.with(n, |sequencer, around| sequencer.on_persisted(ticket, around));
+        if !self.is_slow_to_hash {
+            self.finish_states(n);
+        }
+    }
+
+    /// States that were taken are hashed and durable.
+    fn finish_states(&mut self, n: usize) {
         let written = std::mem::take(&mut self.nodes[n].around.writing);
         for (meta, bytes) in written {
+            let hash = snapshot_hash(&bytes).unwrap();
+            self.with(n, |sequencer, around| sequencer.on_state_hashed(meta.log_index, hash, around));
             self.nodes[n].around.snapshots.insert(meta.slot, bytes);
             self.with(n, |sequencer, around| sequencer.on_snapshot_durable(&meta, around));
         }
@@ -609,6 +621,39 @@ fn who_leads_again_gives_up_what_a_successor_cut() {
     assert_eq!(world.sequencer(leader).status().last.0, end.0 + 4);
     world.live_until(&all, "all is applied", |world| all.iter().all(|n| world.sequencer(*n).engine().last_applied().0 == 3));
     assert_eq!(world.nodes[leader].around.unresolved, 3);
+}
+
+/// Hashing a large state takes longer than a leader may be silent for.
+#[test]
+fn nothing_waits_for_the_hash_of_a_state() {
+    let mut world = World::new(1, None);
+    world.is_slow_to_hash = true;
+    let all = [0, 1, 2];
+    all.into_iter().for_each(|n| world.start(n));
+    world.live_until(&all, "somebody leads", |world| world.leader_among(&all).is_some());
+    let leader = world.leader_among(&all).unwrap();
+    let last = |world: &World, n: usize| world.sequencer(n).engine().last_applied().0;
+    for count in 1..=3 * CHECKPOINT_EVERY {
+        world.send_a_pack(leader);
+        world.live_until(&all, "it is applied", |world| all.iter().all(|n| last(world, *n) >= count));
+    }
+    assert_eq!(last(&world, leader), 3 * CHECKPOINT_EVERY, "no checkpoint is in the log before its hash is known");
+    assert_eq!(world.audit(), Ok(0));
+
+    // The leader left out the first: it had no room for it.
+    let first = |meta: &SnapshotMeta| meta.log_index.0 == CHECKPOINT_EVERY;
+    let taken = world.nodes[leader].around.writing.len();
+    world.nodes[leader].around.writing.retain(|(meta, _)| !first(meta));
+    assert_eq!(world.nodes[leader].around.writing.len() + 1, taken);
+    all.into_iter().for_each(|n| world.finish_states(n));
+    let now_ns = world.now_ns;
+    world.with(leader, |sequencer, around| sequencer.propose(now_ns, around));
+    world.live_until(&all, "both are in the log", |world| all.iter().all(|n| last(world, *n) == 3 * CHECKPOINT_EVERY + 2));
+    let told: Vec<_> =
+        world.nodes[leader].around.entries.values().filter_map(Auditor::checkpoint).map(|it| it.log_index.0).collect();
+    assert_eq!(told, [2 * CHECKPOINT_EVERY, 3 * CHECKPOINT_EVERY]);
+    assert_eq!(world.audit(), Ok(2));
+    world.check().unwrap();
 }
 
 const SEEDS: u64 = 60;

@@ -404,7 +404,8 @@ impl EngineThread {
         let index = engine.last_applied();
         self.pace.snapshot_index = index;
         self.pace.snapshot_at = Instant::now();
-        let state = FrozenState::new(engine, &self.core.market, &[&|out| self.core.fills.snapshot(out)]);
+        let fills = self.core.fills.clone();
+        let state = FrozenState::new(engine, &self.core.market, vec![Box::new(move |out| fills.snapshot(out))]);
         // The thread ends only after this one has.
         let _ = self.snapshots.send(SnapshotJob { index, state, reply });
     }

@@ -1,6 +1,7 @@
 //! Each account's last trades, for `GET /v1/fills`. Part of a snapshot, so that a restart does not forget them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use walras_market_data::{Fill, FillRole};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
@@ -10,16 +11,16 @@ use walras_wire::codec::{Reader, Writer};
 /// Fills remembered per account.
 pub(crate) const FILLS_MAX: usize = 1_000;
 
-/// The last thousand fills of each account.
+/// The last thousand fills of each account. A clone shares them until they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fills {
-    by_account: BTreeMap<AccountId, VecDeque<Fill>>,
+    by_account: BTreeMap<AccountId, Arc<VecDeque<Fill>>>,
 }
 
 impl Fills {
     /// Remembers a fill.
     pub fn push(&mut self, account: AccountId, fill: Fill) {
-        let fills = self.by_account.entry(account).or_default();
+        let fills = Arc::make_mut(self.by_account.entry(account).or_default());
         if fills.len() == FILLS_MAX {
             fills.pop_front();
         }
@@ -38,7 +39,7 @@ impl Fills {
         for (account, fills) in &self.by_account {
             w.u32(account.0);
             w.u32(u32::try_from(fills.len()).expect("at most FILLS_MAX"));
-            for f in fills {
+            for f in fills.iter() {
                 w.u32(f.instrument.0);
                 w.u64(f.trade_id.0);
                 w.u64(f.order_id.0);
@@ -130,8 +131,13 @@ mod tests {
         assert_eq!(fills.newest_first(AccountId(4)).last(), Some(&fill(3)));
         let mut bytes = Vec::new();
         fills.snapshot(&mut bytes);
-        assert_eq!(Fills::restore(&bytes), Ok(fills));
+        let kept = fills.clone();
+        assert_eq!(Fills::restore(&bytes), Ok(fills.clone()));
         assert!(Fills::restore(&bytes[..bytes.len() - 1]).is_err());
+        fills.push(AccountId(4), fill(5_000));
+        let mut of_clone = Vec::new();
+        kept.snapshot(&mut of_clone);
+        assert!(of_clone == bytes && fills != kept, "a clone stays what it was");
     }
 
     #[test]

@@ -1,44 +1,47 @@
 //! A venue's state as it was after one entry: taken on the engine's thread, made into a snapshot's bytes on another.
 
-use walras_engine::{Engine, Frozen};
+use walras_engine::{Engine, Frozen, snapshot_hash};
 use walras_market_data::{FrozenMarketData, MarketData};
 
 /// Everything that a snapshot holds.
 pub(super) struct FrozenState {
     engine: Frozen,
     market: FrozenMarketData,
-    others: Vec<Vec<u8>>,
+    others: Vec<WritePart>,
 }
 
-/// Writes a part of a snapshot.
-pub(super) type WritePart<'a> = &'a dyn Fn(&mut Vec<u8>);
+/// Writes a part of a snapshot: of a clone that shares what is large.
+pub(super) type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 
 impl FrozenState {
-    /// Keeps what is large by copying or sharing it; `others`, which are small, are written at once.
-    pub(super) fn new(engine: &Engine, market: &MarketData, others: &[WritePart<'_>]) -> Self {
-        let write = |part: &WritePart<'_>| {
-            let mut bytes = Vec::new();
-            part(&mut bytes);
-            bytes
-        };
-        Self { engine: engine.freeze(), market: market.freeze(), others: others.iter().map(write).collect() }
+    /// Keeps what is large by copying or sharing it.
+    pub(super) fn new(engine: &Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
+        Self { engine: engine.freeze(), market: market.freeze(), others }
     }
 
     /// The parts one after the other, each behind its length.
     pub(super) fn encode(self) -> Vec<u8> {
         let Self { engine, market, others } = self;
-        // First, for what it shares with the running venue is copied there when it changes meanwhile.
+        // First, for what these share with the running venue is copied there when it changes meanwhile.
+        let mut rest = Vec::new();
+        for part in others {
+            put(&mut rest, part);
+        }
         let mut market_bytes = Vec::new();
-        market.snapshot(&mut market_bytes);
+        put(&mut market_bytes, |out| market.snapshot(out));
         drop(market);
         let mut bytes = Vec::new();
         put(&mut bytes, |out| engine.snapshot(out));
         drop(engine);
-        for part in std::iter::once(&market_bytes).chain(&others) {
-            put(&mut bytes, |out| out.extend_from_slice(part));
-        }
+        bytes.extend_from_slice(&market_bytes);
+        bytes.extend_from_slice(&rest);
         bytes
     }
+}
+
+/// The hash of the engine's state in what [`FrozenState::encode`] wrote.
+pub(super) fn engine_hash(bytes: &[u8]) -> Option<[u8; 32]> {
+    split_part(bytes).ok().and_then(|(engine, _)| snapshot_hash(engine))
 }
 
 fn put(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {

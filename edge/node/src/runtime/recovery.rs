@@ -118,7 +118,7 @@ pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
 /// Restores a venue's snapshot and saves it again. A snapshot that restores gives its own bytes: one state has one encoding.
 pub fn snapshot_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let (engine, market, fills) = decode_snapshot(bytes)?;
-    Ok(FrozenState::new(&engine, &market, &[&|out| fills.snapshot(out)]).encode())
+    Ok(FrozenState::new(&engine, &market, vec![Box::new(move |out| fills.snapshot(out))]).encode())
 }
 
 fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> {

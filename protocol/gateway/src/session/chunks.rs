@@ -1,5 +1,9 @@
 //! Reports as bytes, in pieces of a few thousand. A piece belongs to one account and is dropped whole; pieces know the next one of their
 //! account and their neighbours in the order in which they were begun.
+//!
+//! A clone shares all pieces until they change, so it costs a word or two a piece, and whoever goes on copies a piece once before it writes to it.
+
+use std::sync::Arc;
 
 use walras_types::{AccountId, LogIndex, TimeNs};
 
@@ -12,7 +16,7 @@ pub(super) const HEADER_BYTES: usize = 18;
 pub(super) struct Piece {
     pub(super) account: AccountId,
     pub(super) count: u32,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Arc<Vec<u8>>,
     next_of_account: Option<u32>,
     begun_before: Option<u32>,
     begun_after: Option<u32>,
@@ -71,8 +75,9 @@ impl Chunks {
         header[..2].copy_from_slice(&len.to_le_bytes());
         header[2..10].copy_from_slice(&log_index.0.to_le_bytes());
         header[10..].copy_from_slice(&time.0.to_le_bytes());
-        piece.bytes.extend_from_slice(&header);
-        piece.bytes.extend_from_slice(event);
+        let bytes = Arc::make_mut(&mut piece.bytes);
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(event);
         piece.count += 1;
         self.bytes += (HEADER_BYTES + event.len()) as u64;
         at
@@ -95,9 +100,13 @@ impl Chunks {
     fn take_slot(&mut self, account: AccountId) -> u32 {
         if let Some(at) = self.free.pop() {
             let piece = &mut self.slab[at as usize];
-            // Its bytes keep their memory: nothing is allocated once as many pieces are kept as ever will be.
-            piece.bytes.clear();
-            *piece = Piece { bytes: std::mem::take(&mut piece.bytes), ..Piece::empty(account) };
+            let mut bytes = std::mem::take(&mut piece.bytes);
+            // Its bytes keep their memory, unless a clone has them: nothing is allocated once as many pieces are kept as ever will be.
+            match Arc::get_mut(&mut bytes) {
+                Some(own) => own.clear(),
+                None => bytes = Arc::default(),
+            }
+            *piece = Piece { bytes, ..Piece::empty(account) };
             return at;
         }
         self.slab.push(Piece::empty(account));
@@ -138,7 +147,7 @@ impl Chunks {
         let at = self.begin(newest_of_account, account);
         let piece = &mut self.slab[at as usize];
         piece.count = count;
-        piece.bytes.extend_from_slice(bytes);
+        Arc::make_mut(&mut piece.bytes).extend_from_slice(bytes);
         self.bytes += bytes.len() as u64;
         at
     }
@@ -154,8 +163,8 @@ impl Chunks {
 }
 
 impl Piece {
-    const fn empty(account: AccountId) -> Self {
-        Self { account, count: 0, bytes: Vec::new(), next_of_account: None, begun_before: None, begun_after: None }
+    fn empty(account: AccountId) -> Self {
+        Self { account, count: 0, bytes: Arc::default(), next_of_account: None, begun_before: None, begun_after: None }
     }
 }
 

@@ -49,7 +49,8 @@ pub(super) struct Told {
     pub(super) pieces: Option<(u32, u32)>,
 }
 
-/// The reports of all accounts: a function of the events alone, and so the same on every replica. Feed it every event, in order.
+/// The reports of all accounts: a function of the events alone, and so the same on every replica. Feed it every event, in order. A clone shares what is kept
+/// until it changes.
 #[derive(Clone, Debug)]
 pub struct Reports {
     pub(super) settings: ReportSettings,

@@ -175,6 +175,7 @@ fn what_is_kept_is_the_end_of_what_was_told_within_both_bounds() {
         let mut twin = reports.clone();
         let mut all: BTreeMap<u32, Vec<u64>> = (0..6).map(|account| (account, vec![1])).collect();
         let mut random = Random(seed);
+        let mut kept: Option<(Reports, Vec<u8>)> = None;
         for log_index in 2..4_000 {
             // Some accounts are busy, some hardly ever told anything.
             let account = random.below(6).min(random.below(6)).min(random.below(40)) as u32;
@@ -188,6 +189,12 @@ fn what_is_kept_is_the_end_of_what_was_told_within_both_bounds() {
                 reports.snapshot(&mut bytes);
                 twin.snapshot(&mut of_twin);
                 assert!(bytes == of_twin, "seed {seed} at {log_index}");
+                // A clone that shared all with the twin, which went on, is what the twin was.
+                if let Some((clone, bytes)) = kept.replace((twin.clone(), of_twin)) {
+                    let mut of_clone = Vec::new();
+                    clone.snapshot(&mut of_clone);
+                    assert!(of_clone == bytes, "seed {seed} before {log_index}");
+                }
                 reports = Reports::restore(&bytes, settings).unwrap();
             }
         }

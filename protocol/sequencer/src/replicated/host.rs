@@ -30,7 +30,8 @@ pub trait Host<O> {
     /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
     fn unresolved(&mut self, origin: O, why: Unresolved);
 
-    /// Take the state as it is now, make it durable in the background under this name, then say `on_snapshot_durable`.
+    /// Take the state as it is now. In the background, make its bytes and say `on_state_hashed`; then make it durable under this name and say
+    /// `on_snapshot_durable`. Where earlier ones are still being written it may be left out.
     fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta);
 
     /// The log before this snapshot, which is durable, is needed no more.

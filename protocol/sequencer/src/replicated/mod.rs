@@ -17,7 +17,7 @@ mod peer;
 mod proposals;
 mod release;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use walras_consensus::{
@@ -47,6 +47,9 @@ pub use release::{ReleaseCounts, ReleaseRules};
 /// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.
 const NAMES_AHEAD: usize = 8;
 const ORDERS_AHEAD: usize = 4;
+
+/// Checkpoints whose hashes are waited for, at most: those of states that a host left out are not waited for for ever.
+const UNHASHED_MAX: usize = 16;
 
 /// How a replica paces itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +108,8 @@ pub struct ReplicatedSequencer<O> {
     /// While something is on its way, nothing is proposed before this.
     next_proposal_ns: u64,
     agreement: Agreement,
+    /// Checkpoints of which the host has the state, and the hash is to come.
+    unhashed: VecDeque<LogIndex>,
     /// The last slot whose entries are all applied.
     applied: walras_consensus::Slot,
     members: Members,
@@ -149,6 +154,7 @@ impl<O> ReplicatedSequencer<O> {
         let replica = Replica::start(now_ns, settings.consensus.clone(), recovered, seed, &mut effects)?;
         let mut sequencer = Self {
             agreement: Agreement::new(settings.consensus.id),
+            unhashed: VecDeque::new(),
             replica,
             engine,
             settings,
@@ -481,6 +487,28 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
+    /// The state that [`Host::snapshot`] was to take after this entry has this hash ([`Engine::state_hash`]). Told before the snapshot is durable, or if it
+    /// never will be.
+    pub fn on_state_hashed(&mut self, at: LogIndex, hash: [u8; 32], host: &mut impl Host<O>) -> Result<(), Halt> {
+        while self.unhashed.front().is_some_and(|earlier| *earlier < at) {
+            self.unhashed.pop_front();
+        }
+        if self.unhashed.front() != Some(&at) {
+            return Ok(());
+        }
+        self.unhashed.pop_front();
+        let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
+        let said = peer::hash(cluster_id, me, at, &hash);
+        let voters = self.members.voters.union(&self.members.learners);
+        voters.filter(|id| **id != me).for_each(|id| host.send(*id, said.clone()));
+        if let Some(collecting) = &mut self.collecting {
+            // For those who replay the log one day.
+            let time = collecting.time();
+            collecting.push(time, None, &Command::Checkpoint(Checkpoint { log_index: at, state_hash: hash }), None);
+        }
+        self.compare(me, at, hash)
+    }
+
     /// A snapshot that [`Host::snapshot`] was asked for is durable.
     pub fn on_snapshot_durable(&mut self, meta: &SnapshotMeta, host: &mut impl Host<O>) -> Result<(), Halt> {
         if let Some(meta) = self.replica.on_snapshot_produced(meta.slot, &mut self.effects) {
@@ -693,7 +721,8 @@ impl<O> ReplicatedSequencer<O> {
             return Err(halt);
         }
         self.applied = committed.slot;
-        self.checkpoint(before, host)
+        self.checkpoint(before, host);
+        Ok(())
     }
 
     /// Has the state fetch what the entries after the next will touch.
@@ -728,24 +757,17 @@ impl<O> ReplicatedSequencer<O> {
         Ok(())
     }
 
-    /// At the first slot whose entries reach a multiple of `checkpoint_every`, which is the same one everywhere: compare and keep.
-    fn checkpoint(&mut self, before: LogIndex, host: &mut impl Host<O>) -> Result<(), Halt> {
+    /// At the first slot whose entries reach a multiple of `checkpoint_every`, which is the same one everywhere: keep the state, and compare it once its
+    /// hash is known. To make that here would stop everything for as long as it takes, on all replicas at once.
+    fn checkpoint(&mut self, before: LogIndex, host: &mut impl Host<O>) {
         let (every, now) = (self.settings.checkpoint_every, self.engine.last_applied());
-        if every == 0 || before.0 / every == now.0 / every {
-            return Ok(());
+        if every > 0 && before.0 / every != now.0 / every {
+            if self.unhashed.len() == UNHASHED_MAX {
+                self.unhashed.pop_front();
+            }
+            self.unhashed.push_back(now);
+            self.snapshot(self.applied, host);
         }
-        let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
-        let hash = self.engine.state_hash();
-        let said = peer::hash(cluster_id, me, now, &hash);
-        let voters = self.members.voters.union(&self.members.learners);
-        voters.filter(|id| **id != me).for_each(|id| host.send(*id, said.clone()));
-        self.snapshot(self.applied, host);
-        if let Some(collecting) = &mut self.collecting {
-            // For those who replay the log one day.
-            let time = collecting.time();
-            collecting.push(time, None, &Command::Checkpoint(Checkpoint { log_index: now, state_hash: hash }), None);
-        }
-        self.compare(me, now, hash)
     }
 
     fn compare(&mut self, from: ReplicaId, at: LogIndex, hash: agreement::StateHash) -> Result<(), Halt> {

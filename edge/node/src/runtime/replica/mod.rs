@@ -296,6 +296,7 @@ impl<D: Disk> ReplicaThread<D> {
     fn hear_snapshots(&mut self) -> Result<(), Halt> {
         while let Ok(done) = self.snapshots_done.try_recv() {
             match done {
+                SnapshotDone::Hashed(at, hash) => self.sequencer.on_state_hashed(at, hash, &mut self.around)?,
                 SnapshotDone::Written(meta) => {
                     self.around.writing -= 1;
                     self.around.status.add_snapshots(1);

@@ -8,9 +8,10 @@ use walras_consensus::{Durability, ReplicaId, SnapshotMeta, Ticket, Write};
 use walras_log_store::Disk;
 use walras_peer_link::SnapshotId;
 use walras_replica_log::{Incoming, IncomingId, ReplicaLog, SnapshotError, SnapshotInfo, Snapshots};
+use walras_types::LogIndex;
 
 use super::doorbell::Doorbell;
-use crate::runtime::frozen::FrozenState;
+use crate::runtime::frozen::{FrozenState, engine_hash};
 
 /// Asked of the log's thread.
 pub(super) enum LogJob {
@@ -133,7 +134,7 @@ impl<D: Disk> LogThread<D> {
 /// Asked of the snapshots' thread.
 pub(super) enum SnapshotJob {
     /// Make our own state durable.
-    Write { meta: SnapshotMeta, state: Box<FrozenState> },
+    Write { meta: SnapshotMeta, state: Box<FrozenState>, kept_in: Duration },
     /// Another replica begins to send one, to be followed by chunks and an end.
     Begin { from: ReplicaId, id: SnapshotId, info: SnapshotInfo },
     /// Bytes of it.
@@ -148,7 +149,9 @@ pub(super) enum SnapshotJob {
 
 /// What it says.
 pub(super) enum SnapshotDone {
-    /// Our state is durable.
+    /// Our state after this entry has this hash.
+    Hashed(LogIndex, [u8; 32]),
+    /// It is durable.
     Written(SnapshotMeta),
     /// It is not; the log keeps what it would have replaced.
     NotWritten(String),
@@ -172,7 +175,7 @@ impl<D: Disk> SnapshotThread<D> {
         let key = |from, id: SnapshotId| IncomingId { from, number: u64::from(id.0) };
         for job in &self.jobs {
             match job {
-                SnapshotJob::Write { meta, state } => self.tell(self.write(meta, *state)),
+                SnapshotJob::Write { meta, state, kept_in } => self.tell(self.write(meta, *state, kept_in)),
                 SnapshotJob::Begin { from, id, info } => match self.store.receive(info) {
                     Ok(writer) => {
                         if let Some(IncomingId { from, number }) = incoming.begin(key(from, id), writer) {
@@ -203,16 +206,22 @@ impl<D: Disk> SnapshotThread<D> {
         }
     }
 
-    fn write(&self, meta: SnapshotMeta, state: FrozenState) -> SnapshotDone {
+    fn write(&self, meta: SnapshotMeta, state: FrozenState, kept_in: Duration) -> SnapshotDone {
         let begun = Instant::now();
         let state = state.encode();
+        if let Some(hash) = engine_hash(&state) {
+            self.tell(SnapshotDone::Hashed(meta.log_index, hash));
+        }
         let written = self.store.begin(meta.clone()).and_then(|mut writer| {
             writer.append(&state)?;
             writer.finish()
         });
         match written {
             Ok(_) => {
-                info!("snapshot of entry {} (slot {}): {} bytes in {:?}", meta.log_index, meta.slot, state.len(), begun.elapsed());
+                let (SnapshotMeta { log_index, slot, .. }, bytes, took) = (&meta, state.len(), begun.elapsed());
+                info!(
+                    "snapshot of entry {log_index} (slot {slot}): {bytes} bytes in {took:?}; the replica stood still for {kept_in:?}"
+                );
                 SnapshotDone::Written(meta)
             }
             Err(e) => SnapshotDone::NotWritten(e.to_string()),
@@ -237,7 +246,6 @@ mod tests {
     use walras_consensus::{Members, Slot, Term};
     use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
     use walras_replica_log::{INCOMING_MAX, Identity, Options};
-    use walras_types::LogIndex;
 
     use super::*;
 
@@ -282,7 +290,9 @@ mod tests {
         let received = done_out.iter().filter_map(|done| match done {
             SnapshotDone::Received { from, message, .. } => Some((from.get(), message.map(|_| ()).map_err(|why| why.to_string()))),
             SnapshotDone::Taken { .. } => None,
-            SnapshotDone::Written(_) | SnapshotDone::NotWritten(_) => panic!("nothing of its own was to be written"),
+            SnapshotDone::Hashed(..) | SnapshotDone::Written(_) | SnapshotDone::NotWritten(_) => {
+                panic!("nothing of its own was to be written")
+            }
         });
         let received = received.collect();
         (received, store.list().iter().map(|info| info.meta.slot.0).collect())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::num::NonZero;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crossbeam_channel::Sender;
 use tracing::{error, info, warn};
@@ -94,7 +95,12 @@ pub struct Addresses {
 
 /// A state to be written as a snapshot.
 fn freeze(engine: &Engine, core: &Core, reports: &Reports) -> FrozenState {
-    FrozenState::new(engine, &core.market, &[&|out| core.fills.snapshot(out), &|out| reports.snapshot(out)])
+    let (fills, reports) = (core.fills.clone(), reports.clone());
+    FrozenState::new(
+        engine,
+        &core.market,
+        vec![Box::new(move |out| fills.snapshot(out)), Box::new(move |out| reports.snapshot(out))],
+    )
 }
 
 /// Everything that follows from the log, as a snapshot holds it.
@@ -256,8 +262,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
             return;
         }
         self.writing += 1;
+        let begun = Instant::now();
         let state = Box::new(freeze(engine, &self.core, &self.reports));
-        let _ = self.snapshots.send(SnapshotJob::Write { meta, state });
+        let _ = self.snapshots.send(SnapshotJob::Write { meta, state, kept_in: begun.elapsed() });
     }
 
     fn let_go(&mut self, meta: SnapshotMeta) {

@@ -209,6 +209,9 @@ impl Process {
                 around.storage.remove_old();
             }
             ReplicaTimer::SnapshotWritten => {
+                if let Some((at, hash)) = around.storage.hash_state() {
+                    sequencer.on_state_hashed(at, hash, around)?;
+                }
                 if let Some(meta) = around.storage.write_state() {
                     sequencer.on_snapshot_durable(&meta, around)?;
                 }

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use walras_consensus::{Durability, Slot, SnapshotMeta, Ticket, Write};
 use walras_replica_log::{Note, ReplicaLog, Snapshots, Upkeep};
+use walras_types::LogIndex;
 
 use super::process::Stop;
+use super::surroundings::State;
 use crate::cluster::mutation::Mutation;
 use crate::common::disk::VenueDisk;
 
@@ -108,6 +110,12 @@ impl Storage {
             self.states.push_back((meta, state));
         }
         has_room
+    }
+
+    /// The entry and the hash of the state that has waited longest.
+    pub(super) fn hash_state(&self) -> Option<(LogIndex, [u8; 32])> {
+        let (meta, state) = self.states.front()?;
+        Some((meta.log_index, State::engine_hash(state)?))
     }
 
     /// Writes the state that has waited longest; `None` when that fails, which costs only that the log keeps what it would have replaced.

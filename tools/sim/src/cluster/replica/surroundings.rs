@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
-use walras_engine::{Engine, Numbered};
+use walras_engine::{Engine, Numbered, snapshot_hash};
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_sequencer::{AppliedEntry, FairAccess, Host, SolveJob, Unresolved};
 use walras_testkit::Listener;
@@ -40,6 +40,11 @@ impl State {
 
     fn encode(bytes_expected: usize, engine: &Engine, listener: &Listener, reports: &Reports) -> Vec<u8> {
         parts::join(bytes_expected, &[&|out| engine.snapshot(out), &|out| listener.snapshot(out), &|out| reports.snapshot(out)])
+    }
+
+    pub(super) fn engine_hash(bytes: &[u8]) -> Option<[u8; 32]> {
+        let [engine, _, _] = parts::split(bytes).ok()?;
+        snapshot_hash(engine)
     }
 
     pub(super) fn decode(bytes: &[u8], kept: ReportSettings) -> Result<Self, String> {
