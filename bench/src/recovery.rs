@@ -237,7 +237,7 @@ pub fn victim(folder: &Path, accounts: u32, blocks: u32) -> anyhow::Result<()> {
 fn time_snapshot(handle: &VenueHandle) -> anyhow::Result<[u64; 2]> {
     let kept = handle.read_blocking(|view| {
         let begun = Instant::now();
-        (view.engine.freeze(), view.market.freeze(), begun.elapsed())
+        (view.engine.freeze(), view.market.clone(), begun.elapsed())
     });
     let (engine, market, pause) = kept.map_err(|reason| anyhow::anyhow!("{reason}"))?;
     let (begun, mut bytes) = (Instant::now(), Vec::new());

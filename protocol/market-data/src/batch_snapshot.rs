@@ -97,7 +97,7 @@ fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
     put_count(w, blocks.len());
     blocks.iter().for_each(|block| put_block(w, block));
     put_count(w, proofs.len());
-    for BlockProof { block, header, roots, touched } in proofs {
+    for BlockProof { block, header, roots, touched } in proofs.iter().map(Arc::as_ref) {
         w.u64(*block);
         [roots.accounts, roots.offers, roots.state, *touched].iter().for_each(|hash| hash.put(w));
         put_count(w, header.len());
@@ -119,7 +119,7 @@ fn get_feed(r: &mut Reader<'_>) -> Result<BatchFeed, DecodeError> {
         let [accounts, offers, state, touched] = [Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?];
         let length = r.u32()? as usize;
         let header = r.slice(length, "a block's header")?.to_vec();
-        proofs.push_back(BlockProof { block, header, roots: Roots { accounts, offers, state }, touched });
+        proofs.push_back(Arc::new(BlockProof { block, header, roots: Roots { accounts, offers, state }, touched }));
     }
     let header_bytes = proofs.iter().map(|proof| proof.header.len()).sum();
     let closing = Closing { kept, dropped, sold };
@@ -248,7 +248,7 @@ mod tests {
         feed.closing = Closing { kept: 1, dropped: 2, sold: vec![3, 4] };
         feed.blocks.push_back(Arc::new(block));
         let roots = Roots { accounts: [1; 32], offers: [2; 32], state: [3; 32] };
-        feed.proofs.push_back(BlockProof { block: 7, header: vec![1, 2, 3], roots, touched: [4; 32] });
+        feed.proofs.push_back(Arc::new(BlockProof { block: 7, header: vec![1, 2, 3], roots, touched: [4; 32] }));
         (feed.header_bytes, feed.next_block, feed.standing) = (3, 8, 1);
         let mut data = MarketData::new();
         data.batches.push(feed);
@@ -260,12 +260,11 @@ mod tests {
         data.offers.push_fill(account, OfferFill { market, sequence, block: 7, sell, buy, sold, bought, time });
         let mut bytes = Vec::new();
         data.snapshot(&mut bytes);
-        let frozen = data.freeze();
         let mut going_on = data.clone();
         going_on.offers.push_fill(account, OfferFill { market, sequence, block: 8, sell, buy, sold, bought, time });
         going_on.offers.open(AccountId(70), &offer);
         let mut then = Vec::new();
-        frozen.snapshot(&mut then);
+        data.snapshot(&mut then);
         assert_eq!(then, bytes, "what is shared is copied before it changes");
         let again = MarketData::restore(&bytes).expect("it was just written");
         assert_eq!((&again.batches, &again.offers), (&data.batches, &data.offers));

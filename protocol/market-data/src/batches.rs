@@ -116,14 +116,14 @@ pub struct BatchFeed {
     pub(crate) assets: Vec<AssetId>,
     /// Oldest first.
     pub(crate) blocks: VecDeque<Arc<BatchBlock>>,
-    pub(crate) proofs: VecDeque<BlockProof>,
+    pub(crate) proofs: VecDeque<Arc<BlockProof>>,
     /// Bytes of all headers kept.
     pub(crate) header_bytes: usize,
     /// The block that the batch which collects, or is closed, will be.
     pub(crate) next_block: u64,
     pub(crate) closing: Closing,
     /// Of the last block; none while a batch is closed and waits.
-    pub(crate) traded: Traded,
+    pub(crate) traded: Arc<Traded>,
     pub(crate) standing: u64,
     pub(crate) revision: LogIndex,
 }
@@ -138,7 +138,7 @@ impl BatchFeed {
             header_bytes: 0,
             next_block: 1,
             closing: Closing::default(),
-            traded: Traded::default(),
+            traded: Arc::default(),
             standing: 0,
             revision: LogIndex(0),
         }
@@ -171,7 +171,7 @@ impl BatchFeed {
     #[must_use]
     pub fn proof(&self, block: u64) -> Option<&BlockProof> {
         let at = self.proofs.binary_search_by_key(&block, |proof| proof.block).ok()?;
-        self.proofs.get(at)
+        self.proofs.get(at).map(Arc::as_ref)
     }
 
     /// Offers that stand.
@@ -196,13 +196,13 @@ impl BatchFeed {
     pub(crate) fn closed(&mut self, block: u64, kept: u32, dropped: u32) {
         self.next_block = block;
         self.closing = Closing { kept, dropped, sold: vec![0; self.assets.len()] };
-        self.traded = Traded::default();
+        self.traded = Arc::default();
     }
 
     /// An offer traded; `stood` is its limit and amount before.
     pub(crate) fn sold(&mut self, (sell, buy): (AssetId, AssetId), stood: Option<(BatchPrice, Amount)>, sold: Amount) {
         if let Some(stood) = stood {
-            self.traded.push((sell, buy), stood, sold);
+            Arc::make_mut(&mut self.traded).push((sell, buy), stood, sold);
         }
         let place = self.assets.iter().position(|known| *known == sell);
         if let Some(sum) = place.and_then(|place| self.closing.sold.get_mut(place)) {
@@ -229,7 +229,7 @@ impl BatchFeed {
         Arc::make_mut(last).prices.clone_from(&header.prices);
         let header_bytes = header.bytes();
         self.header_bytes += header_bytes.len();
-        self.proofs.push_back(BlockProof { block: header.number, header: header_bytes, roots, touched });
+        self.proofs.push_back(Arc::new(BlockProof { block: header.number, header: header_bytes, roots, touched }));
         while self.proofs.len() > BLOCKS_MAX || (self.header_bytes > HEADER_BYTES_MAX && self.proofs.len() > 1) {
             let gone = self.proofs.pop_front().expect("there is more than one");
             self.header_bytes -= gone.header.len();

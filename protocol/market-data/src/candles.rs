@@ -1,6 +1,7 @@
 //! Candles: open, high, low, close and volume of an instrument's trades, for five intervals.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use walras_types::{PriceTicks, SizeLots, TimeNs};
 
@@ -76,10 +77,10 @@ pub struct Candle {
     pub trade_count: u64,
 }
 
-/// The last [`CANDLES_MAX`] candles of each interval.
+/// The last [`CANDLES_MAX`] candles of each interval. A clone shares those of an interval until one changes.
 #[derive(Clone, Debug, Default)]
 pub struct Candles {
-    rings: [VecDeque<Candle>; 5],
+    rings: [Arc<VecDeque<Candle>>; 5],
 }
 
 impl Candles {
@@ -104,7 +105,7 @@ impl Candles {
         let time_s = time.0 / 1_000_000_000;
         for interval in Interval::ALL {
             let start_s = time_s - time_s % interval.seconds();
-            let ring = &mut self.rings[interval as usize];
+            let ring = Arc::make_mut(&mut self.rings[interval as usize]);
             match ring.back_mut() {
                 // Log time never goes back; were it to, the trade would count in the latest candle rather than break the order.
                 Some(candle) if candle.start_s >= start_s => candle.add(price, size),
@@ -117,7 +118,7 @@ impl Candles {
     }
 
     pub(crate) fn restore(&mut self, interval: Interval, candle: Candle) {
-        push(&mut self.rings[interval as usize], candle);
+        push(Arc::make_mut(&mut self.rings[interval as usize]), candle);
     }
 }
 

@@ -59,6 +59,6 @@ pub use levels::{BookChanges, BookLevel, ChangedLevels, LevelChange};
 pub use market::{InstrumentFeed, MarketData};
 pub use offers::{OfferBytes, OfferChange, OfferFill, Offers, StandingOffer};
 pub use private::{AccountDelta, AccountView, Concerned, Fill, FillRole, OrderStatus, OrderView, concerned};
-pub use snapshot::{FrozenMarketData, RestoreError};
+pub use snapshot::RestoreError;
 pub use tape::{PublicTrade, Tape};
 pub use ticker::{DayStats, Ticker};

@@ -75,7 +75,7 @@ impl InstrumentFeed {
     }
 }
 
-/// What a venue publishes, and the way events change it.
+/// What a venue publishes, and the way events change it. A clone shares what is large (trades, candles, blocks, accounts' offers) until it changes.
 #[derive(Clone, Debug, Default)]
 pub struct MarketData {
     pub(crate) instruments: Vec<InstrumentFeed>,

@@ -15,7 +15,6 @@ use crate::candles::{Candle, Interval};
 use crate::levels::ChangedLevels;
 use crate::limits::{CANDLES_MAX, TRADES_MAX};
 use crate::market::{InstrumentFeed, MarketData};
-use crate::offers::Offers;
 use crate::tape::PublicTrade;
 use crate::ticker::DayStats;
 
@@ -71,39 +70,10 @@ impl From<DecodeError> for RestoreError {
     }
 }
 
-/// Market data after one entry. [`Self::snapshot`] gives the bytes that [`MarketData::snapshot`] gave then.
-#[derive(Clone, Debug)]
-pub struct FrozenMarketData {
-    head: Vec<u8>,
-    offers: Offers,
-}
-
-impl FrozenMarketData {
-    /// Appends the whole state to `out`.
-    pub fn snapshot(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head);
-        put_offers(&mut Writer(out), &self.offers);
-    }
-}
-
 impl MarketData {
     /// Appends the whole state to `out`.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let w = &mut Writer(out);
-        self.put_head(w);
-        put_offers(w, &self.offers);
-    }
-
-    /// Keeps the state as it is while this goes on: accounts' offers are shared until they change, the rest is encoded at once.
-    #[must_use]
-    pub fn freeze(&self) -> FrozenMarketData {
-        let mut head = Vec::new();
-        self.put_head(&mut Writer(&mut head));
-        FrozenMarketData { head, offers: self.offers.clone() }
-    }
-
-    /// What comes before accounts' offers.
-    fn put_head(&self, w: &mut Writer<'_>) {
         MARKET_DATA.put(w);
         w.u64(self.log_index().0);
         self.time.put(w);
@@ -131,6 +101,7 @@ impl MarketData {
             feed.ticker.last_uncross.put(w);
         }
         put_feeds(w, &self.batches);
+        put_offers(w, &self.offers);
     }
 
     /// The state that `bytes` are.

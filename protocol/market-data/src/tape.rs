@@ -1,6 +1,7 @@
 //! The public trades of one instrument, newest last.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use walras_types::{PriceTicks, Side, SizeLots, TimeNs, TradeId};
 
@@ -21,10 +22,10 @@ pub struct PublicTrade {
     pub taker_side: Option<Side>,
 }
 
-/// The last [`TRADES_MAX`] trades.
+/// The last [`TRADES_MAX`] trades. A clone shares them until the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
-    trades: VecDeque<PublicTrade>,
+    trades: Arc<VecDeque<PublicTrade>>,
 }
 
 impl Tape {
@@ -65,10 +66,11 @@ impl Tape {
     }
 
     pub(crate) fn push(&mut self, trade: PublicTrade) {
-        if self.trades.len() == TRADES_MAX {
-            self.trades.pop_front();
+        let trades = Arc::make_mut(&mut self.trades);
+        if trades.len() == TRADES_MAX {
+            trades.pop_front();
         }
-        self.trades.push_back(trade);
+        trades.push_back(trade);
     }
 }
 
@@ -96,6 +98,15 @@ mod tests {
         assert_eq!(tape.len(), TRADES_MAX);
         assert_eq!(tape.iter().next().map(|t| t.trade_id), Some(TradeId(6)));
         assert!(tape.trades.capacity() <= 2 * TRADES_MAX);
+    }
+
+    #[test]
+    fn a_clone_stays_what_it_was() {
+        let mut tape = tape_of(3);
+        let (clone, next) = (tape.clone(), PublicTrade { trade_id: TradeId(4), ..*tape.last().unwrap() });
+        tape.push(next);
+        assert_eq!((clone.len(), clone.last().map(|trade| trade.trade_id)), (3, Some(TradeId(3))));
+        assert_eq!(tape.iter().map(|trade| trade.trade_id.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! A venue's state as it was after one entry: taken on the engine's thread, made into a snapshot's bytes on another.
 
 use walras_engine::{Engine, Frozen, snapshot_hash};
-use walras_market_data::{FrozenMarketData, MarketData};
+use walras_market_data::MarketData;
 
 /// Everything that a snapshot holds.
 pub(super) struct FrozenState {
     engine: Frozen,
-    market: FrozenMarketData,
+    market: MarketData,
     others: Vec<WritePart>,
 }
 
@@ -16,7 +16,7 @@ pub(super) type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 impl FrozenState {
     /// Keeps what is large by copying or sharing it.
     pub(super) fn new(engine: &Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
-        Self { engine: engine.freeze(), market: market.freeze(), others }
+        Self { engine: engine.freeze(), market: market.clone(), others }
     }
 
     /// The parts one after the other, each behind its length.
@@ -24,16 +24,14 @@ impl FrozenState {
         let Self { engine, market, others } = self;
         // First, for what these share with the running venue is copied there when it changes meanwhile.
         let mut rest = Vec::new();
+        put(&mut rest, |out| market.snapshot(out));
+        drop(market);
         for part in others {
             put(&mut rest, part);
         }
-        let mut market_bytes = Vec::new();
-        put(&mut market_bytes, |out| market.snapshot(out));
-        drop(market);
         let mut bytes = Vec::new();
         put(&mut bytes, |out| engine.snapshot(out));
         drop(engine);
-        bytes.extend_from_slice(&market_bytes);
         bytes.extend_from_slice(&rest);
         bytes
     }
