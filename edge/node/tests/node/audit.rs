@@ -158,8 +158,12 @@ fn the_log_of_a_replica_is_dumped_verified_and_audited() {
     let node = Node::start(dir, &config).unwrap();
     wait_until_it_leads(&node);
     let market = market(&operator(&format!("http://{}", node.address()), dir));
-    for id in 1..10 {
-        market.order(&market.bob, &limit(id, "sell", "2", "30000"));
+    // By the third snapshot the hash of the first state is in the log.
+    let mut id = 0;
+    while node.venue().status().snapshots_total() < 3 {
+        id += 1;
+        assert!(id < 2_000, "no three snapshots");
+        market.order(&market.bob, &limit(id, "sell", "0.01", "30000"));
     }
     node.stop();
     let (cli, dir_name) = (cli(dir), dir.to_str().unwrap());
@@ -172,8 +176,9 @@ fn the_log_of_a_replica_is_dumped_verified_and_audited() {
     let found = cli.json(&["log", "audit", dir_name]);
     assert_eq!((&found["entries"], &found["from_snapshot"]), (&verified["entries"], &"0".into()));
     let checkpoints = dumped.lines().filter(|line| line.contains("Checkpoint")).count() as u64;
-    assert!(checkpoints >= 3, "{dumped}");
-    assert_eq!(found["states_compared"], checkpoints, "the snapshots are of the same entries");
+    assert!(checkpoints >= 1, "{dumped}");
+    // The snapshots are of the same entries, and of one more where the venue stopped before the hash was in the log.
+    assert!(found["states_compared"].as_u64() >= Some(checkpoints), "{found} {dumped}");
 
     let forged = tempfile::tempdir().unwrap();
     forge_replica(&dir.join("replica"), &forged.path().join("replica"));
