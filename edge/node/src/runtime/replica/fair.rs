@@ -19,7 +19,6 @@ use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::Origin;
-use super::alarm::Alarm;
 use super::order_entry::OrderEntry;
 use super::traces::Traces;
 use crate::runtime::NoOutcome;
@@ -51,21 +50,17 @@ pub struct FairAccessView {
     pub intake: IntakeFigures,
 }
 
-/// Longer waits are left to the poll, which counts in milliseconds.
-const ALARM_BELOW: Duration = Duration::from_millis(3);
-
 pub(super) struct Fair {
     pub(super) access: FairAccess<Origin>,
     clock: FairClock,
     host: Clock,
-    alarm: Alarm,
 }
 
 impl Fair {
-    pub(super) fn new(me: ReplicaId, options: FairAccessOptions, configured: Option<Source>, host: Clock, alarm: Alarm) -> Self {
+    pub(super) fn new(me: ReplicaId, options: FairAccessOptions, configured: Option<Source>, host: Clock) -> Self {
         let intake = IntakeSettings { digest_key: crate::access::random_u64(), ..options.intake };
         let access = FairAccess::new(me, ForwardSettings::default(), intake);
-        Self { access, clock: FairClock::new(options.clock, configured, host.clone()), host, alarm }
+        Self { access, clock: FairClock::new(options.clock, configured, host.clone()), host }
     }
 
     /// What time it is, by all clocks.
@@ -121,15 +116,10 @@ impl Fair {
         self.access.on_role(term, |origin| refuse(origin, RejectReason::NotLeader));
     }
 
-    /// How long nothing is due; the alarm rings then, where a poll would be too coarse.
+    /// How long nothing is due.
     pub(super) fn wait(&mut self, now_ns: u64) -> Duration {
         let at = self.at(now_ns);
-        let wait = self.access.wait_ns(at).map_or(Duration::MAX, Duration::from_nanos);
-        if !wait.is_zero() && wait < ALARM_BELOW {
-            // Without it the poll wakes a millisecond later.
-            let _ = self.alarm.set(wait);
-        }
-        wait
+        self.access.wait_ns(at).map_or(Duration::MAX, Duration::from_nanos)
     }
 
     pub(super) fn view(&mut self) -> FairAccessView {

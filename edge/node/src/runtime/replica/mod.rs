@@ -17,6 +17,7 @@ mod doorbell;
 mod fair;
 mod keys;
 mod order_entry;
+mod read_turns;
 mod start;
 mod status;
 mod storage;
@@ -42,6 +43,7 @@ use super::engine_thread::{BURST_MAX, Pace};
 use super::numbered::{Asker, Number, NumberedOutcome, NumberedReply};
 use super::status::Progress;
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
+use alarm::Alarm;
 pub(crate) use doorbell::Doorbell;
 pub use fair::{FairAccessOptions, FairAccessView};
 use fair::{People, is_order};
@@ -76,6 +78,9 @@ pub(crate) enum ClusterRequest {
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
 const DOORBELL: Token = Token(0);
+/// Longer waits are left to the poll, which counts in milliseconds.
+const ALARM_BELOW: Duration = Duration::from_millis(3);
+
 /// Only wakes.
 const ALARM: Token = Token(ENTRY_TOKENS.end);
 
@@ -89,6 +94,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     sequencer: ReplicatedSequencer<Origin>,
     around: Surroundings<D>,
     poll: Poll,
+    alarm: Alarm,
     doorbell: Doorbell,
     queues: Queues,
     log_done: Receiver<LogDone>,
@@ -140,6 +146,7 @@ impl<D: Disk> ReplicaThread<D> {
             self.around.now_ns = self.now_ns();
             self.around.traces.begin_round();
             self.hear_log()?;
+            self.read_on();
             for event in &events {
                 self.on_ready(event);
             }
@@ -150,7 +157,6 @@ impl<D: Disk> ReplicaThread<D> {
             if self.stopping.is_some_and(|until| !self.sequencer.is_leading() || Instant::now() >= until) {
                 return self.send_all();
             }
-            self.read_on();
             self.sequence();
             self.drive_batches();
             self.steer_release();
@@ -190,8 +196,15 @@ impl<D: Disk> ReplicaThread<D> {
         }
         let now_ns = self.now_ns();
         let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
-        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
-        self.around.fair.as_mut().map_or(wait, |fair| wait.min(fair.wait(now_ns)))
+        let mut wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
+        if let Some(fair) = &mut self.around.fair {
+            wait = wait.min(fair.wait(now_ns));
+        }
+        if !wait.is_zero() && wait < ALARM_BELOW {
+            // Without it the poll wakes a millisecond later: commands that collect would leave, and orders that are held be released, by so much too late.
+            let _ = self.alarm.set(wait);
+        }
+        wait
     }
 
     /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
@@ -266,9 +279,7 @@ impl<D: Disk> ReplicaThread<D> {
     fn read_on(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
         let leader = &around.leader_entry;
-        if let Some(entry) = &mut around.order_entry
-            && entry.has_unread()
-        {
+        if let Some(entry) = &mut around.order_entry {
             let fair = around.fair.as_mut();
             let (now, now_ns, traces) = (clock.now(), around.now_ns, &mut around.traces);
             entry.read_on(&mut Desk { sequencer, now, now_ns, leader, fair, traces });

@@ -19,12 +19,9 @@ use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::Origin;
 use super::fair::Fair;
+use super::read_turns::{ReadTurns, TURN_BYTES};
 use super::traces::Traces;
 use crate::access::Access;
-
-/// Bytes read from one connection before the others have their turn.
-const READ_MAX: usize = 256 << 10;
-const BUFFER_BYTES: usize = 64 << 10;
 
 /// A connection's name; never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,9 +67,9 @@ pub(super) struct OrderEntry {
     /// Who waits for a session, by its account and token.
     waiting: Waiting,
     by_account: BTreeMap<AccountId, Vec<usize>>,
+    /// Connections that have something to write.
     dirty: Vec<usize>,
-    /// Connections that have more to read than their share.
-    unread: Vec<usize>,
+    read_turns: ReadTurns,
     immediate: Vec<Immediate>,
     buffer: Box<[u8]>,
 }
@@ -123,9 +120,9 @@ impl OrderEntry {
             waiting: BTreeMap::new(),
             by_account: BTreeMap::new(),
             dirty: Vec::new(),
-            unread: Vec::new(),
+            read_turns: ReadTurns::default(),
             immediate: Vec::new(),
-            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            buffer: vec![0; TURN_BYTES].into_boxed_slice(),
         })
     }
 
@@ -151,19 +148,20 @@ impl OrderEntry {
             self.soil(place);
         }
         let is_ending = ready.is_read_closed() || ready.is_error();
-        if ready.is_readable() || is_ending {
+        if (ready.is_readable() || is_ending) && !self.read_turns.waits(place) {
             self.read(place, is_ending, desk);
         }
     }
 
-    /// Whether [`Self::read_on`] has something to do.
+    /// Whether there is something to read of which the poll does not tell.
     pub(super) fn has_unread(&self) -> bool {
-        !self.unread.is_empty()
+        !self.read_turns.is_empty()
     }
 
-    /// Goes on with what was left in the round before.
+    /// Begins a round, with what was left in the one before.
     pub(super) fn read_on(&mut self, desk: &mut Desk<'_>) {
-        for place in std::mem::take(&mut self.unread) {
+        self.read_turns.begin_round();
+        while let Some(place) = self.read_turns.call() {
             // Whether its end came meanwhile is not known here.
             self.read(place, true, desk);
         }
@@ -210,23 +208,23 @@ impl OrderEntry {
         }
     }
 
-    /// Reads what is there, and with `to_the_end` whether anything may still come.
+    /// Reads what is there, as far as it is the connection's turn, and with `to_the_end` whether anything may still come.
     fn read(&mut self, place: usize, to_the_end: bool, desk: &mut Desk<'_>) {
-        let mut left = READ_MAX;
+        let mut taken = 0;
         loop {
             let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
-            match connection.stream.read(&mut self.buffer) {
+            let room = self.read_turns.room(taken);
+            if room == 0 {
+                return self.read_turns.wait(place, taken);
+            }
+            match connection.stream.read(&mut self.buffer[..room]) {
                 Ok(0) => return self.lose(place, desk),
                 Ok(len) => {
+                    taken += len;
+                    self.read_turns.has_read(len);
                     self.take(place, len, desk);
                     // A short read has emptied the socket, and what comes later is told again; but an end may already have been told.
-                    if len < self.buffer.len() && !to_the_end {
-                        return;
-                    }
-                    left = left.saturating_sub(len);
-                    if left == 0 {
-                        // The poll does not tell again what was left unread.
-                        self.unread.push(place);
+                    if len < room && !to_the_end {
                         return;
                     }
                 }

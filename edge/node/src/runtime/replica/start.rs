@@ -248,12 +248,8 @@ impl ReplicaVenue {
                 )
             })
             .transpose()?;
-        let fair = fair_access
-            .map(|options| {
-                let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
-                Ok::<_, RecoveryError>(Fair::new(me, options, clock_source.clone(), clock.clone(), alarm))
-            })
-            .transpose()?;
+        let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
+        let fair = fair_access.map(|options| Fair::new(me, options, clock_source.clone(), clock.clone()));
         status.set_fair_access(fair.is_some() || release.is_some());
         let entry_address = order_entry.as_ref().map(OrderEntry::address);
 
@@ -357,6 +353,7 @@ impl ReplicaVenue {
             sequencer,
             around,
             poll,
+            alarm,
             doorbell: doorbell.clone(),
             queues: Queues { commands, requests },
             log_done,

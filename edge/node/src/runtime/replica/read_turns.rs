@@ -1,0 +1,142 @@
+//! Whose turn it is to be read: nobody is read again before all others who wait, and a round reads no more than keeps others waiting for a moment.
+
+use std::collections::VecDeque;
+
+/// Bytes read from one connection before the others have their turn.
+pub(super) const TURN_BYTES: usize = 16 << 10;
+/// Bytes read in a round, before what they ask for is passed on: others work on it while the rest is read.
+pub(super) const ROUND_BYTES: usize = 64 << 10;
+
+/// Connections, by their places, that have something to read of which the poll does not tell again.
+#[derive(Debug, Default)]
+pub(super) struct ReadTurns {
+    /// Those whose turn is next.
+    queue: VecDeque<usize>,
+    /// Those who had a turn in this round: behind all that the poll told of meanwhile.
+    had_theirs: Vec<usize>,
+    /// Who is in either, by place.
+    is_waiting: Vec<bool>,
+    round_left: usize,
+}
+
+impl ReadTurns {
+    /// Whether anybody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.had_theirs.is_empty()
+    }
+
+    /// Begins a round.
+    pub(super) fn begin_round(&mut self) {
+        self.queue.extend(self.had_theirs.drain(..));
+        self.round_left = ROUND_BYTES;
+    }
+
+    /// The next of those who wait, while it may read.
+    pub(super) fn call(&mut self) -> Option<usize> {
+        let place = if self.round_left > 0 { self.queue.pop_front()? } else { return None };
+        self.is_waiting[place] = false;
+        Some(place)
+    }
+
+    /// Whether a connection waits, and is not to be read before it is called.
+    pub(super) fn waits(&self, place: usize) -> bool {
+        self.is_waiting.get(place).is_some_and(|waits| *waits)
+    }
+
+    /// How many bytes a connection may be read that was read so many in this turn.
+    pub(super) fn room(&self, read: usize) -> usize {
+        TURN_BYTES.saturating_sub(read).min(self.round_left)
+    }
+
+    /// So many bytes were read.
+    pub(super) fn has_read(&mut self, len: usize) {
+        self.round_left = self.round_left.saturating_sub(len);
+    }
+
+    /// A connection of which so many bytes were read in this turn is to be read on.
+    pub(super) fn wait(&mut self, place: usize, read: usize) {
+        if self.is_waiting.len() <= place {
+            self.is_waiting.resize(place + 1, false);
+        }
+        if std::mem::replace(&mut self.is_waiting[place], true) {
+            return;
+        }
+        if read == 0 {
+            self.queue.push_back(place);
+        } else {
+            self.had_theirs.push(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads rounds of connections that hold so many bytes, of all of which the poll told in the first: the order in which they were read.
+    fn read_all(mut bytes: Vec<usize>) -> Vec<(usize, usize)> {
+        let mut turns = ReadTurns::default();
+        let mut read = Vec::new();
+        let mut told: Vec<usize> = (0..bytes.len()).collect();
+        while !told.is_empty() || !turns.is_empty() {
+            turns.begin_round();
+            let mut left = ROUND_BYTES;
+            let mut turn = |turns: &mut ReadTurns, place: usize| {
+                let mut taken = 0;
+                while bytes[place] > 0 {
+                    let len = bytes[place].min(turns.room(taken));
+                    if len == 0 {
+                        turns.wait(place, taken);
+                        break;
+                    }
+                    bytes[place] -= len;
+                    taken += len;
+                    left = left.checked_sub(len).expect("a round reads its share at most");
+                    turns.has_read(len);
+                }
+                if taken > 0 {
+                    read.push((place, taken));
+                }
+            };
+            while let Some(place) = turns.call() {
+                turn(&mut turns, place);
+            }
+            for place in std::mem::take(&mut told) {
+                if !turns.waits(place) {
+                    turn(&mut turns, place);
+                }
+            }
+        }
+        read
+    }
+
+    #[test]
+    fn whoever_sends_much_waits_for_those_who_send_little() {
+        let k = 1 << 10;
+        let read = read_all(vec![100 * k, 100 * k, 100 * k, 100 * k, k, k]);
+        let places: Vec<usize> = read.iter().map(|(place, _)| *place).collect();
+        assert_eq!(places[..8], [0, 1, 2, 3, 4, 5, 0, 1], "the first four fill a round; then it is the others' turn");
+    }
+
+    proptest! {
+        #[test]
+        fn all_is_read_and_nobody_twice_before_others_who_wait(bytes in prop::collection::vec(0_usize..200_000, 1..20)) {
+            let read = read_all(bytes.clone());
+            let mut left = bytes;
+            for (at, (place, len)) in read.iter().enumerate() {
+                prop_assert!(*len <= TURN_BYTES);
+                left[*place] -= len;
+                // Between two turns of one, each that has something left has one (in part, where a round ended with it).
+                if let Some(again) = read[at + 1..].iter().position(|(other, _)| other == place) {
+                    let between: Vec<usize> = read[at + 1..at + 1 + again].iter().map(|(other, _)| *other).collect();
+                    for (other, bytes) in left.iter().enumerate() {
+                        prop_assert!(other == *place || *bytes == 0 || between.contains(&other), "{other} is passed over: {read:?}");
+                    }
+                }
+            }
+            prop_assert!(left.iter().all(|bytes| *bytes == 0));
+        }
+    }
+}
