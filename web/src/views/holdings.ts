@@ -35,7 +35,7 @@ export function fillsView(venue: Venue): void {
 
 export function holdingsView(venue: Venue): void {
   const balances = table("Your balances", [
-    { name: "Asset" }, { name: "Available", numeric: true }, { name: "Reserved for orders", numeric: true },
+    { name: "Asset" }, { name: "Available", numeric: true }, { name: "In orders", numeric: true },
   ]);
   balances.element.id = "balances-table";
   const positions = table("Your positions", [{ name: "Position" }, { name: "Net", numeric: true }, { name: "Open orders", numeric: true }]);
