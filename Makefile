@@ -8,7 +8,7 @@ NAME ?= all
 SPEED ?= 20
 LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
-WALRAS := target/release/walras
+WALRAS := target/demo/walras
 
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -22,7 +22,7 @@ setup: ## install what is missing, or say the one line to run
 	@./tools/setup.sh
 
 demo: setup web ## start a venue with order flow, and print the address of its page: make demo SPEED=20 (times, or max)
-	$(CARGO) build --release -p walras-node
+	$(CARGO) build --profile demo -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
 test: setup fmt clippy doc guards web-test python-test golden-test page-test rust-test ## everything that CI checks
