@@ -78,11 +78,10 @@ pub(crate) enum ClusterRequest {
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;
 const DOORBELL: Token = Token(0);
-/// Longer waits are left to the poll, which counts in milliseconds.
-const ALARM_BELOW: Duration = Duration::from_millis(3);
-
 /// Only wakes.
 const ALARM: Token = Token(ENTRY_TOKENS.end);
+/// Longer waits are left to the poll, which counts in milliseconds.
+const ALARM_BELOW: Duration = Duration::from_millis(3);
 
 /// Longest that a leader that is asked to stop waits until another one leads.
 const HAND_OVER_MAX: Duration = Duration::from_millis(500);
@@ -201,7 +200,7 @@ impl<D: Disk> ReplicaThread<D> {
             wait = wait.min(fair.wait(now_ns));
         }
         if !wait.is_zero() && wait < ALARM_BELOW {
-            // Without it the poll wakes a millisecond later: commands that collect would leave, and orders that are held be released, by so much too late.
+            // Without it the poll wakes a millisecond later, and so late would what collects leave, and what is held be released.
             let _ = self.alarm.set(wait);
         }
         wait
