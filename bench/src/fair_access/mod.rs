@@ -172,6 +172,7 @@ fn releases(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     figure("release_overshoot_p50_ns", |round| round.overshoot.p50, None);
     figure("release_overshoot_p99_ns", |round| round.overshoot.p99, None);
     figure("release_overshoot_p999_ns", |round| round.overshoot.p999, Some(100.0));
+    figure("release_bare_p999_ns", |round| round.bare.p999, None);
     figure("release_given_p50_ns", |round| round.given.p50, None);
     figure("release_given_p999_ns", |round| round.given.p999, None);
     figure("release_overshoot_all_p999_ns", |round| round.overshoot_of_all.p999, None);

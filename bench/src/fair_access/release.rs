@@ -20,7 +20,7 @@ pub(super) const INTERRUPTED_NS: u64 = 1_000;
 pub(super) struct Round {
     /// Released.
     pub(super) pieces: u64,
-    /// Of these, due while the thread did not run.
+    /// Of these, due while the thread did not run, or made up for it.
     pub(super) interrupted: u64,
     /// From the release time to the look at the clock upon which the piece was let go; nanoseconds.
     pub(super) overshoot: Percentiles,
@@ -28,10 +28,63 @@ pub(super) struct Round {
     pub(super) overshoot_of_all: Percentiles,
     /// From the release time to when it was in all subscribers' queues.
     pub(super) given: Percentiles,
+    /// From such instants to the look at the clock that first saw them passed, where the thread does nothing but look: what the machine allows.
+    pub(super) bare: Percentiles,
+}
+
+/// A thread's looks at the clock, which tell when it did not run.
+struct Looks<'a> {
+    clock: &'a Clock,
+    begun: u64,
+    last_ns: u64,
+    /// When the thread ran again after it had not, and had made up for it.
+    resumed_ns: u64,
+}
+
+impl<'a> Looks<'a> {
+    fn new(clock: &'a Clock) -> Self {
+        Self { clock, begun: ticks(), last_ns: 0, resumed_ns: 0 }
+    }
+
+    /// Nanoseconds since the first look. Every look is here: an interruption anywhere makes whatever was due meanwhile late.
+    #[inline(always)]
+    fn now_ns(&mut self) -> u64 {
+        let now_ns = self.clock.moment_ns(ticks() - self.begun);
+        if now_ns - self.last_ns > INTERRUPTED_NS {
+            self.resumed_ns = now_ns;
+        }
+        self.last_ns = now_ns;
+        now_ns
+    }
+
+    /// Whether the thread did not run when this was due.
+    fn missed(&self, due_ns: u64) -> bool {
+        due_ns <= self.resumed_ns
+    }
+}
+
+/// Instants that a thread waits for.
+struct Instants {
+    draw: u64,
+    last_ns: u64,
+}
+
+impl Instants {
+    fn from(now_ns: u64) -> Self {
+        Self { draw: 1, last_ns: now_ns + 10 * APART_NS }
+    }
+
+    /// After an interruption they begin anew: none has passed already.
+    fn next(&mut self, now_ns: u64) -> u64 {
+        self.draw = self.draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.last_ns = self.last_ns.max(now_ns) + APART_NS + (self.draw >> 33) % APART_NS;
+        self.last_ns
+    }
 }
 
 /// Pieces wait in the hold, several at a time, and the thread does nothing but look at the clock and let go.
 pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
+    let bare = bare(clock, pieces)?;
     let settings = ReleaseSettings {
         hold: HoldSettings { held_max: 1 << 16, wait_max_ns: 1_000_000_000 },
         queue_max: 1 << 10,
@@ -43,39 +96,27 @@ pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
     for subscriber in 0..SUBSCRIBERS {
         hold.subscribe(SubscriberId(subscriber), instrument)?;
     }
-    let begun = ticks();
-    let now_ns = || clock.moment_ns(ticks() - begun);
-    let mut draw = 1_u64;
-    let (mut due_ns, mut feed_seq) = (now_ns() + 10 * APART_NS, 0);
+    let mut looks = Looks::new(clock);
+    let mut instants = Instants::from(looks.now_ns());
     let (mut overshoots, mut of_all, mut givens) = (Vec::new(), Vec::new(), Vec::new());
-    let mut interrupted = 0;
-    let mut push = |hold: &mut HoldRelease<[u8; 64]>, now_ns: u64| -> anyhow::Result<()> {
-        feed_seq += 1;
-        draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // After an interruption the pieces begin anew: none is made that is late already.
-        due_ns = due_ns.max(now_ns) + APART_NS + (draw >> 33) % APART_NS;
-        hold.push(now_ns, Piece { instrument, feed_seq, release_ns: due_ns, data: [7; 64] })?;
-        Ok(())
+    let (mut pushed, mut released, mut interrupted) = (0, 0, 0);
+    let mut push = |hold: &mut HoldRelease<[u8; 64]>, now_ns: u64| {
+        pushed += 1;
+        hold.push(now_ns, Piece { instrument, feed_seq: pushed, release_ns: instants.next(now_ns), data: [7; 64] })
     };
     for _ in 0..16 {
-        push(&mut hold, now_ns())?;
+        push(&mut hold, looks.now_ns())?;
     }
-    let (mut released, mut last_ns) = (0, now_ns());
-    // When the thread ran again after it had not.
-    let mut resumed_ns = 0;
     while released < pieces {
-        let look_ns = now_ns();
-        if look_ns - last_ns > INTERRUPTED_NS {
-            resumed_ns = look_ns;
-        }
-        last_ns = look_ns;
+        let look_ns = looks.now_ns();
         let Some(piece) = hold.release_due(look_ns) else { continue };
-        let given_ns = now_ns();
+        let given_ns = looks.now_ns();
         ensure!(piece.release_ns <= look_ns && piece.subscribers == SUBSCRIBERS, "a piece left too early or not to all: {piece:?}");
         released += 1;
         ensure!(piece.feed_seq == released, "piece {} left as the one of number {released}", piece.feed_seq);
         of_all.push((look_ns - piece.release_ns) as f64);
-        if piece.release_ns <= resumed_ns || given_ns - look_ns > INTERRUPTED_NS {
+        let missed = looks.missed(piece.release_ns);
+        if missed {
             interrupted += 1;
         } else {
             overshoots.push((look_ns - piece.release_ns) as f64);
@@ -86,11 +127,45 @@ pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
             ensure!(matches!(taken, Some(Delivery::Piece { feed_seq, .. }) if feed_seq == released), "a subscriber got {taken:?}");
         }
         push(&mut hold, given_ns)?;
-        last_ns = now_ns();
+        let now_ns = looks.now_ns();
+        if missed {
+            // What is due while this made up for an interruption waits for that, too.
+            looks.resumed_ns = now_ns;
+        }
     }
-    let of = |samples: Vec<f64>| {
-        Percentiles::of(samples)
-            .ok_or_else(|| anyhow::anyhow!("the thread never ran long enough; measure on a machine that is less busy"))
-    };
-    Ok(Round { pieces: released, interrupted, overshoot: of(overshoots)?, overshoot_of_all: of(of_all)?, given: of(givens)? })
+    Ok(Round {
+        pieces: released,
+        interrupted,
+        overshoot: percentiles(overshoots)?,
+        overshoot_of_all: percentiles(of_all)?,
+        given: percentiles(givens)?,
+        bare,
+    })
+}
+
+/// What a thread that only looks at the clock makes of instants like those of [`round`].
+fn bare(clock: &Clock, instants: u64) -> anyhow::Result<Percentiles> {
+    let mut looks = Looks::new(clock);
+    let mut drawn = Instants::from(looks.now_ns());
+    let mut due_ns = drawn.next(0);
+    let mut overshoots = Vec::new();
+    let mut passed = 0;
+    while passed < instants {
+        let look_ns = looks.now_ns();
+        if look_ns < due_ns {
+            continue;
+        }
+        passed += 1;
+        if !looks.missed(due_ns) {
+            overshoots.push((look_ns - due_ns) as f64);
+        }
+        due_ns = drawn.next(look_ns);
+        looks.now_ns();
+    }
+    percentiles(overshoots)
+}
+
+fn percentiles(samples: Vec<f64>) -> anyhow::Result<Percentiles> {
+    Percentiles::of(samples)
+        .ok_or_else(|| anyhow::anyhow!("the thread never ran long enough; measure on a machine that is less busy"))
 }

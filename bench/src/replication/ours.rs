@@ -61,6 +61,18 @@ pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// One load on a cluster of our own, after as long of warming up: to look at with a profiler, or to hold two programs against each other.
+pub fn one_load(given: &Given<'_>, durability: &'static str, sessions: u32, offered: Offered) -> anyhow::Result<ClusterReport> {
+    let cluster = Cluster::start(given, durability)?;
+    let time = Duration::from_secs(given.seconds.into());
+    let mut load = ClusterLoad::prepare(&cluster.replicas, &cluster.key, sessions, ORDERS_SEED)?;
+    let report = load.run(offered, time, time).map(checked).context("measuring our cluster")??;
+    drop(load);
+    cluster.check_equal()?;
+    cluster.stop()?;
+    Ok(report)
+}
+
 struct Cluster {
     local: LocalCluster,
     replicas: Vec<ReplicaAddress>,
