@@ -11,6 +11,7 @@ mod shard;
 use std::path::PathBuf;
 
 use anyhow::ensure;
+use walras_clock_sync::ClockService;
 use walras_cloud_model::figure::worst_error_of_ours;
 use walras_cloud_model::network::Source;
 use walras_cloud_model::workload::Workload;
@@ -140,14 +141,19 @@ fn copies_and_holds(config: &Config, report: &mut Report) -> anyhow::Result<()> 
 fn readings(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     eprintln!("readings of the clock");
     let batches = if config.is_full { 4_000 } else { 40 };
-    let system = reading::system()?;
-    let samples = (0..config.rounds).map(|_| reading::ns(&system, batches)).collect::<anyhow::Result<_>>()?;
-    let value = report.samples("clock_reading_ns", samples);
-    report.figure(Figure::new("clock_reading_ns", value, Unit::Ns).bar(100.0));
-    let mesh = reading::mesh()?;
-    let samples = (0..config.rounds).map(|_| reading::ns(&mesh[1], batches)).collect::<anyhow::Result<_>>()?;
-    let value = report.samples("clock_reading_mesh_ns", samples);
-    report.figure(Figure::new("clock_reading_mesh_ns", value, Unit::Ns).bar(100.0));
+    let mut tell = |metric: &str, service: &ClockService| {
+        let rounds = (0..config.rounds).map(|_| reading::readings(service, batches)).collect::<anyhow::Result<Vec<_>>>()?;
+        let lost: usize = rounds.iter().map(|round| round.lost).sum();
+        if lost > 0 {
+            report.note(format!("{metric}: the clock was lost {lost} times while it was read; those batches are left out"));
+        }
+        let value = report.samples(metric, rounds.iter().map(|round| round.ns).collect());
+        report.figure(Figure::new(metric, value, Unit::Ns).bar(100.0));
+        anyhow::Ok(())
+    };
+    tell("clock_reading_ns", &reading::system()?)?;
+    let [_coordinator, mesh] = reading::mesh()?;
+    tell("clock_reading_mesh_ns", &mesh)?;
     Ok(())
 }
 
