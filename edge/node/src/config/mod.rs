@@ -5,6 +5,7 @@ mod archive;
 mod batch;
 mod clock;
 mod cluster;
+mod demo;
 mod fair_access;
 mod keys;
 mod release;
@@ -135,6 +136,7 @@ impl Config {
         let throttle = &self.throttle;
         range("throttle.source_requests_per_second", u64::from(throttle.source_requests_per_second), 1, wide, "give at least 1")?;
         range("throttle.source_burst", u64::from(throttle.source_burst), 1, wide, "give at least 1")?;
+        self.demo.speed()?;
         range("demo.bots", u64::from(self.demo.bots), 0, 64, "give 0 to 64")?;
         range("demo.batch_bots", u64::from(self.demo.batch_bots), 0, 1_000, "give 0 to 1000")?;
         range("engine.threads", self.engine.threads as u64, 0, 1_024, "give 0 (as many as processors) to 1024")?;
@@ -234,6 +236,8 @@ mod tests {
         assert!(said.contains("line 2") && said.contains("connections_max"), "{said}");
         let said = parse("[websocket]\nupdates_per_second = 0\n").unwrap_err();
         assert!(said.contains("websocket.updates_per_second = 0") && said.contains("1 to 1000"), "{said}");
+        let said = parse("[demo]\nspeed = \"fast\"\n").unwrap_err();
+        assert!(said.contains("demo.speed = \"fast\"") && said.contains("or max"), "{said}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use scenario::Scenario;
 pub use stream::{Source, Speed};
 
 use crate::access::AccessError;
-use crate::config::{self, Config};
+use crate::config::{self, Config, ConfigError};
 use crate::json::Refusal;
 use crate::node::Node;
 use crate::progress::while_waiting;
@@ -32,9 +32,9 @@ use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
 /// Why the demo did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The speed is not one.
-    #[error("speed {0:?}: give a number such as 10 or 10x, or max")]
-    Speed(String),
+    /// It can not be as it was configured.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The stream can not be read.
     #[error(transparent)]
     History(#[from] walras_market_history::HistoryError),
@@ -135,7 +135,7 @@ impl Demo {
     /// Prepares the venue where that was not done before, and starts. The node was started with what [`Demo::configure`] made of its
     /// configuration.
     pub fn start(node: &Node, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
-        let speed = Speed::parse(&config.speed).ok_or_else(|| DemoError::Speed(config.speed.clone()))?;
+        let speed = config.speed()?;
         let source = Source::find(&config.file, config.seed)?;
         let venue = node.venue();
         let (scenario, batch) = while_waiting("preparing the demo's markets and accounts", || {
