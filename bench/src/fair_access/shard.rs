@@ -9,10 +9,6 @@ use walras_node::bench::cluster::Offered;
 
 use crate::report::{Figure, PeerFigure, Report, Unit};
 
-/// Participants and markets of the published run.
-const PARTICIPANTS: u32 = 48;
-const MARKETS: u32 = 100;
-const SEED: u64 = 6;
 /// Commands unanswered of all participants, where as many as possible are to be answered.
 const OUTSTANDING: usize = 8_192;
 /// The published shard's throughput, at which latencies are taken.
@@ -28,8 +24,7 @@ struct Round {
 fn round(program: &Path, scratch: &Path, voters: u16, time: Duration) -> anyhow::Result<Round> {
     let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking };
     let cluster = FairCluster::start(program, &scratch.join(format!("fair-{voters}")), shape)?;
-    let participants = Participants { count: PARTICIPANTS, markets: MARKETS, copies: 1, seed: SEED };
-    let mut load = cluster.participants(&participants)?;
+    let mut load = cluster.participants(&Participants::PUBLISHED)?;
     let at_published = cluster.measure(&mut load, Offered::PerSecond(PUBLISHED_PER_S), time)?;
     let most = cluster.measure(&mut load, Offered::Outstanding(OUTSTANDING), time)?;
     drop(load);

@@ -19,7 +19,7 @@ fn main() -> anyhow::Result<()> {
     };
     let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking };
     let cluster = FairCluster::start(Path::new(program), Path::new("target/bench-data/shard"), shape)?;
-    let mut load = cluster.participants(&Participants { count: 48, markets: 100, copies: 1, seed: 6 })?;
+    let mut load = cluster.participants(&Participants::PUBLISHED)?;
     let measured = cluster.measure(&mut load, offered, time)?;
     drop(load);
     let (report, sequenced) = (&measured.report, &measured.sequenced);

@@ -72,6 +72,11 @@ pub struct Participants {
     pub seed: u64,
 }
 
+impl Participants {
+    /// As many participants and symbols as the published shard had (CloudEx, table 1), by one gateway.
+    pub const PUBLISHED: Self = Self { count: 48, markets: 100, copies: 1, seed: 6 };
+}
+
 /// A running cluster.
 #[derive(Debug)]
 pub struct FairCluster {

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::json;
 use walras_batch_signatures::check_key;
-use walras_types::{AccountId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
+use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
 use walras_wire::{AddBatchAsset, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer};
 
 use super::admin::apply;
@@ -14,10 +14,20 @@ use crate::config;
 use crate::json::account_fee::{SHAPE, WrittenFee};
 use crate::json::batches::{self, hex, unhex};
 use crate::json::requests::parse;
-use crate::json::{Refusal, outcome};
+use crate::json::{Catalog, Refusal, outcome};
 
 fn malformed(detail: impl Into<String>) -> Refusal {
     Refusal::new(RejectReason::Malformed, detail)
+}
+
+fn batch_named(catalog: &Catalog, name: &str) -> Result<BatchMarketId, Refusal> {
+    let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {name:?}"));
+    Ok(catalog.batch_by_name(name).ok_or_else(unknown)?.market)
+}
+
+fn asset_named(catalog: &Catalog, key: &str, name: &str) -> Result<AssetId, Refusal> {
+    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{key}: {name:?}"));
+    Ok(catalog.asset_by_symbol(name).ok_or_else(unknown)?.spec.asset)
 }
 
 /// The public key that a text is, if signatures can be made for it.
@@ -55,9 +65,8 @@ pub(super) async fn set_issuer(State(app): State<App>, signed: Signed) -> Answer
     signed.operator()?;
     let IssuerRequest { asset, account_id } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("asset: {asset:?}"));
-    let id = catalog.asset_by_symbol(&asset).ok_or_else(unknown)?.spec.asset;
-    apply(&app, Command::SetIssuer(SetIssuer { asset: id, account: AccountId(account_id) }), json!({})).await
+    let asset = asset_named(&catalog, "asset", &asset)?;
+    apply(&app, Command::SetIssuer(SetIssuer { asset, account: AccountId(account_id) }), json!({})).await
 }
 
 /// The keys of `[[batch]]`.
@@ -97,9 +106,8 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
     section.check().map_err(malformed)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let unknown = |name: &String| Refusal::new(RejectReason::UnknownAsset, format!("assets: {name:?}"));
-    let of = |name: &String| Ok(catalog.asset_by_symbol(name).ok_or_else(|| unknown(name))?.spec.asset);
-    let assets = section.assets.iter().map(of).collect::<Result<Vec<_>, Refusal>>()?;
+    let named = section.assets.iter().map(|name| asset_named(&catalog, "assets", name));
+    let assets = named.collect::<Result<Vec<_>, Refusal>>()?;
     let fee = section.account_fee().map_or(Ok(None), |written| written.fee(&catalog))?;
     let next = app.venue.read(|v| v.engine.batch_markets().len()).await?;
     let market = BatchMarketId(u16::try_from(next).map_err(|_| RejectReason::IdNotNext)?);
@@ -129,8 +137,7 @@ pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> A
     signed.operator()?;
     let PhaseRequest { batch, phase } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {batch:?}"));
-    let market = catalog.batch_by_name(&batch).ok_or_else(unknown)?.market;
+    let market = batch_named(&catalog, &batch)?;
     let phase = match phase.as_str() {
         "open" => BatchPhase::Open,
         "closed" => BatchPhase::Closed,
@@ -150,8 +157,7 @@ pub(super) async fn set_account_fee(State(app): State<App>, signed: Signed) -> A
     signed.operator()?;
     let AccountFeeRequest { batch, account_fee } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {batch:?}"));
-    let market = catalog.batch_by_name(&batch).ok_or_else(unknown)?.market;
+    let market = batch_named(&catalog, &batch)?;
     let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {SHAPE}")))?;
     let command = Command::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? });
     apply(&app, command, json!({})).await
