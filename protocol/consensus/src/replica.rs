@@ -16,6 +16,9 @@ use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use walras_types::LogIndex;
 
+/// Questions of reads that may still be answered. Of more the first count as lost.
+const ASKED_READS_MAX: usize = 4_096;
+
 /// One replica of the log. Every input leaves its [`Effect`]s in `effects`, after those that are there already.
 ///
 /// Deadlines fire in [`on_timer`](Self::on_timer) alone. Whoever drives it hands over the messages that wait before the timer, so that
@@ -293,6 +296,9 @@ impl Replica {
             (_, leader) => return Err(Refused::NotLeader { leader }),
         }
         self.asked_reads.insert(token);
+        if self.asked_reads.len() > ASKED_READS_MAX {
+            self.asked_reads.pop_first();
+        }
         self.node.read_index([self.settings.id.get(), self.incarnation, token.0].iter().flat_map(|w| w.to_le_bytes()).collect());
         self.settle(effects);
         Ok(())

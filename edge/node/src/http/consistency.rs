@@ -13,8 +13,8 @@ use crate::json::Refusal;
 
 /// `linearizable`, or `local` for what is done without it.
 const HEADER: &str = "walras-consistency";
-/// A question that is lost with a leader is not answered.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Elections are over by then, and no longer is anybody kept waiting whom a majority does not hear.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers such a read from a state that has all that any replica acknowledged before it came.
 pub(super) async fn of_reads(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -24,7 +24,7 @@ pub(super) async fn of_reads(State(app): State<App>, request: Request, next: Nex
         Some("linearizable") if request.method() == Method::GET => {
             match tokio::time::timeout(PATIENCE, app.venue.barrier()).await {
                 Ok(Ok(())) => next.run(request).await,
-                Ok(Err(RejectReason::NotLeader)) | Err(_) => refuse(
+                Err(_) => refuse(
                     RejectReason::VenueNotReady,
                     "nobody confirms at the moment that this replica has heard everything: try again, or read without Walras-Consistency what it knows",
                 ),

@@ -377,7 +377,7 @@ impl EngineThread {
             Request::Disconnect { connection } => self.feed.disconnect(connection),
             Request::Snapshot(reply) => self.snapshot(Some(reply)),
             // What was acknowledged was applied before.
-            Request::Barrier(reply) => drop(reply.send(Ok(()))),
+            Request::Barrier(reply) => drop(reply.send(())),
             Request::Cluster(_, reply) => {
                 let _ = reply.send(Err("this venue runs on one machine: it has no cluster".to_owned()));
             }

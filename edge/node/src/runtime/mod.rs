@@ -163,7 +163,7 @@ enum Request {
     },
     Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
     /// Answered when the state here has all that was acknowledged anywhere before it was asked.
-    Barrier(oneshot::Sender<Result<(), RejectReason>>),
+    Barrier(oneshot::Sender<()>),
     /// For a replica alone.
     Cluster(ClusterRequest, oneshot::Sender<Result<(), String>>),
     Stop,
@@ -330,11 +330,11 @@ impl VenueHandle {
     }
 
     /// Waits until what is read here next has all that was acknowledged before now, by whichever replica: in a cluster the leader is asked, and it asks a majority
-    /// whether it still leads.
+    /// whether it still leads. Where nobody leads, or none can be asked, that is when one can be: who asks decides how long to wait.
     pub async fn barrier(&self) -> Result<(), RejectReason> {
         let (reply, answer) = oneshot::channel();
         self.request(Request::Barrier(reply))?;
-        answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
+        answer.await.map_err(|_| RejectReason::VenueNotReady)
     }
 
     /// Registers a connection whose feed goes into `queue`. When the queue is full the connection is dropped: its receiver ends.

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use walras_node::cli::client::ClientError;
+use walras_types::RejectReason;
 
 use super::client::{Diary, Participant};
 use super::{Cluster, Shape, check_told, participants, progress, stop_in_order, until};
@@ -151,21 +153,48 @@ fn what_one_replica_learns_of_keys_all_know() {
     until("nobody does", || (1..=3).all(|id| !key_ids(id).contains(&made)));
 }
 
+const LINEARIZABLE: (&str, &str) = ("Walras-Consistency", "linearizable");
+
+#[test]
+fn a_linearizable_read_waits_for_an_election() {
+    let mut cluster = Cluster::start(0);
+    // The machine may stand still for longer than such a read waits. It does not do so again and again.
+    let has_waited = (0..4).any(|_| {
+        all_linked(&cluster);
+        let leader = cluster.local.wait_for_leader(super::PATIENCE).unwrap();
+        cluster.kill(leader);
+        let seen = cluster.operator(leader % 3 + 1).get_with("/v1/assets", Some(LINEARIZABLE));
+        cluster.local.start(leader).unwrap();
+        seen.is_ok()
+    });
+    assert!(has_waited);
+}
+
 #[test]
 fn a_linearizable_read_sees_what_was_acknowledged_elsewhere() {
     let cluster = Cluster::start(0);
-    let leader = cluster.local.wait_for_leader(super::PATIENCE).unwrap();
-    let client = |id: u64| cluster.operator(id);
-    let get = |id: u64, with: Option<(&str, &str)>| client(id).get_with("/v1/assets", with);
+    let get = |id: u64, with: Option<(&str, &str)>| cluster.operator(id).get_with("/v1/assets", with);
+    let latest = |id: u64| get(id, Some(LINEARIZABLE));
     for round in 0..20 {
         let body = json!({"symbol": format!("A{round}"), "decimals": 2});
-        client(leader).signed("POST", "/v1/admin/assets", Some(&body)).unwrap();
+        // Another one may lead meanwhile; then this asset may be there already.
+        until("it is there", || match cluster.operator(round % 3 + 1).signed("POST", "/v1/admin/assets", Some(&body)) {
+            Err(error) if error.may_pass() => false,
+            Err(error) => error.is(RejectReason::DuplicateSymbol),
+            Ok(_) => true,
+        });
         for id in 1..=3 {
-            let seen = get(id, Some(("Walras-Consistency", "linearizable"))).unwrap().to_string();
+            let mut seen = Ok(Value::Null);
+            until("it is answered", || {
+                seen = latest(id);
+                !seen.as_ref().is_err_and(ClientError::may_pass)
+            });
+            let seen = seen.unwrap().to_string();
             assert!(seen.contains(&format!("\"A{round}\"")), "replica {id}, asset {round}: {seen}");
         }
     }
     assert!(get(1, Some(("Walras-Consistency", "always"))).unwrap_err().to_string().contains("linearizable"));
+    let leader = cluster.local.wait_for_leader(super::PATIENCE).unwrap();
     // Nobody can confirm anything to one that is alone.
     for id in [leader % 3 + 1, leader] {
         let replica = &cluster.local.replicas[id as usize - 1];
@@ -179,7 +208,7 @@ fn a_linearizable_read_sees_what_was_acknowledged_elsewhere() {
         });
     }
     let alone = (1..=3).find(|id| *id != leader && *id != leader % 3 + 1).unwrap();
-    let refused = get(alone, Some(("Walras-Consistency", "linearizable"))).unwrap_err();
+    let refused = latest(alone).unwrap_err();
     assert!(refused.to_string().contains("nobody confirms"), "{refused}");
     assert!(get(alone, None).unwrap().to_string().contains("\"A19\""), "what it knows it tells");
 }

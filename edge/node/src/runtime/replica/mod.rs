@@ -501,10 +501,9 @@ impl<D: Disk> ReplicaThread<D> {
                 }
             }
         }
-        if let Some(token) = self.around.barriers.next()
-            && self.sequencer.read(token, &mut self.around)?.is_err()
-        {
-            self.around.barriers.end(token, Err(RejectReason::NotLeader));
+        if let Some(token) = self.around.barriers.next(self.around.now_ns) {
+            // Where nobody leads it is asked again.
+            let _ = self.sequencer.read(token, &mut self.around)?;
         }
         Ok(())
     }
