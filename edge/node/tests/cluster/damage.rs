@@ -10,7 +10,7 @@ use serde_json::json;
 use super::client::{Diary, Participant};
 use super::namespaces::{works, write_script};
 use super::stops::{HALTED, status_of};
-use super::{Cluster, PATIENCE, Shape, check, member, participants, progress, stop_in_order, until};
+use super::{Cluster, PATIENCE, Shape, check_told, member, participants, progress, stop_in_order, until};
 
 /// The segments of a replica's log, oldest first.
 fn segments(folder: &Path) -> Vec<PathBuf> {
@@ -59,7 +59,7 @@ fn a_replica_whose_log_is_damaged_does_not_start_and_another_one_takes_its_place
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     let left: Vec<u64> = (1..=4).filter(|id| *id != odd).collect();
     let end = stop_in_order(&mut cluster, &left);
-    check(&cluster, &left, &diaries, end);
+    check_told(&cluster, &left, &diaries, end);
 }
 
 /// A disk of a few megabytes in the place of a replica's data folder, which only processes in its namespace see.
@@ -161,5 +161,5 @@ fn a_replica_whose_disk_is_full_stops_and_goes_on_once_there_is_room() {
     // Its log where the others' are, to be read.
     let copied = Command::new("cp").arg("-a").arg(room.seen().join(".")).arg(&room.data).status().unwrap();
     assert!(copied.success());
-    check(&cluster, &[1, 2, 3], &diaries, end);
+    check_told(&cluster, &[1, 2, 3], &diaries, end);
 }

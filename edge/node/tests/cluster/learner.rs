@@ -12,7 +12,7 @@ use tungstenite::{Error, Message, WebSocket};
 use walras_node::cli::client::Client;
 
 use super::client::{Diary, Participant};
-use super::{Cluster, PATIENCE, Shape, check, member, participants, progress, stop_in_order, until};
+use super::{Cluster, PATIENCE, Shape, check_told, member, participants, progress, stop_in_order, until};
 
 /// The levels of both sides, by price, as feeds tell them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -176,5 +176,5 @@ fn check_all(cluster: &mut Cluster, diaries: &[Diary], end: u64) {
     let replica = &mut cluster.local.replicas[3];
     replica.signal(Signal::TERM).unwrap();
     assert_eq!(replica.wait().unwrap(), Some(0));
-    check(cluster, &[1, 2, 3], diaries, end);
+    check_told(cluster, &[1, 2, 3], diaries, end);
 }

@@ -67,6 +67,9 @@ impl Shape {
         let number = |n: i64| toml::Value::Integer(n);
         let mut settings = vec![
             ("cluster", "test_weather", true.into()),
+            // A machine that is busy stands still now and then, and an election that nobody meant may come between a question and its answer.
+            ("cluster", "election_timeout_min_ms", number(600)),
+            ("cluster", "election_timeout_max_ms", number(1_200)),
             ("cluster", "checkpoint_every_entries", number(self.checkpoint_every)),
             ("log", "segment_bytes", number(self.segment_bytes)),
             ("throttle", "requests_per_second", number(1_000_000)),
@@ -316,12 +319,12 @@ fn stop_in_order(cluster: &mut Cluster, replicas: &[u64]) -> u64 {
 
 /// What was told against what is in the logs of these replicas, by those who had to find other replicas meanwhile.
 fn check(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
-    let connections = check_told(cluster, replicas, diaries, end);
-    assert!(connections > 2 * diaries.len() as u64, "everybody had to connect again: {connections} connections");
+    check_told(cluster, replicas, diaries, end);
+    assert!(diaries.iter().all(|diary| diary.lost > 0), "everybody had to connect again");
 }
 
-/// What was told against what is in the logs of these replicas; how many connections it took.
-fn check_told(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) -> u64 {
+/// What was told against what is in the logs of these replicas.
+fn check_told(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) {
     let mut connections = 0;
     for diary in diaries {
         connections += diary.connections;
@@ -384,7 +387,6 @@ fn check_told(cluster: &Cluster, replicas: &[u64], diaries: &[Diary], end: u64) 
     }
     assert!(taken > states.len(), "two replicas have a state of the same entry: {states:?}");
     assert!(states.values().all(|hashes| hashes.len() == 1), "they are equal: {states:?}");
-    connections
 }
 
 fn entries(dir: &Path) -> Vec<Entry> {

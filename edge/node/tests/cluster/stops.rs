@@ -10,7 +10,7 @@ use walras_types::Amount;
 use walras_wire::{Command, Transfer};
 
 use super::client::{Diary, Participant};
-use super::{Cluster, Shape, check, entries, open, participants, progress, stop_in_order, until};
+use super::{Cluster, Shape, check, check_told, entries, open, participants, progress, stop_in_order, until};
 
 /// The status of a replica that must not go on by itself.
 pub(crate) const HALTED: Option<i32> = Some(6);
@@ -87,7 +87,7 @@ fn a_replica_whose_state_is_another_stops_and_says_where() {
     let others: Vec<u64> = (1..=3).filter(|id| *id != odd).collect();
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     let end = stop_in_order(&mut cluster, &others);
-    check(&cluster, &others, &diaries, end);
+    check_told(&cluster, &others, &diaries, end);
 }
 
 #[test]
