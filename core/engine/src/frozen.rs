@@ -1,18 +1,23 @@
 //! A state that is kept while the engine goes on, so that its bytes can be made elsewhere.
 //!
-//! What is large and flat is copied (balances, numbers and keys of accounts, what is collected), what stands in batch markets is shared until it
-//! changes, and the rest is encoded at once. Hash trees and indices follow from these and are not kept.
+//! What is large and flat is copied (open orders, balances, numbers and keys of accounts, what is collected), what stands in batch markets is shared
+//! until it changes, and the rest is encoded at once. Hash trees and indices follow from these and are not kept.
 
 use walras_ledger::Ledger;
-use walras_order_book::PriceIndex;
+use walras_order_book::{FrozenOrders, PriceIndex};
+use walras_wire::codec::Writer;
 
 use crate::batches::{BatchMarketState, Batches};
 use crate::engine::Engine;
-use crate::snapshot::append_hash;
+use crate::market::Market;
+use crate::snapshot::{append_hash, put_order};
 
 /// The state after one entry. [`Self::snapshot`] gives the bytes that [`Engine::snapshot`] gave then.
 pub struct Frozen {
-    head: Vec<u8>,
+    front: Vec<u8>,
+    /// The bytes before an instrument's open orders, and these.
+    markets: Vec<(Vec<u8>, FrozenOrders)>,
+    back: Vec<u8>,
     batches: Batches,
     ledger: Ledger,
 }
@@ -27,8 +32,13 @@ impl Frozen {
     /// Appends the state's bytes to `out`.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.reserve(self.head.len() + self.ledger.snapshot_len());
-        out.extend_from_slice(&self.head);
+        out.reserve(self.front.len() + self.ledger.snapshot_len());
+        out.extend_from_slice(&self.front);
+        for (front, orders) in &self.markets {
+            out.extend_from_slice(front);
+            orders.for_each_order(|order| put_order(order, &mut Writer(out)));
+        }
+        out.extend_from_slice(&self.back);
         let mut sink = |piece: &[u8]| out.extend_from_slice(piece);
         self.batches.encode(&mut sink);
         self.ledger.snapshot(&mut sink);
@@ -40,9 +50,16 @@ impl<I: PriceIndex> Engine<I> {
     /// Keeps the state as it is: in a small part of the time that [`Self::snapshot`] takes, where there are many accounts and offers.
     #[must_use]
     pub fn freeze(&self) -> Frozen {
-        let mut head = Vec::new();
-        self.encode_head(&mut |piece| head.extend_from_slice(piece));
-        Frozen { head, batches: self.batches.for_snapshot(), ledger: self.ledger.clone() }
+        let encoded = |encode: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Vec::new();
+            encode(&mut bytes);
+            bytes
+        };
+        let front = encoded(&|bytes| self.encode_front(bytes, &mut |_| ()));
+        let of_market = |market: &Market<I>| (encoded(&|bytes| market.encode_front(bytes, &mut |_| ())), market.book.freeze());
+        let markets = self.markets.iter().map(of_market).collect();
+        let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
+        Frozen { front, markets, back, batches: self.batches.for_snapshot(), ledger: self.ledger.clone() }
     }
 }
 

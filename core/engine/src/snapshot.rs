@@ -214,7 +214,7 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// What comes before batch markets and the ledger.
-    pub(crate) fn encode_head(&self, sink: &mut impl FnMut(&[u8])) {
+    fn encode_head(&self, sink: &mut impl FnMut(&[u8])) {
         let mut buffer = Vec::with_capacity(FLUSH_LEN + 1024);
         let mut flush = |buffer: &mut Vec<u8>| {
             if buffer.len() >= FLUSH_LEN {
@@ -222,8 +222,22 @@ impl<I: PriceIndex> Engine<I> {
                 buffer.clear();
             }
         };
+        self.encode_front(&mut buffer, &mut flush);
+        for market in &self.markets {
+            market.encode_front(&mut buffer, &mut flush);
+            market.book.for_each_order(|order| {
+                put_order(order, &mut Writer(&mut buffer));
+                flush(&mut buffer);
+            });
+        }
+        self.encode_back(&mut buffer, &mut flush);
+        sink(&buffer);
+    }
+
+    /// What comes before the instruments, and how many there are.
+    pub(crate) fn encode_front(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         buffer.extend_from_slice(&MAGIC);
-        let w = &mut Writer(&mut buffer);
+        let w = &mut Writer(buffer);
         w.u16(SNAPSHOT_VERSION);
         w.u16(WIRE_VERSION);
         w.u64(self.last_applied.0);
@@ -231,23 +245,23 @@ impl<I: PriceIndex> Engine<I> {
         self.access_delays.put(w);
         count(w, self.assets.len());
         for asset in &self.assets {
-            asset.put(&mut Writer(&mut buffer));
-            flush(&mut buffer);
+            asset.put(&mut Writer(buffer));
+            flush(buffer);
         }
-        count(&mut Writer(&mut buffer), self.statuses.len());
+        count(&mut Writer(buffer), self.statuses.len());
         for (status, transfer) in self.statuses.iter().zip(&self.transfers) {
-            let w = &mut Writer(&mut buffer);
+            let w = &mut Writer(buffer);
             status.put(w);
             transfer.put(w);
-            flush(&mut buffer);
+            flush(buffer);
         }
-        count(&mut Writer(&mut buffer), self.markets.len());
-        for market in &self.markets {
-            market.encode(&mut buffer, &mut flush);
-        }
-        self.shards.encode(&mut buffer, &mut flush);
-        self.sessions.encode(&mut buffer, &mut flush);
-        sink(&buffer);
+        count(&mut Writer(buffer), self.markets.len());
+    }
+
+    /// What comes between the instruments and batch markets.
+    pub(crate) fn encode_back(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        self.shards.encode(buffer, flush);
+        self.sessions.encode(buffer, flush);
     }
 
     fn decode_market(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {
@@ -345,7 +359,8 @@ impl<I: PriceIndex> Engine<I> {
 }
 
 impl<I: PriceIndex> Market<I> {
-    fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+    /// All but its open orders, and how many there are.
+    pub(crate) fn encode_front(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         let state = &self.state;
         let w = &mut Writer(buffer);
         state.spec.put(w);
@@ -370,10 +385,6 @@ impl<I: PriceIndex> Market<I> {
             flush(buffer);
         }
         count(&mut Writer(buffer), self.book.order_count());
-        self.book.for_each_order(|order| {
-            put_order(order, &mut Writer(buffer));
-            flush(buffer);
-        });
     }
 }
 
@@ -408,7 +419,7 @@ fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
     Ok(Some(Trigger { price, becomes }))
 }
 
-fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
+pub(crate) fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
     order.order_id.put(w);
     order.client_order_id.put(w);
     w.u32(order.owner.0);

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
 use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
 
-use crate::api::{Entry, OwnerId, Seniority};
+use crate::api::{Entry, OpenOrder, OwnerId, Seniority};
+use crate::extras::Extras;
 use crate::price_index::Rank;
 
 /// A place in the arena. Place 0 is never used, so that `Option<Slot>` is four bytes and a zeroed level is an empty one.
@@ -132,6 +133,36 @@ impl Order {
             plain: Plain::Yes,
         }
     }
+
+    /// What of it others see.
+    #[inline]
+    pub(crate) fn shown(&self) -> SizeLots {
+        match self.place {
+            Place::Displayed => self.slice,
+            Place::Hidden | Place::Parked | Place::Nowhere | Place::Swept => SizeLots::ZERO,
+        }
+    }
+
+    /// All of it, with its extras.
+    #[inline(always)]
+    pub(crate) fn view(&self, extras: Extras) -> OpenOrder {
+        OpenOrder {
+            order_id: self.order_id,
+            client_order_id: self.client_order_id,
+            owner: self.owner,
+            side: self.side,
+            price: self.rank.price(self.side),
+            open: self.open,
+            shown: self.shown(),
+            time_in_force: extras.time_in_force,
+            display: extras.display,
+            trigger: extras.stop.map(|stop| stop.trigger),
+            post_only: self.post_only,
+            min_size: extras.min_size,
+            self_trade: self.self_trade,
+            seniority: self.seniority,
+        }
+    }
 }
 
 /// All orders of a book.
@@ -232,6 +263,11 @@ impl Arena {
     #[inline]
     pub(crate) fn forget_swept(&mut self) {
         self.swept_count -= 1;
+    }
+
+    /// All places as they lie, used or free.
+    pub(crate) fn places(&self) -> &[Order] {
+        &self.orders
     }
 
     /// Live orders in no particular order, with their places.

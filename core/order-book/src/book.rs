@@ -386,35 +386,15 @@ impl<I: PriceIndex> OrderBook<I> {
     #[inline(always)]
     pub(crate) fn order_at(&self, slot: Slot) -> OpenOrder {
         let order = &self.arena[slot];
-        let extras = match order.plain {
+        order.view(match order.plain {
             Plain::Yes => Extras::of_plain(order.lifetime),
             Plain::No => self.extras.get(slot),
-        };
-        OpenOrder {
-            order_id: order.order_id,
-            client_order_id: order.client_order_id,
-            owner: order.owner,
-            side: order.side,
-            price: order.rank.price(order.side),
-            open: order.open,
-            shown: self.shown(slot),
-            time_in_force: extras.time_in_force,
-            display: extras.display,
-            trigger: extras.stop.map(|stop| stop.trigger),
-            post_only: order.post_only,
-            min_size: extras.min_size,
-            self_trade: order.self_trade,
-            seniority: order.seniority,
-        }
+        })
     }
 
     #[inline]
     pub(crate) fn shown(&self, slot: Slot) -> SizeLots {
-        let order = &self.arena[slot];
-        match order.place {
-            Place::Displayed => order.slice,
-            Place::Hidden | Place::Parked | Place::Nowhere | Place::Swept => SizeLots::ZERO,
-        }
+        self.arena[slot].shown()
     }
 
     /// Takes an order out, and says how it stood.

@@ -70,6 +70,11 @@ impl ExtrasTable {
         *self.by_slot.get(&slot).expect("an order that is not plain has extras")
     }
 
+    /// Those of all orders that have some, by place.
+    pub(crate) fn by_slot(&self) -> &BTreeMap<Slot, Extras> {
+        &self.by_slot
+    }
+
     /// Gives a stop another trigger.
     pub(crate) fn set_stop(&mut self, slot: Slot, stop: Stop) {
         self.by_slot.get_mut(&slot).expect("an order that is not plain has extras").stop = Some(stop);

@@ -7,7 +7,11 @@ use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce}
 use crate::api::{DepthLevel, Entry, OpenOrder, Seniority};
 use crate::arena::{Place, Slot};
 use crate::book::OrderBook;
+use crate::frozen::FrozenOrders;
 use crate::price_index::{Level, PriceIndex, Rank};
+
+/// Where there are more places to an order, they are not copied for its sake.
+const COPIED_PER_ORDER_MAX: usize = 8;
 
 /// Why saved orders do not make a book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,26 +89,47 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the hidden;
     /// asks likewise; then the buy stops and the sell stops, the first to trigger first. [`OrderBook::restore`] takes them like this.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
+        self.for_each_queue(|level| {
+            let mut next = level.head;
+            while let Some(slot) = next {
+                see(&self.order_at(slot));
+                next = self.arena[slot].next;
+            }
+        });
+        self.for_each_stop(|slot| see(&self.order_at(slot)));
+    }
+
+    /// The queues in the order of [`Self::for_each_order`].
+    fn for_each_queue(&self, mut see: impl FnMut(&Level)) {
         for side in Side::BOTH {
             let queues = &self.sides[side as usize];
             let mut rank = queues.displayed.best();
             while let Some(level) = queues.displayed.get(rank) {
-                self.walk(level, &mut see);
+                see(level);
                 rank = queues.displayed.next_worse(rank);
             }
-            queues.hidden.values().rev().for_each(|level| self.walk(level, &mut see));
-        }
-        for side in Side::BOTH {
-            self.stops.iter(side).for_each(|slot| see(&self.order_at(slot)));
+            queues.hidden.values().rev().for_each(&mut see);
         }
     }
 
-    fn walk(&self, level: &Level, see: &mut impl FnMut(&OpenOrder)) {
-        let mut next = level.head;
-        while let Some(slot) = next {
-            see(&self.order_at(slot));
-            next = self.arena[slot].next;
+    /// The stops likewise.
+    fn for_each_stop(&self, mut see: impl FnMut(Slot)) {
+        Side::BOTH.into_iter().for_each(|side| self.stops.iter(side).for_each(&mut see));
+    }
+
+    /// Keeps all open orders as they are, to look through elsewhere while the book goes on.
+    #[must_use]
+    pub fn freeze(&self) -> FrozenOrders {
+        let (places, count) = (self.arena.places(), self.order_count());
+        if places.len() > COPIED_PER_ORDER_MAX * count {
+            let mut listed = Vec::with_capacity(count);
+            self.for_each_order(|order| listed.push(*order));
+            return FrozenOrders::listed(listed);
         }
+        let (mut queues, mut stops) = (Vec::new(), Vec::new());
+        self.for_each_queue(|level| queues.extend(level.head));
+        self.for_each_stop(|slot| stops.push(slot));
+        FrozenOrders::copied(places.to_vec(), queues, stops, self.extras.by_slot().clone(), count)
     }
 
     /// A book as it was when [`OrderBook::for_each_order`] listed its orders.

@@ -1,7 +1,7 @@
 //! Drives any of the books as the engine would, and says everything that can be seen of it.
 
 use walras_order_book::{
-    Amended, Band, DepthLevel, Entry, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Uncross,
+    Amended, Band, DepthLevel, Entry, FrozenOrders, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Uncross,
 };
 use walras_types::{ClientOrderId, OrderId, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -107,6 +107,7 @@ impl<I: PriceIndex> Book for OrderBook<I> {
         };
         let mut orders = Vec::new();
         self.for_each_order(|order| orders.push(*order));
+        assert_eq!(kept(&self.freeze()), orders);
         View {
             best: Side::BOTH.map(|side| OrderBook::best(self, side)),
             depth: Side::BOTH.map(|side| depth(side, usize::MAX)),
@@ -120,6 +121,14 @@ impl<I: PriceIndex> Book for OrderBook<I> {
     fn check_invariants(&self) {
         OrderBook::check_invariants(self);
     }
+}
+
+/// The orders that were kept.
+pub(crate) fn kept(frozen: &FrozenOrders) -> Vec<OpenOrder> {
+    let mut orders = Vec::new();
+    frozen.for_each_order(|order| orders.push(*order));
+    assert_eq!(frozen.count(), orders.len());
+    orders
 }
 
 /// What a driver of many commands does beforehand; it may change nothing.
