@@ -66,7 +66,7 @@ fn full_memory(node_count: usize) {
             let sign = if from < to { 1 } else { -1 };
             let offset_ns = i64::from(to.0) * 1_000 - i64::from(from.0) * 1_000 + sign * asymmetry_ns;
             let anchor_local_ns = window * WINDOW_NS + WINDOW_NS / 2 + u64::from(from.0) * 1_000;
-            let estimate = EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt: 0, round_trip_ns: 40_000 };
+            let estimate = EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt: 0, round_trip_ns: 40_000, noise_ns: 0 };
             coordinator.on_report(&EdgeReport { window, from, to, result: Ok(estimate) }).unwrap();
         }
         let start = Instant::now();

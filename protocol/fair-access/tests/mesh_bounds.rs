@@ -41,6 +41,39 @@ fn a_mesh_too_small_for_loops_gives_the_bound_of_its_round_trips() {
     }
 }
 
+/// Machines that are busy for ten windows of twenty: nearly all probes wait then, by 0.3 ms on average, and a line through them is luck.
+#[test]
+fn where_few_probes_come_through_at_once_bounds_hold_and_no_clock_is_blamed() {
+    let (mut within, mut all, mut windows, mut blamed) = (0, 0, 0, 0);
+    for node_count in [2, 3, 5] {
+        for seed in 1..=40 {
+            let world = World {
+                delay_ns: [2_000.0, 4_000.0],
+                asymmetry_ns: 300.0,
+                window_ns: 200_000_000,
+                interval_ns: 8_000_000,
+                // Two of them alone are then within what clocks may drift apart.
+                drift_max: 20e-6,
+                ..World::new(node_count, seed)
+            };
+            let mut simulation = Simulation::rotating(world);
+            for window in 0..60 {
+                let is_busy = window / 10 % 2 == 1;
+                (simulation.world.queued_share, simulation.world.queue_ns) =
+                    if is_busy { (0.97, 300_000.0) } else { (0.3, 3_000.0) };
+                blamed += simulation.step().newly_excluded.len();
+                windows += 1;
+            }
+            let covered = simulation.covered(0, |node| node != 0);
+            within += covered.0;
+            all += covered.1;
+        }
+    }
+    println!("{within} of {all} within their bounds; {blamed} blamed in {windows} windows");
+    assert!(all > 60_000 && within * 1_000 >= all * 999, "{within} of {all}");
+    assert!(blamed * 1_000 <= 3 * windows, "{blamed} good clocks blamed in {windows} windows");
+}
+
 #[test]
 fn no_virtual_clock_ever_goes_back() {
     let mut simulation = Simulation::rotating(World { offset_ns_max: 400e6, ..world(24, 4) });

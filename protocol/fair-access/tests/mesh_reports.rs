@@ -15,15 +15,17 @@ const NODES: usize = 24;
 fn truth(window: u64, from: NodeId, to: NodeId) -> EdgeEstimate {
     let ahead_ns = |node: NodeId| i64::from(node.0) * 1_000_000;
     let anchor_local_ns = (window * WINDOW_NS + WINDOW_NS / 2).wrapping_add_signed(ahead_ns(from));
-    EdgeEstimate { anchor_local_ns, offset_ns: ahead_ns(to) - ahead_ns(from), rate_ppt: 0, round_trip_ns: 40_000 }
+    EdgeEstimate { anchor_local_ns, offset_ns: ahead_ns(to) - ahead_ns(from), rate_ppt: 0, round_trip_ns: 40_000, noise_ns: 0 }
 }
 
 fn any_result() -> impl Strategy<Value = Result<EdgeEstimate, EdgeFault>> {
     let wild =
         |usual: i64| prop_oneof![Just(usual), -1_000_000_000i64..1_000_000_000, Just(i64::MIN), Just(i64::MAX), any::<i64>()];
-    let estimate = (wild(0), wild(0), prop_oneof![Just(WINDOW_FIRST * WINDOW_NS), any::<u64>()], any::<u64>()).prop_map(
-        |(offset_ns, rate_ppt, anchor_local_ns, round_trip_ns)| {
-            Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns })
+    let anchor = prop_oneof![Just(WINDOW_FIRST * WINDOW_NS), any::<u64>()];
+    let noise = prop_oneof![Just(0), 0..2_000u64, any::<u64>()];
+    let estimate = (wild(0), wild(0), anchor, any::<u64>(), noise).prop_map(
+        |(offset_ns, rate_ppt, anchor_local_ns, round_trip_ns, noise_ns)| {
+            Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns, noise_ns })
         },
     );
     let fault = prop_oneof![

@@ -67,6 +67,8 @@ pub struct World {
     pub node_count: usize,
     /// Of all that is drawn.
     pub seed: u64,
+    /// Of each path, between these.
+    pub delay_ns: [f64; 2],
     /// Of each direction of each path.
     pub asymmetry_ns: f64,
     /// Standard deviation of each stamp.
@@ -93,6 +95,7 @@ impl World {
         Self {
             node_count,
             seed,
+            delay_ns: [20_000.0, 60_000.0],
             asymmetry_ns: 500.0,
             stamp_noise_ns: 30.0,
             queued_share: 0.33,
@@ -329,7 +332,8 @@ impl Simulation {
         if !self.delays_ns.contains_key(&(from, to)) {
             // The order in which paths are first used does not change them.
             let mut random = Random::new(self.world.seed ^ ((low * 65_536 + high) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let shared_ns = random.between(20_000.0, 60_000.0);
+            let [least_ns, most_ns] = self.world.delay_ns;
+            let shared_ns = random.between(least_ns, most_ns);
             let up_ns = shared_ns + random.normal(self.world.asymmetry_ns);
             let down_ns = shared_ns + random.normal(self.world.asymmetry_ns);
             self.delays_ns.insert((low, high), up_ns);

@@ -2,7 +2,7 @@
 //!
 //! | bytes | head |
 //! | --- | --- |
-//! | 1 | version, 1 |
+//! | 1 | version, 2 |
 //! | 1 | what follows: 1 a probe, 2 reports, 3 a result |
 //! | 2 | zeros |
 //! | 4, 4 | node that sends, node that it is for |
@@ -25,7 +25,7 @@ pub const FRAME_BYTES_MAX: usize = 1_232;
 /// Edges in one datagram at most.
 pub const EDGES_MAX: usize = 24;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PROBE: u8 = 1;
 const REPORTS: u8 = 2;
 const RESULT: u8 = 3;
@@ -143,12 +143,13 @@ fn put_reports(bytes: &mut Vec<u8>, reports: &[EdgeReport]) {
     for EdgeReport { to, result, .. } in reports {
         bytes.extend(to.0.to_le_bytes());
         match *result {
-            Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns }) => {
+            Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns, noise_ns }) => {
                 bytes.push(0);
                 bytes.extend(anchor_local_ns.to_le_bytes());
                 bytes.extend(offset_ns.to_le_bytes());
                 bytes.extend(rate_ppt.to_le_bytes());
                 bytes.extend(round_trip_ns.to_le_bytes());
+                bytes.extend(noise_ns.to_le_bytes());
             }
             Err(EdgeFault::Silent) => bytes.push(1),
             Err(EdgeFault::Contradiction { by_ns }) => {
@@ -251,6 +252,7 @@ impl<'a> Reader<'a> {
                         offset_ns: self.i64()?,
                         rate_ppt: self.i64()?,
                         round_trip_ns: self.u64()?,
+                        noise_ns: self.u64()?,
                     }),
                     1 => Err(EdgeFault::Silent),
                     2 => Err(EdgeFault::Contradiction { by_ns: self.u64()? }),
@@ -302,8 +304,8 @@ mod tests {
             Body::Probe(if second { Probe::Answer { exchange, half, stamps: None } } else { Probe::Ask { exchange, half } })
         });
         let found = prop_oneof![
-            any::<(u64, i64, i64, u64)>().prop_map(|(anchor_local_ns, offset_ns, rate_ppt, round_trip_ns)| {
-                Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns })
+            any::<(u64, i64, i64, u64, u64)>().prop_map(|(anchor_local_ns, offset_ns, rate_ppt, round_trip_ns, noise_ns)| {
+                Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns, noise_ns })
             }),
             Just(Err(EdgeFault::Silent)),
             any::<u64>().prop_map(|by_ns| Err(EdgeFault::Contradiction { by_ns })),

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::line::{self, Point};
+use super::line::{self, Line, Point};
 use super::refine::refine;
 
 /// Two probes that were sent one shortly after the other: a coded pair.
@@ -25,12 +25,15 @@ pub struct CodedFilter {
     pub kept_permille_min: u32,
     /// See `kept_permille_min`.
     pub kept_min: u32,
+    /// A line that would be farther off than this without some quarter of the window, where it is used, hangs on luck: the edge says nothing.
+    pub noise_ns_max: u64,
 }
 
 impl Default for CodedFilter {
-    /// 150 ns, for stamps with 30 ns of noise; at least 2 %, and 8 pairs.
+    /// 150 ns, for stamps with 30 ns of noise; at least 2 %, and 8 pairs. 3 us: stamps of processes that share a
+    /// machine are 1 us off by the time their line is used.
     fn default() -> Self {
-        Self { spacing_error_ns_max: 150, kept_permille_min: 20, kept_min: 8 }
+        Self { spacing_error_ns_max: 150, kept_permille_min: 20, kept_min: 8, noise_ns_max: 3_000 }
     }
 }
 
@@ -67,13 +70,17 @@ pub struct EdgeEstimate {
     pub rate_ppt: i64,
     /// The shortest round trip: where in it the true offset lies, only symmetry says.
     pub round_trip_ns: u64,
+    /// How far off the line may be by the time it is used, for want of probes that met no queue.
+    pub noise_ns: u64,
 }
 
 /// Why an edge found nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum EdgeFault {
-    /// Too few probes came through.
-    #[error("too few probes came through in both directions: check the path and the peer")]
+    /// Too few probes came through, or too few without waiting.
+    #[error(
+        "too few probes came through in both directions without waiting: check the path and the peer, and whether a machine is busy"
+    )]
     Silent,
     /// No line separates the bounds: a clock jumped within the window, or stamps are wrong.
     #[error("the stamps contradict each other by {by_ns} ns: one of the two clocks jumped or its node's stamps are wrong")]
@@ -89,6 +96,10 @@ pub enum EdgeFault {
     },
 }
 
+/// A line is drawn again without each quarter of the window, to see what hangs on it: on a few lucky probes, or on ways that were shorter then.
+const QUARTERS: usize = 4;
+/// From its anchor on it is used for so many times as long as it was looked at.
+pub(super) const REACH_SPANS: f64 = 1.5;
 /// Pairs per direction below which a window says nothing.
 const PAIRS_MIN: usize = 4;
 /// Clocks that drift apart faster than this are not both clocks.
@@ -110,20 +121,41 @@ impl WindowSamples {
         }
         // Offsets are taken relative to the first one, which may be years; what is left fits a float exactly.
         let base_ns = i128::from(first.rx_ns[0]) - i128::from(first.tx_ns[0]);
-        let upper = points(&self.forward, filter, |pair, index| (pair.tx_ns[index], pair.rx_ns[index]), anchor_local_ns, base_ns);
-        let lower = points(&self.backward, filter, |pair, index| (pair.rx_ns[index], pair.tx_ns[index]), anchor_local_ns, base_ns);
-        let line = line::fit(&upper, &lower).ok_or(EdgeFault::Silent)?;
-        if line.gap_ns <= 0.0 {
-            return Err(EdgeFault::Contradiction { by_ns: (-line.gap_ns).ceil() as u64 });
+        let line = self.line(filter, anchor_local_ns, base_ns, None)?;
+        let span_ns = (i128::from(self.forward[self.forward.len() - 1].tx_ns[0]) - i128::from(first.tx_ns[0])) as f64;
+        let mut noise_ns = 0.0;
+        for quarter in 0..QUARTERS {
+            let without = self.line(filter, anchor_local_ns, base_ns, Some(quarter))?;
+            let off_ns = (without.offset_ns - line.offset_ns).abs() + (without.rate - line.rate).abs() * REACH_SPANS * span_ns;
+            noise_ns = f64::max(noise_ns, off_ns);
         }
-        let line = refine(line, &upper, &lower, filter.spacing_error_ns_max as f64);
+        if noise_ns > filter.noise_ns_max as f64 {
+            return Err(EdgeFault::Silent);
+        }
         let rate_ppt = (line.rate * 1e12).round() as i64;
         if rate_ppt.abs() > EDGE_RATE_PPT_MAX {
             return Err(EdgeFault::Steep { rate_ppt });
         }
         let offset_ns = base_ns + line.offset_ns.round() as i128;
         let offset_ns = i64::try_from(offset_ns).map_err(|_| EdgeFault::Contradiction { by_ns: u64::MAX })?;
-        Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns: line.gap_ns.ceil() as u64 })
+        let (round_trip_ns, noise_ns) = (line.gap_ns.ceil() as u64, noise_ns.ceil() as u64);
+        Ok(EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt, round_trip_ns, noise_ns })
+    }
+
+    /// The line between all pairs, or all but those of a quarter of the window.
+    fn line(&self, filter: &CodedFilter, anchor_local_ns: u64, base_ns: i128, left_out: Option<usize>) -> Result<Line, EdgeFault> {
+        let some = |pairs: &[Pair]| -> Vec<Pair> {
+            let used = pairs.iter().enumerate().filter(|(index, _)| Some(index * QUARTERS / pairs.len()) != left_out);
+            used.map(|(_, pair)| *pair).collect()
+        };
+        let (forward, backward) = (some(&self.forward), some(&self.backward));
+        let upper = points(&forward, filter, |pair, index| (pair.tx_ns[index], pair.rx_ns[index]), anchor_local_ns, base_ns);
+        let lower = points(&backward, filter, |pair, index| (pair.rx_ns[index], pair.tx_ns[index]), anchor_local_ns, base_ns);
+        let line = line::fit(&upper, &lower).ok_or(EdgeFault::Silent)?;
+        if line.gap_ns <= 0.0 {
+            return Err(EdgeFault::Contradiction { by_ns: (-line.gap_ns).ceil() as u64 });
+        }
+        Ok(refine(line, &upper, &lower, filter.spacing_error_ns_max as f64))
     }
 }
 
@@ -180,7 +212,8 @@ mod tests {
     fn symmetric_paths_give_the_offset_however_large() {
         for ahead_ns in [0, 123, 10_000_000, 1_700_000_000_000_000_000] {
             let estimate = window(ahead_ns).fit(&CodedFilter::default(), S).unwrap();
-            let expected = EdgeEstimate { anchor_local_ns: S, offset_ns: ahead_ns as i64, rate_ppt: 0, round_trip_ns: 40 * US };
+            let (anchor_local_ns, offset_ns) = (S, ahead_ns as i64);
+            let expected = EdgeEstimate { anchor_local_ns, offset_ns, rate_ppt: 0, round_trip_ns: 40 * US, noise_ns: 0 };
             assert_eq!(estimate, expected);
         }
     }
@@ -193,11 +226,26 @@ mod tests {
         // A pair whose first probe queued and whose second did not would pull the envelope if it were the lowest: it is dropped.
         samples.forward[1].rx_ns[1] -= 10 * US;
         assert_eq!(samples.fit(&filter, S).unwrap().round_trip_ns, 40 * US);
+        samples.forward[1].rx_ns[1] += 10 * US;
         for pair in samples.forward.iter_mut().skip(1) {
             pair.rx_ns[1] += 3 * US;
         }
         // One of a hundred left, or none: the envelope of all.
         assert!(samples.fit(&filter, S).is_ok());
+    }
+
+    #[test]
+    fn a_line_that_hangs_on_a_few_lucky_probes_says_nothing() {
+        let mut samples = window(0);
+        // All wait, each another time, but for two in the first half.
+        for (step, pair) in samples.forward.iter_mut().enumerate().filter(|(step, _)| ![8, 16].contains(step)) {
+            let waits_ns = (step as u64 * 7_919 % 100) * US;
+            pair.rx_ns = pair.rx_ns.map(|rx_ns| rx_ns + waits_ns + 30 * US);
+        }
+        assert_eq!(samples.fit(&CodedFilter::default(), S), Err(EdgeFault::Silent));
+        let patient = CodedFilter { noise_ns_max: 1_000 * US, ..CodedFilter::default() };
+        let estimate = samples.fit(&patient, S).unwrap();
+        assert!(estimate.noise_ns > US, "{estimate:?}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! One solution of a window, with the nodes that are in good standing now.
 #![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::super::laplacian::{Difference, Robust, solve_robustly};
-use super::judge::{BadEdges, median};
+use super::judge::{BadEdges, middle};
 use super::place::place;
 use super::{Coordinator, EdgeEstimate, EdgeFault, Fault};
 
@@ -45,7 +46,7 @@ impl Track {
 
 /// How much of an unexpected rate is believed, and how much of it is put down to a rate that grows: found by trial on
 /// clocks that swing over minutes.
-const RATE_SHARE: f64 = 0.5;
+pub(super) const RATE_SHARE: f64 = 0.5;
 const BEND_SHARE: f64 = 0.1;
 
 /// What is remembered of pairs that were probed.
@@ -88,6 +89,7 @@ pub(super) struct Measured {
     pub(super) offset_ns: f64,
     pub(super) rate: f64,
     pub(super) half_trip_ns: f64,
+    pub(super) noise_ns: f64,
 }
 
 /// What an edge of this window is good for.
@@ -120,10 +122,17 @@ pub(super) struct Attempt {
     pub(super) closed: Robust,
     pub(super) tracking_sigma: f64,
     pub(super) rate_sigma: f64,
+    /// How many more edges told of rates than a tree needs.
+    pub(super) rate_freedom: usize,
+    /// For each node the noise of the edges on the best way to it from the reference.
+    pub(super) noise_ns: Vec<f64>,
 }
 
 /// Rates are solved for in trillionths; below this a rate is no outlier whatever the others do: half a microsecond a second.
 const RATE_OUTLIER_PPT_MIN: f64 = 500_000.0;
+
+/// What an edge says so many times its noise off may be noise.
+pub(super) const NOISES: f64 = 2.0;
 
 /// An edge so far from where its nodes are cannot be weighed against others: 100 ms.
 const ABSURD_NS: f64 = 1e8;
@@ -168,6 +177,9 @@ impl Attempt {
             return attempt;
         }
 
+        let noises_ns = attempt.measured.iter().map(|edge| (edge.from, edge.to, edge.noise_ns));
+        attempt.noise_ns =
+            ways(node_count, state.reference, noises_ns).into_iter().map(|noise_ns| noise_ns.unwrap_or(0.0)).collect();
         attempt.culprit = attempt.solve_rates(state, &told, &mut bad);
         if attempt.culprit.is_some() {
             return attempt;
@@ -214,6 +226,8 @@ impl Attempt {
             closed,
             tracking_sigma: 0.0,
             rate_sigma: 0.0,
+            rate_freedom: 0,
+            noise_ns: vec![0.0; node_count],
         }
     }
 
@@ -235,7 +249,10 @@ impl Attempt {
             .collect();
         let solved = solve_robustly(self.tracks.len(), state.reference, &differences, RATE_OUTLIER_PPT_MIN);
         for (index, edge) in differences.iter().enumerate().filter(|&(index, _)| solved.is_outlier[index]) {
-            bad.count_bad(edge.from, edge.to);
+            let off_ppt = edge.difference - (solved.potential[edge.to] - solved.potential[edge.from]);
+            if off_ppt.abs() > NOISES * state.rate_noise_ppt(told[index].2.noise_ns as f64) {
+                bad.count_bad(edge.from, edge.to);
+            }
             self.uses[index] = EdgeUse::LeftOut;
         }
         if let Some(culprit) = bad.culprit() {
@@ -243,10 +260,17 @@ impl Attempt {
         }
         let reference_rate = self.tracks[state.reference].map_or(0.0, |track| track.rate);
         let seen: Vec<usize> = (0..self.tracks.len()).filter(|&node| self.tracks[node].is_some()).collect();
-        let middle = median(seen.iter().map(|&node| solved.potential[node]));
+        // Those whom nobody reached in this window drift as they did.
+        let known = |node: usize| state.track(node).map(|track| (track.rate.ln_1p() - reference_rate.ln_1p()) * 1e12);
+        let rates = (0..self.tracks.len()).filter_map(|node| match self.tracks[node] {
+            Some(_) => Some(solved.potential[node]),
+            None => known(node),
+        });
+        let middle = middle(rates);
         let off = |node: usize| solved.potential[node] - middle;
         let farthest = seen.iter().max_by(|&&a, &&b| off(a).abs().total_cmp(&off(b).abs()));
-        if let Some(&worst) = farthest.filter(|&&node| off(node).abs() > state.config.rate_ppt_max as f64) {
+        let limit_ppt = |node: usize| state.config.rate_ppt_max as f64 + NOISES * state.rate_noise_ppt(self.noise_ns[node]);
+        if let Some(&worst) = farthest.filter(|&&node| off(node).abs() > limit_ppt(node)) {
             return Some((worst, Fault::Drifts { rate_ppt: off(worst).round() as i64 }));
         }
         for &node in seen.iter().filter(|&&node| node != state.reference) {
@@ -258,7 +282,7 @@ impl Attempt {
                 }
             }
         }
-        self.rate_sigma = solved.sigma;
+        (self.rate_sigma, self.rate_freedom) = (solved.sigma, solved.freedom);
         None
     }
 
@@ -276,15 +300,19 @@ impl Attempt {
         let differences: Vec<_> = known.iter().map(|&(_, difference)| difference).collect();
         let solved = solve_robustly(self.tracks.len(), state.reference, &differences, state.config.disagreement_ns_min as f64);
         let seen = reached(self.tracks.len(), state.reference, differences.iter().map(|edge| (edge.from, edge.to)));
-        for ((index, difference), _) in known.iter().zip(&solved.is_outlier).filter(|&(_, &out)| out) {
-            bad.count_bad(difference.from, difference.to);
+        for ((index, edge), _) in known.iter().zip(&solved.is_outlier).filter(|&(_, &out)| out) {
+            let off_ns = edge.difference - (solved.potential[edge.to] - solved.potential[edge.from]);
+            if off_ns.abs() > NOISES * self.measured[*index].noise_ns {
+                bad.count_bad(edge.from, edge.to);
+            }
             self.uses[*index] = EdgeUse::Begins;
         }
         let seen: Vec<usize> = (0..self.tracks.len()).filter(|&node| seen[node]).collect();
-        let middle = median(seen.iter().map(|&node| solved.potential[node]));
+        let middle = middle(seen.iter().map(|&node| solved.potential[node]));
         let off = |node: usize| solved.potential[node] - middle;
         let farthest = seen.iter().max_by(|&&a, &&b| off(a).abs().total_cmp(&off(b).abs()));
-        if let Some(&worst) = farthest.filter(|&&node| off(node).abs() > state.config.jump_ns_max as f64) {
+        let limit_ns = |node: usize| state.config.jump_ns_max as f64 + NOISES * self.noise_ns[node];
+        if let Some(&worst) = farthest.filter(|&&node| off(node).abs() > limit_ns(node)) {
             return Some((worst, Fault::Jumped { by_ns: off(worst).round() as i64 }));
         }
         for &node in &seen {
@@ -389,7 +417,8 @@ pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], told: &[(usize, 
             let since_ns = whole as f64 + (first.offset_ns - first.offset_ns.round());
             let base_ns = i128::from(estimate.offset_ns) - (second.base_ns - first.base_ns);
             let half_trip_ns = estimate.round_trip_ns as f64 / 2.0;
-            Some(Measured { from, to, offset_ns: base_ns as f64 + rate * since_ns, rate, half_trip_ns })
+            let (offset_ns, noise_ns) = (base_ns as f64 + rate * since_ns, estimate.noise_ns as f64);
+            Some(Measured { from, to, offset_ns, rate, half_trip_ns, noise_ns })
         })
         .collect()
 }
@@ -413,4 +442,24 @@ pub(super) fn reached(node_count: usize, start: usize, edges: impl Iterator<Item
         }
     }
     reached
+}
+
+/// For each node the smallest sum over the edges of a way to it from `start` (Dijkstra); none where no way leads.
+pub(super) fn ways(node_count: usize, start: usize, edges: impl Iterator<Item = (usize, usize, f64)>) -> Vec<Option<f64>> {
+    let mut neighbours = vec![Vec::new(); node_count];
+    for (a, b, length) in edges {
+        // Whole numbers have an order.
+        let length = length.max(0.0).ceil() as u64;
+        neighbours[a].push((b, length));
+        neighbours[b].push((a, length));
+    }
+    let mut best = vec![None; node_count];
+    let mut next = BinaryHeap::from([Reverse((0u64, start))]);
+    while let Some(Reverse((sum, node))) = next.pop() {
+        if best[node].is_none() {
+            best[node] = Some(sum as f64);
+            next.extend(neighbours[node].iter().map(|&(to, length)| Reverse((sum.saturating_add(length), to))));
+        }
+    }
+    best
 }

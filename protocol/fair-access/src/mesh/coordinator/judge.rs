@@ -55,6 +55,19 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
+/// The middle of what nodes are off against the reference, itself included at 0. Of two in the middle the one nearer to the reference's: where
+/// half say otherwise than the other half, it is those without the reference.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let above = values.len() / 2;
+    match (values.get(above), values.len().is_multiple_of(2)) {
+        (None, _) => 0.0,
+        (Some(&middle), false) => middle,
+        (Some(&upper), true) => Some(values[above - 1]).filter(|lower| lower.abs() < upper.abs()).unwrap_or(upper),
+    }
+}
+
 impl Coordinator {
     /// Looks at the edges between excluded nodes and tracked ones. A node that for long enough says the same to most, at a clock's rate
     /// and without jumps, is new again.

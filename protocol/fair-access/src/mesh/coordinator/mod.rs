@@ -25,6 +25,8 @@ pub struct CoordinatorConfig {
     pub rate_ppt_max: u64,
     /// A clock that moves more than this in one window beyond what its rate foretold has jumped.
     pub jump_ns_max: u64,
+    /// An edge whose line may be farther off than this says nothing.
+    pub noise_ns_max: u64,
     /// An edge that does not close its loops by less than this is no lie, whatever the others do.
     pub disagreement_ns_min: u64,
     /// Windows without a fault after which an excluded node is taken in again.
@@ -36,13 +38,14 @@ pub struct CoordinatorConfig {
 }
 
 impl CoordinatorConfig {
-    /// The limits of ordinary oscillators: 50 us/s, jumps of 2 us, 20 ns/s of wander each second.
+    /// The limits of ordinary oscillators: 50 us/s, jumps of 2 us, 20 ns/s of wander each second; edges that may be 3 us off.
     pub fn new(schedule: Schedule, window_ns: u64) -> Self {
         Self {
             schedule,
             window_ns,
             rate_ppt_max: 50_000_000,
             jump_ns_max: 2_000,
+            noise_ns_max: 3_000,
             disagreement_ns_min: 200,
             probation_windows: 10,
             memory_windows: 128,
@@ -226,6 +229,7 @@ impl Coordinator {
         let is_steep = |estimate: &EdgeEstimate| estimate.rate_ppt.unsigned_abs() > EDGE_RATE_PPT_MAX.unsigned_abs();
         let result = match result {
             Ok(estimate) if is_steep(&estimate) => Err(EdgeFault::Steep { rate_ppt: estimate.rate_ppt }),
+            Ok(estimate) if estimate.noise_ns > self.config.noise_ns_max => Err(EdgeFault::Silent),
             Ok(_) | Err(_) => result,
         };
         let next = self.window_next;

@@ -1,13 +1,11 @@
 //! How far off a solution may be: the bounds that go with the lines.
 #![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::super::NodeId;
 use super::super::laplacian::{Difference, solve};
+use super::super::samples::REACH_SPANS;
 use super::super::schedule::Random;
-use super::attempt::{Attempt, EdgeUse, Measured, Track};
+use super::attempt::{Attempt, EdgeUse, Measured, NOISES, RATE_SHARE, Track, ways};
 use super::judge::median;
 use super::{Coordinator, Correction, Quality, Residual, Standing, Verdict, WindowOutcome};
 
@@ -20,6 +18,8 @@ pub(super) struct Spread {
     moved: Vec<(f64, u32)>,
     /// For each node its variance against the reference, an edge's being 1.
     variance: Vec<Option<f64>>,
+    /// For each node how far off its rate may be for the noise of the edges that it is from.
+    rate_noise_ppt: Vec<Option<f64>>,
     random: Random,
 }
 
@@ -34,12 +34,19 @@ const MISSED_MAX: u32 = 2;
 
 impl Spread {
     pub(super) fn new(node_count: usize) -> Self {
-        Self { sigma: 0.0, moved: vec![(0.0, 0); node_count], variance: vec![None; node_count], random: Random::new(0x5eed) }
+        Self {
+            sigma: 0.0,
+            moved: vec![(0.0, 0); node_count],
+            variance: vec![None; node_count],
+            rate_noise_ppt: vec![None; node_count],
+            random: Random::new(0x5eed),
+        }
     }
 
     pub(super) fn forget_node(&mut self, node: usize) {
         self.moved[node] = (0.0, 0);
         self.variance[node] = None;
+        self.rate_noise_ppt[node] = None;
     }
 
     /// The variances of the potentials against the reference's, an edge's being 1.
@@ -100,7 +107,8 @@ impl Coordinator {
         }
         self.spread.sigma = attempt.closed.sigma;
         let resistances = self.spread.resistances(self.reference, &used);
-        let trips_ns = half_trips_ns(node_count, self.reference, &good);
+        let trip_ns = |edge: &&Measured| (edge.from, edge.to, edge.half_trip_ns + NOISES * edge.noise_ns);
+        let trips_ns = ways(node_count, self.reference, good.iter().map(trip_ns));
         let mean_degree = 2.0 * good.len() as f64 / node_count as f64;
         if attempt.closed.sigma > 0.0 && mean_degree > 0.0 {
             let per_window = 2.0 * attempt.tracking_sigma.powi(2) / mean_degree;
@@ -122,7 +130,7 @@ impl Coordinator {
                 (_, Some(track)) => {
                     let ties = 1.0 / degree[node].max(1.0) + 1.0 / degree[self.reference].max(1.0);
                     let bound = self.bound_ns(&attempt, resistances[node], ties, trips_ns[node]);
-                    let growth_ppt = DEVIATIONS * attempt.rate_sigma * ties.sqrt();
+                    let growth_ppt = self.growth_ppt(node, &attempt, ties);
                     let wander_ppt_per_s = self.wander_ppt_per_s(node, moved_middle);
                     Verdict::Synced(line(middle_ns, self.config.window_ns, &track, [bound, growth_ppt, wander_ppt_per_s]))
                 }
@@ -147,6 +155,11 @@ impl Coordinator {
 
     /// A node's standing after a window.
     fn follow(&mut self, node: usize, attempt: &Attempt) {
+        if attempt.tracks[node].is_some() {
+            let now_ppt = self.rate_noise_ppt(attempt.noise_ns[node]);
+            let noise_ppt = &mut self.spread.rate_noise_ppt[node];
+            *noise_ppt = Some(noise_ppt.map_or(now_ppt, |before_ppt| before_ppt + RATE_SHARE * (now_ppt - before_ppt)));
+        }
         match (self.standings[node], attempt.tracks[node]) {
             (Standing::Excluded { .. }, _) | (Standing::New, None) => {}
             (Standing::New, Some(track)) => self.standings[node] = Standing::Tracked(Track { missed: 0, ..track }),
@@ -170,9 +183,9 @@ impl Coordinator {
     }
 
     /// How far off a node's offset may be in the middle of the window.
-    fn bound_ns(&self, attempt: &Attempt, resistance: f64, ties: f64, trip_ns: Option<u64>) -> f64 {
+    fn bound_ns(&self, attempt: &Attempt, resistance: f64, ties: f64, trip_ns: Option<f64>) -> f64 {
         // Half of the round trips on the way to the reference: no asymmetry is larger.
-        let hard = trip_ns.map_or(f64::INFINITY, |trip_ns| trip_ns as f64);
+        let hard = trip_ns.unwrap_or(f64::INFINITY);
         let freedom = attempt.closed.freedom;
         if freedom < FREEDOM_MIN {
             return hard;
@@ -183,6 +196,21 @@ impl Coordinator {
         statistical.min(hard)
     }
 
+    /// How fast that may grow.
+    fn growth_ppt(&self, node: usize, attempt: &Attempt, ties: f64) -> f64 {
+        let of_edges = NOISES * self.spread.rate_noise_ppt[node].unwrap_or(0.0);
+        if attempt.rate_freedom < FREEDOM_MIN {
+            return of_edges;
+        }
+        let statistical = DEVIATIONS * (1.0 + 4.5 / attempt.rate_freedom as f64) * attempt.rate_sigma * ties.sqrt();
+        statistical.min(of_edges)
+    }
+
+    /// How fast a line runs away from where its clock is, that may be so far off when it is used.
+    pub(super) fn rate_noise_ppt(&self, noise_ns: f64) -> f64 {
+        noise_ns / (REACH_SPANS * self.config.window_ns as f64) * 1e12
+    }
+
     /// How fast a node's rate may change: what it moved beyond what was foretold, over half the square of a window.
     fn wander_ppt_per_s(&self, node: usize, moved_middle: f64) -> f64 {
         let window_s = self.config.window_ns as f64 * 1e-9;
@@ -190,25 +218,6 @@ impl Coordinator {
         let seen = DEVIATIONS * 2.0 * square.max(moved_middle).sqrt() / (window_s * window_s) * 1e3;
         if windows < WANDER_WINDOWS { seen.max(self.config.wander_ppt_per_s as f64) } else { seen }
     }
-}
-
-/// The sum of half the round trips on the best way from the reference to each node (Dijkstra).
-fn half_trips_ns(node_count: usize, reference: usize, edges: &[&Measured]) -> Vec<Option<u64>> {
-    let mut neighbours = vec![Vec::new(); node_count];
-    for edge in edges {
-        let half_ns = edge.half_trip_ns.ceil() as u64;
-        neighbours[edge.from].push((edge.to, half_ns));
-        neighbours[edge.to].push((edge.from, half_ns));
-    }
-    let mut best = vec![None; node_count];
-    let mut next = BinaryHeap::from([Reverse((0u64, reference))]);
-    while let Some(Reverse((sum_ns, node))) = next.pop() {
-        if best[node].is_none() {
-            best[node] = Some(sum_ns);
-            next.extend(neighbours[node].iter().map(|&(to, half_ns)| Reverse((sum_ns.saturating_add(half_ns), to))));
-        }
-    }
-    best
 }
 
 /// A track as a correction, with its bound, the bound's growth and the growth's growth; all rounded up.
