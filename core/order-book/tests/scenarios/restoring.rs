@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use walras_order_book::{Becomes, Entry, Ladder, OpenOrder, OrderBook, OwnerId, Seniority, Trigger};
+use walras_order_book::{Becomes, Ladder, OpenOrder, OrderBook, OwnerId, Seniority, Trigger};
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
@@ -32,30 +32,17 @@ fn order(id: u64) -> OpenOrder {
 /// As many open orders as places, then a hundredth of it: copied, then listed.
 #[test]
 fn orders_that_are_kept_stay_as_they_were() {
-    let mut book = OrderBook::<Ladder>::new(Allocation::PriceTime);
-    for id in 1..=300 {
-        let display = if id % 7 == 0 { Display::Hidden } else { Display::Iceberg { peak: SizeLots::new(1 + id % 9) } };
-        let side = if id % 2 == 0 { Side::Buy } else { Side::Sell };
-        let price = PriceTicks::saturating(if side == Side::Buy { 100 } else { 101 + id as i64 % 5 });
-        let trigger = (id % 11 == 0).then_some(Trigger { price: PriceTicks::MAX, becomes: Becomes::Limit });
-        let OpenOrder { order_id, client_order_id, owner, time_in_force, post_only, min_size, self_trade, .. } = order(id);
-        let size = SizeLots::new(10);
-        let entry = Entry {
-            order_id,
-            client_order_id,
-            owner,
-            side,
-            price,
-            size,
-            time_in_force,
-            post_only,
-            display,
-            min_size,
-            self_trade,
-            trigger,
-        };
-        book.collect(&entry).expect("there is room");
-    }
+    let trigger = Some(Trigger { price: PriceTicks::MAX, becomes: Becomes::Limit });
+    let orders: Vec<OpenOrder> = (1..=300)
+        .map(|id| match id {
+            1..=100 => order(id),
+            101..=150 => OpenOrder { display: Display::Iceberg { peak: SizeLots::new(4) }, shown: SizeLots::new(3), ..order(id) },
+            151..=200 => OpenOrder { display: Display::Hidden, shown: SizeLots::ZERO, ..order(id) },
+            _ => OpenOrder { trigger, shown: SizeLots::ZERO, ..order(id) },
+        })
+        .collect();
+    let mut book =
+        OrderBook::<Ladder>::restore(Allocation::PriceTime, 0, None, orders.into_iter()).expect("nothing is wrong with it");
     let (all, many) = (Book::view(&book).orders, book.freeze());
     for id in 1..=297 {
         let handle = book.find(OwnerId(0), ClientOrderId(id)).expect("it is open");

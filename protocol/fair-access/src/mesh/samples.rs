@@ -33,7 +33,7 @@ impl Default for CodedFilter {
     /// 150 ns, for stamps with 30 ns of noise; at least 2 %, and 8 pairs. 3 us: stamps of processes that share a
     /// machine are 1 us off by the time their line is used.
     fn default() -> Self {
-        Self { spacing_error_ns_max: 150, kept_permille_min: 20, kept_min: 8, noise_ns_max: 3_000 }
+        Self { spacing_error_ns_max: 150, kept_permille_min: 20, kept_min: 8, noise_ns_max: NOISE_NS_MAX }
     }
 }
 
@@ -100,6 +100,8 @@ pub enum EdgeFault {
 const QUARTERS: usize = 4;
 /// From its anchor on it is used for so many times as long as it was looked at.
 pub(super) const REACH_SPANS: f64 = 1.5;
+/// A line that may be farther off by the time it is used says nothing, to the node that drew it and to the coordinator.
+pub(super) const NOISE_NS_MAX: u64 = 3_000;
 /// Pairs per direction below which a window says nothing.
 const PAIRS_MIN: usize = 4;
 /// Clocks that drift apart faster than this are not both clocks.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::samples::EDGE_RATE_PPT_MAX;
+use super::samples::{EDGE_RATE_PPT_MAX, NOISE_NS_MAX};
 use super::{EdgeEstimate, EdgeFault, NodeId, Schedule};
 use crate::clock::Correction;
 use attempt::{Attempt, Memory, Track};
@@ -45,7 +45,7 @@ impl CoordinatorConfig {
             window_ns,
             rate_ppt_max: 50_000_000,
             jump_ns_max: 2_000,
-            noise_ns_max: 3_000,
+            noise_ns_max: NOISE_NS_MAX,
             disagreement_ns_min: 200,
             probation_windows: 10,
             memory_windows: 128,
