@@ -546,6 +546,7 @@ fn reason(refusal: Refusal) -> RejectReason {
         Refusal::PostOnlyWouldTrade => RejectReason::PostOnlyWouldTrade,
         Refusal::FillOrKillUnfillable => RejectReason::FillOrKillUnfillable,
         Refusal::MinSizeUnfillable => RejectReason::MinSizeUnfillable,
+        Refusal::FillCheckTooDeep => RejectReason::FillCheckTooDeep,
         Refusal::BookFull => RejectReason::BookFull,
     }
 }

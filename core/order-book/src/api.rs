@@ -138,6 +138,9 @@ pub enum Refusal {
     FillOrKillUnfillable,
     /// Less than its minimum can be filled. Only trades count, and only those before self-trade prevention ends the order.
     MinSizeUnfillable,
+    /// The first [`walras_types::limits::FILL_CHECK_ORDERS_MAX`] orders that it would meet do not decide whether all of it, or its minimum,
+    /// can be filled.
+    FillCheckTooDeep,
     /// The book holds [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders.
     BookFull,
 }

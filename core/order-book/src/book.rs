@@ -12,7 +12,7 @@ use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
 use crate::id_index::{Found, IdIndex, Named, Vacancy};
 use crate::ladder::Ladder;
-use crate::matching::{Stopped, Taker};
+use crate::matching::{Fillable, Stopped, Taker};
 use crate::price_index::{Level, PriceIndex, Rank};
 use crate::stops::Stops;
 use crate::warm::NameHash;
@@ -171,13 +171,11 @@ impl<I: PriceIndex> OrderBook<I> {
             limit: entry.price,
             open: entry.size,
         };
-        if entry.time_in_force == TimeInForce::FillOrKill && !self.can_fill(&taker, bound, entry.size) {
-            return Err(Refusal::FillOrKillUnfillable);
+        if entry.time_in_force == TimeInForce::FillOrKill {
+            self.check_fillable(&taker, bound, entry.size, Refusal::FillOrKillUnfillable)?;
         }
-        if let Some(min_size) = entry.min_size
-            && !self.can_fill(&taker, bound, min_size)
-        {
-            return Err(Refusal::MinSizeUnfillable);
+        if let Some(min_size) = entry.min_size {
+            self.check_fillable(&taker, bound, min_size, Refusal::MinSizeUnfillable)?;
         }
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
@@ -190,6 +188,15 @@ impl<I: PriceIndex> OrderBook<I> {
             },
         };
         Ok(Placed { price: entry.price, fate })
+    }
+
+    /// Refuses a taker that would not trade `wanted` lots at once, as `unfillable`.
+    fn check_fillable(&self, taker: &Taker, bound: Rank, wanted: SizeLots, unfillable: Refusal) -> Result<(), Refusal> {
+        match self.fillable(taker, bound, wanted) {
+            Fillable::Yes => Ok(()),
+            Fillable::No => Err(unfillable),
+            Fillable::TooDeep => Err(Refusal::FillCheckTooDeep),
+        }
     }
 
     /// Enters an order while nothing matches: it rests whatever stands opposite, even if it is post-only, or waits for its trigger,

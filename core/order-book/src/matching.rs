@@ -1,5 +1,6 @@
 //! Matching an incoming order against the opposite side: best price first, displayed before hidden, then by the book's allocation.
 
+use walras_types::limits::FILL_CHECK_ORDERS_MAX;
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, prefetch};
 
 use crate::api::{BookEvents, Fill, OwnerId, Party, RemovalCause, Seniority};
@@ -49,31 +50,49 @@ pub(crate) enum Stopped {
     SelfTrade,
 }
 
-/// What a taker that asks before it trades has found so far.
+/// Whether a taker could trade at once as much as it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fillable {
+    Yes,
+    No,
+    /// [`FILL_CHECK_ORDERS_MAX`] orders did not decide it.
+    TooDeep,
+}
+
+/// The state of a fill check: what the orders met so far would leave.
 struct Search {
-    /// What it still wants.
+    /// Lots that are still needed.
     missing: SizeLots,
-    /// What would be left of it.
+    /// Lots of the taker that would be left.
     open: SizeLots,
+    /// How many more orders may be met.
+    orders_left: u32,
 }
 
 impl Search {
-    /// Meets lots that it may trade with. `Some` when the search ends.
-    fn meet(&mut self, lots: SizeLots) -> Option<bool> {
+    /// Counts an order that is met for the first time. `Some` ends the check.
+    fn count(&mut self) -> Option<Fillable> {
+        let left = self.orders_left.checked_sub(1);
+        self.orders_left = left.unwrap_or(0);
+        left.is_none().then_some(Fillable::TooDeep)
+    }
+
+    /// Meets lots that the taker may trade with. `Some` ends the check.
+    fn meet(&mut self, lots: SizeLots) -> Option<Fillable> {
         let size = lots.min(self.open);
         self.open -= size;
         self.missing = self.missing.saturating_sub(size);
-        if self.missing.is_zero() { Some(true) } else { self.open.is_zero().then_some(false) }
+        if self.missing.is_zero() { Some(Fillable::Yes) } else { self.open.is_zero().then_some(Fillable::No) }
     }
 
-    /// Meets an order of its own owner. `Some` when the search ends.
-    fn meet_own(&mut self, order: &Order, self_trade: SelfTrade) -> Option<bool> {
+    /// Meets an order of the taker's owner. `Some` ends the check.
+    fn meet_own(&mut self, order: &Order, self_trade: SelfTrade) -> Option<Fillable> {
         match self_trade {
-            SelfTrade::CancelNewest | SelfTrade::CancelBoth => Some(false),
+            SelfTrade::CancelNewest | SelfTrade::CancelBoth => Some(Fillable::No),
             SelfTrade::CancelOldest => None,
             SelfTrade::Decrement => {
                 self.open = self.open.saturating_sub(order.open);
-                (self.open < self.missing).then_some(false)
+                (self.open < self.missing).then_some(Fillable::No)
             }
             SelfTrade::Allow => unreachable!("an allowed self-trade is a trade"),
         }
@@ -379,24 +398,27 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. Walks the orders that it would meet.
-    pub(crate) fn can_fill(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> bool {
+    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. It walks the orders that the taker would meet,
+    /// best first, and gives up after [`FILL_CHECK_ORDERS_MAX`] of them: the check costs its sender nothing, so it must not grow with the book.
+    pub(crate) fn fillable(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> Fillable {
         let side = &self.sides[taker.side.opposite() as usize];
-        let mut search = Search { missing: wanted, open: taker.open };
+        let mut search = Search { missing: wanted, open: taker.open, orders_left: FILL_CHECK_ORDERS_MAX };
         let (mut displayed, mut hidden) = (side.displayed.best(), side.hidden_best);
         loop {
             let rank = displayed.max(hidden);
             if rank < bound || rank == Rank::BOTTOM {
-                return false;
+                return Fillable::No;
             }
             let level = if displayed == rank { side.displayed.get(rank) } else { side.hidden.get(&rank) };
             let head = level.and_then(|level| level.head);
             // Where a level is shared, self-trade prevention looks at all of it before anything trades; else slices trade in turn.
             let is_shared = self.allocation != Allocation::PriceTime && displayed == rank;
             let slice_of = |order: &Order| if is_shared { SizeLots::ZERO } else { order.slice };
-            let found = self.search_queue(head, |order| match taker.shuns(order.owner) {
-                true => search.meet_own(order, taker.self_trade),
-                false => search.meet(slice_of(order)),
+            let found = self.search_queue(head, |order| {
+                search.count().or_else(|| match taker.shuns(order.owner) {
+                    true => search.meet_own(order, taker.self_trade),
+                    false => search.meet(slice_of(order)),
+                })
             });
             // What icebergs replenish comes after all slices, when no order of the taker's owner is left.
             let found = found.or_else(|| {
@@ -417,7 +439,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// The first answer that `meet` gives for an order of a queue.
-    fn search_queue(&self, mut next: Option<Slot>, mut meet: impl FnMut(&Order) -> Option<bool>) -> Option<bool> {
+    fn search_queue(&self, mut next: Option<Slot>, mut meet: impl FnMut(&Order) -> Option<Fillable>) -> Option<Fillable> {
         while let Some(slot) = next {
             let order = &self.arena[slot];
             let found = meet(order);

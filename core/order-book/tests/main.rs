@@ -3,6 +3,7 @@
 
 mod differential;
 mod driver;
+mod fill_check;
 mod generate;
 mod naive;
 mod scenarios;

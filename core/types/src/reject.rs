@@ -107,10 +107,13 @@ reject_reasons! {
     SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold: deposit less.";
     NoTransactionKey = 67, "The account has no key for transactions: ask the operator to set one.";
 
-    // 80-99: the session does not allow it.
+    // 80-89: the session does not allow it.
     SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";
     SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most 1024 commands unanswered.";
     TooManySessions = 82, "The venue has as many sessions as it can, and none is this account's to give up: try again later, or ask the operator.";
+
+    // 90-99: the market's state does not allow it, continued: 40 to 59 are given.
+    FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
@@ -160,8 +163,8 @@ mod tests {
     #[test]
     fn what_an_advice_says_of_limits_is_so() {
         use crate::limits::{
-            AMOUNT_MAX, ASSET_DECIMALS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW, SIZE_LOTS_MAX,
-            TRANSFERS_PER_ACCOUNT_MAX,
+            AMOUNT_MAX, ASSET_DECIMALS_MAX, FILL_CHECK_ORDERS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW,
+            SIZE_LOTS_MAX, TRANSFERS_PER_ACCOUNT_MAX,
         };
         let says = |reason: RejectReason, text: String| assert!(reason.advice().contains(&text), "{reason:?} does not say {text}");
         says(RejectReason::PriceOutOfRange, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
@@ -169,6 +172,7 @@ mod tests {
         says(RejectReason::AmountOutOfRange, format!("from 1 to {AMOUNT_MAX} of"));
         says(RejectReason::DecimalsOutOfRange, format!("at most {ASSET_DECIMALS_MAX}."));
         says(RejectReason::SessionSeqTooOld, format!("at most {SESSION_WINDOW} commands"));
+        says(RejectReason::FillCheckTooDeep, format!("more than {FILL_CHECK_ORDERS_MAX} resting orders"));
         says(RejectReason::TransfersFull, format!("or {TRANSFERS_PER_ACCOUNT_MAX} of them"));
         assert_eq!(ICEBERG_SLICES_MAX, 1_000, "a thousandth, says {}", RejectReason::DisplayInvalid.advice());
     }

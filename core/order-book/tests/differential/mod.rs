@@ -113,6 +113,7 @@ fn name_of(answer: &Answer) -> &'static str {
         Err(Refusal::PostOnlyWouldTrade) => "post-only",
         Err(Refusal::FillOrKillUnfillable) => "unfillable",
         Err(Refusal::MinSizeUnfillable) => "minimum unfillable",
+        Err(Refusal::FillCheckTooDeep) => "too deep",
         Err(Refusal::BookFull) => "full",
     };
     match answer {

@@ -13,6 +13,7 @@ use walras_order_book::{
     Amended, Band, Becomes, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause,
     Seniority, Trigger,
 };
+use walras_types::limits::FILL_CHECK_ORDERS_MAX;
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
@@ -92,11 +93,11 @@ impl NaiveBook {
                 }
             }
         }
-        if order.time_in_force == TimeInForce::FillOrKill && self.would_trade(&order, band) < order.open {
-            return Err(Refusal::FillOrKillUnfillable);
+        if order.time_in_force == TimeInForce::FillOrKill {
+            self.check_fillable(&order, order.open, band, Refusal::FillOrKillUnfillable)?;
         }
-        if order.min_size.is_some_and(|min| self.would_trade(&order, band) < min) {
-            return Err(Refusal::MinSizeUnfillable);
+        if let Some(min) = order.min_size {
+            self.check_fillable(&order, min, band, Refusal::MinSizeUnfillable)?;
         }
         let price = order.price;
         let fate = match self.match_with_all(&mut order, band, tape) {
@@ -111,12 +112,44 @@ impl NaiveBook {
         Ok(Placed { price, fate })
     }
 
-    /// How many lots an order would trade if it came in now.
-    fn would_trade(&self, order: &OpenOrder, band: Band) -> SizeLots {
-        let (mut copy, mut tape) = (self.clone(), Tape::default());
-        copy.match_with_all(&mut order.clone(), band, &mut tape);
+    /// Tries an order that wants `wanted` lots on a copy that holds only the orders a fill check may meet.
+    fn check_fillable(&self, order: &OpenOrder, wanted: SizeLots, band: Band, unfillable: Refusal) -> Result<(), Refusal> {
+        let mut copy = self.clone();
+        let is_cut = copy.cut_to_fill_check(order, band);
+        let (mut taker, mut tape) = (*order, Tape::default());
+        let end = copy.match_with_all(&mut taker, band, &mut tape);
         let traded = tape.0.iter().map(|event| if let Event::Traded(fill) = event { fill.size } else { SizeLots::ZERO });
-        traded.sum()
+        let traded: SizeLots = traded.sum();
+        match end {
+            _ if traded >= wanted => Ok(()),
+            // What was cut off could still fill it.
+            End::NoMatch | End::Band if is_cut && traded + taker.open >= wanted => Err(Refusal::FillCheckTooDeep),
+            End::Filled | End::NoMatch | End::Band | End::SelfTrade => Err(unfillable),
+        }
+    }
+
+    /// Removes from the side opposite `taker` what its fill check does not come to. Whether that was anything.
+    fn cut_to_fill_check(&mut self, taker: &OpenOrder, band: Band) -> bool {
+        let reached = |order: &&OpenOrder| order.side != taker.side && taker.side.accepts(taker.price, order.price);
+        let is_hidden = |order: &OpenOrder| order.display == Display::Hidden;
+        let mut met: Vec<OpenOrder> = self.queue.iter().filter(reached).copied().collect();
+        // Best price first, displayed before hidden, then as they stand: the sort is stable.
+        let from_best = |order: &OpenOrder| if order.side == Side::Buy { -order.price.get() } else { order.price.get() };
+        met.sort_by_key(|order| (from_best(order), is_hidden(order)));
+        let in_band = met.iter().take_while(|order| (band.low..=band.high).contains(&order.price)).count();
+        met.truncate(in_band);
+        let Some(first_cut) = met.get(FILL_CHECK_ORDERS_MAX as usize).copied() else { return false };
+        let is_level_cut = |order: &OpenOrder| order.price == first_cut.price && is_hidden(order) == is_hidden(&first_cut);
+        let is_shared = self.allocation != Allocation::PriceTime && !is_hidden(&first_cut);
+        met.truncate(FILL_CHECK_ORDERS_MAX as usize);
+        // Of a level that is not met whole, only slices count, and nothing if it is shared: sharing needs all of it.
+        let is_own = |order: &OpenOrder| order.owner == taker.owner && taker.self_trade != SelfTrade::Allow;
+        met.retain(|order| !(is_shared && is_level_cut(order)) || is_own(order));
+        self.queue = met;
+        for order in self.queue.iter_mut().filter(|order| is_level_cut(order) && !is_own(order)) {
+            order.open = tradable(order);
+        }
+        true
     }
 
     /// Puts an order at the end of its queue.
