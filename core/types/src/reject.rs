@@ -134,6 +134,7 @@ reject_reasons! {
     AmountNotOnUnit = 115, "The amount has more decimals than the asset: see the asset's decimals.";
     NotLeader = 116, "Another replica takes commands: send it there (the answer says where, if it is known), or try again after the election.";
     NotInACluster = 117, "A replica of a cluster does this by itself, at the same entry as all others: see checkpoint_every_entries.";
+    LastOperatorKey = 118, "Without this key nobody could administer the venue: create another operator's key first, then revoke this one.";
 }
 
 impl std::fmt::Display for RejectReason {

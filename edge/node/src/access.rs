@@ -43,6 +43,29 @@ pub enum AccessError {
     },
 }
 
+/// Why an operator's key could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorKeyError {
+    /// A file.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The key itself.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// It could not be kept.
+    #[error("a key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
+    Refused(Refusal),
+}
+
+/// A key of an operator that was made just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorKey {
+    /// Its id.
+    pub key_id: String,
+    /// Where its secret is.
+    pub file: PathBuf,
+}
+
 /// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as long
 /// after a restart clients must stamp ahead or wait.
 pub const STAMP_AHEAD_NS_MAX: u64 = 1_000_000_000;
@@ -174,10 +197,30 @@ impl Access {
         self.gateway.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no key is known.
+    /// Whether anybody may administer the venue.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.gateway().keys().next().is_none()
+    pub fn has_operator(&self) -> bool {
+        self.gateway().keys().any(is_operator)
+    }
+
+    /// Ids of the operators' keys.
+    #[must_use]
+    pub fn operators(&self) -> Vec<String> {
+        self.gateway().keys().filter(|record| is_operator(record)).map(|record| record.key_id().to_string()).collect()
+    }
+
+    /// Makes a key of an operator and writes it to `operator.key` in the data folder. A file of that name keeps its content as
+    /// `operator.key.old`. All other keys stay as they are.
+    pub fn create_operator(&self, data: &Path) -> Result<OperatorKey, OperatorKeyError> {
+        let key = generate(Algorithm::Ed25519);
+        let file = operator_key_file(data);
+        if file.exists() {
+            let old = file.with_extension("key.old");
+            std::fs::rename(&file, &old).map_err(|source| AccessError::Io { action: "rename", path: file.clone(), source })?;
+        }
+        write_secret(&file, format!("{}\n", key.to_token().as_str()).as_bytes())?;
+        self.add(key.record(None, [Permission::Operator].into_iter().collect())?).map_err(OperatorKeyError::Refused)?;
+        Ok(OperatorKey { file, key_id: key.key_id().to_string() })
     }
 
     /// Counts a request of an address, signed or not.
@@ -290,13 +333,27 @@ impl Access {
         Ok(())
     }
 
-    /// Forgets a key: requests with it are refused from now on, those of open connections too.
+    /// Whether a key is an operator's.
+    #[must_use]
+    pub fn is_operator(&self, key_id: &str) -> bool {
+        self.gateway().keys().any(|record| record.key_id().as_str() == key_id && is_operator(record))
+    }
+
+    /// Forgets a key: requests with it are refused from now on, those of open connections too. The last
+    /// operator's key stays.
     pub fn revoke(&self, key_id: &str) -> Result<(), Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let id = KeyId::new(key_id).ok_or(RejectReason::UnknownKey)?;
-        if !self.gateway().remove_key(id) {
+        let mut gateway = self.gateway();
+        let mut operators = gateway.keys().filter(|record| is_operator(record)).map(KeyRecord::key_id);
+        if operators.next() == Some(id) && operators.next().is_none() {
+            return Err(RejectReason::LastOperatorKey.into());
+        }
+        drop(operators);
+        if !gateway.remove_key(id) {
             return Err(RejectReason::UnknownKey.into());
         }
+        drop(gateway);
         let mut journal = self.journal();
         journal.revoked.insert(key_id.to_owned());
         journal.changed.push(key_id.to_owned());
@@ -341,6 +398,7 @@ impl Access {
     pub(crate) fn take_news(&self, bytes: &[u8]) -> Result<usize, String> {
         let news: KeyNews = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let had_operator = self.has_operator();
         let mut changed = Vec::new();
         for id in news.revoked {
             if self.journal().revoked.insert(id.clone()) {
@@ -361,6 +419,12 @@ impl Access {
         }
         if changed.is_empty() {
             return Ok(0);
+        }
+        if had_operator && !self.has_operator() {
+            tracing::error!(
+                "another replica revoked the last operator's key, so nobody can administer the venue. The next start of any replica makes \
+                 a new one and says in which file it is; all other keys stay as they are"
+            );
         }
         let count = changed.len();
         // Those who are not linked with the one who told it hear of it from here.
@@ -420,6 +484,10 @@ fn warn_if_ahead(path: &Path, last: TimeNs, started: TimeNs) {
             path.display()
         );
     }
+}
+
+fn is_operator(record: &KeyRecord) -> bool {
+    record.permissions().allow(Permission::Operator)
 }
 
 fn encode_news(news: &KeyNews) -> Vec<u8> {
@@ -493,6 +561,12 @@ pub fn headers(fields: &AuthFields) -> BTreeMap<&'static str, &str> {
     .into()
 }
 
+/// Where an operator's key that the venue made is written, in the data folder.
+#[must_use]
+pub fn operator_key_file(data: &Path) -> PathBuf {
+    data.join("operator.key")
+}
+
 /// Replaces a file that only its owner may read; whole or not at all, whatever happens.
 pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let fail = |action| move |source| AccessError::Io { action, path: path.to_path_buf(), source };
@@ -556,6 +630,51 @@ mod tests {
         let a = open(one.path());
         assert_eq!((tell(&b, &a), ids(&a)), (0, ids(&b)));
         assert!(a.take_news(b"{}").is_err() && a.take_news(b"\xff").is_err());
+    }
+
+    #[test]
+    fn the_last_operators_key_stays_and_the_one_before_it_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let [first, second] = [0, 1].map(|_| access.create("ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [&first, &second].map(|made| made["key_id"].as_str().unwrap());
+        access.create("ed25519", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.revoke(first).unwrap();
+        assert_eq!(access.revoke(second).unwrap_err().reason, RejectReason::LastOperatorKey);
+        assert_eq!((access.has_operator(), access.operators()), (true, vec![second.to_owned()]));
+        // One that is not there is unknown, though there is one operator's key only.
+        assert_eq!(access.revoke(first).unwrap_err().reason, RejectReason::UnknownKey);
+        drop(access);
+        assert!(open(dir.path()).revoke(second).is_err());
+    }
+
+    #[test]
+    fn a_new_operators_key_leaves_all_others_and_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let old = access.create_operator(dir.path()).unwrap();
+        let secret = std::fs::read(&old.file).unwrap();
+        access.create("hmac-sha256", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        let before = ids(&access);
+        let new = access.create_operator(dir.path()).unwrap();
+        assert_eq!((&new.file, std::fs::read(dir.path().join("operator.key.old")).unwrap()), (&old.file, secret));
+        assert_eq!(ids(&open(dir.path())), &before | &BTreeSet::from([new.key_id]));
+    }
+
+    #[test]
+    fn replicas_that_revoke_each_others_key_at_once_agree() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let [first, second] = [0, 1].map(|_| a.create("ed25519", None, &["operator".to_owned()]).unwrap());
+        tell(&a, &b);
+        a.revoke(first["key_id"].as_str().unwrap()).unwrap();
+        b.revoke(second["key_id"].as_str().unwrap()).unwrap();
+        (tell(&a, &b), tell(&b, &a));
+        assert_eq!((a.has_operator(), b.has_operator()), (false, false));
+        // The way back is the same for each, and the other hears of it.
+        a.create_operator(one.path()).unwrap();
+        tell(&a, &b);
+        assert!(b.has_operator());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use walras_gateway::{Algorithm, Permission};
 use walras_peer_link::keys;
 use walras_types::TimeNs;
 
-use crate::access::{Access, AccessError, Start, generate, write_secret};
+use crate::access::{Access, AccessError, OperatorKeyError, Start, generate, write_secret};
 use crate::cli::client::Client;
 use crate::config::Throttle;
 use crate::node::{NodeError, operator_key_file};
@@ -327,7 +327,8 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     let key = generate(Algorithm::Ed25519);
     write_secret(&operator_key_file(dir), format!("{}\n", key.to_token().as_str()).as_bytes())?;
     let operator = [Permission::Operator].into_iter().collect();
-    access.add(key.record(None, operator).map_err(NodeError::from)?).map_err(NodeError::KeyRefused)?;
+    let refused = |refusal| NodeError::from(OperatorKeyError::Refused(refusal));
+    access.add(key.record(None, operator).map_err(NodeError::from)?).map_err(refused)?;
     for id in 2..=count {
         let text = std::fs::read(data(1).join(Access::FILE)).map_err(io("could not read the keys of replica 1"))?;
         write_secret(&data(id).join(Access::FILE), &text)?;

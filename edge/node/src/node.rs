@@ -1,20 +1,20 @@
 //! A venue and its server in one process: what `walras serve` runs, and what tests and the demo start.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tracing::info;
 use walras_clock_sync::{ClockService, Source, StartError};
-use walras_gateway::{Algorithm, KeyError, Permission};
+use walras_gateway::KeyError;
 use walras_log_store::{Disk, RealDisk};
 
-use crate::access::{Access, AccessError, Start, generate, write_secret};
+pub use crate::access::operator_key_file;
+use crate::access::{Access, AccessError, OperatorKeyError, Start};
 use crate::config::{Config, ConfigError};
 use crate::http::{App, Server, ServerError, router};
-use crate::json::Refusal;
 use crate::runtime::{Clock, ClusterOptions, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
 use crate::shards::{Couriers, ShardsError};
 
@@ -39,9 +39,9 @@ pub enum NodeError {
     /// A key could not be made.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A key could not be kept.
-    #[error("a key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
-    KeyRefused(Refusal),
+    /// The operator's key could not be made or kept.
+    #[error(transparent)]
+    OperatorKey(#[from] OperatorKeyError),
     /// It can not be the shard that it is said to be.
     #[error(transparent)]
     Shards(#[from] ShardsError),
@@ -104,12 +104,6 @@ pub struct Node {
     server: tokio::task::JoinHandle<()>,
 }
 
-/// Where the operator's first key is written, in the data folder.
-#[must_use]
-pub fn operator_key_file(data: &Path) -> PathBuf {
-    data.join("operator.key")
-}
-
 impl Node {
     /// Recovers the venue in `data`, or begins one, and serves it.
     pub fn start(data: &Path, config: &Config) -> Result<Self, NodeError> {
@@ -142,13 +136,9 @@ impl Node {
         };
         let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
         let access = Arc::new(Access::open(data, &config.throttle, venue.handle().clock().clone(), start)?);
-        if access.is_empty() {
-            let key = generate(Algorithm::Ed25519);
-            let file = operator_key_file(data);
-            write_secret(&file, format!("{}\n", key.to_token().as_str()).as_bytes())?;
-            let operator = [Permission::Operator].into_iter().collect();
-            access.add(key.record(None, operator)?).map_err(NodeError::KeyRefused)?;
-            info!("the operator's key is in {}", file.display());
+        if !access.has_operator() {
+            let made = access.create_operator(data)?;
+            info!("no operator's key was known: a new one, {}, is in {}", made.key_id, made.file.display());
         }
         if let Market::Replica(replica) = &venue {
             replica.open_order_entry(&access);

@@ -622,6 +622,14 @@ pub enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
+    /// Makes a further operator's key for a venue that does not run, where the operator's key was lost. All other keys stay.
+    ///
+    /// The key is written to `operator.key` in the data folder; a file of that name becomes `operator.key.old`. In a cluster, stop one
+    /// replica and recover its folder: started again, it gives the key to the others.
+    Recover {
+        /// The venue's data folder.
+        dir: PathBuf,
+    },
 }
 
 /// `walras replay`.

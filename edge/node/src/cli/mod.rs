@@ -11,6 +11,7 @@ mod clear;
 pub mod client;
 mod cluster;
 mod cluster_keys;
+mod keys;
 mod log;
 mod serve;
 mod session;
@@ -25,10 +26,10 @@ use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
 
 pub use args::Cli;
-use args::{Command, KeysCommand};
+use args::Command;
 use client::{Client, ClientError, read_key};
 
-use crate::access::{AccessError, generate, write_secret};
+use crate::access::AccessError;
 use crate::config::{Config, ConfigError};
 use crate::node::NodeError;
 
@@ -215,14 +216,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         }
         Command::Clear(args) => clear::run(args, cli.json)?,
         Command::Bench(args) => bench::run(cli, args)?,
-        Command::Keys(KeysCommand::New { out }) => {
-            let key = generate(walras_gateway::Algorithm::Ed25519);
-            write_secret(out, format!("{}\n", key.to_token().as_str()).as_bytes())?;
-            let no_account = [walras_gateway::Permission::Operator].into_iter().collect();
-            let record = key.record(None, no_account).map_err(NodeError::from)?;
-            let json = serde_json::json!({"key_id": key.key_id().as_str(), "public_key": record.credential().to_text().as_str()});
-            Output { human: table::fields(&json), json }
-        }
+        Command::Keys(command) => keys::run(command)?,
         Command::Order(args) => trade::order(&client(cli)?, args)?,
         Command::Cancel(args) => trade::cancel(&client(cli)?, args)?,
         Command::Amend(args) => trade::amend(&client(cli)?, args)?,

@@ -136,6 +136,10 @@ pub(super) async fn keys(State(app): State<App>, signed: Signed) -> Answer {
 
 pub(super) async fn revoke_key(State(app): State<App>, Path(key_id): Path<String>, signed: Signed) -> Answer {
     signed.operator()?;
+    // Two replicas that were asked at once could otherwise revoke each other's last one.
+    if app.access.is_operator(&key_id) && !app.venue.takes_commands() {
+        return Err(RejectReason::NotLeader.into());
+    }
     app.access.revoke(&key_id).map_err(|refusal| match refusal.reason {
         // The caller's own key is known: this is about the one in the path.
         RejectReason::UnknownKey => ApiError::with_status(refusal, axum::http::StatusCode::NOT_FOUND),

@@ -149,8 +149,16 @@ fn what_one_replica_learns_of_keys_all_know() {
     let made: Value = cluster.operator(2).signed_here("POST", "/v1/admin/keys", Some(&body)).unwrap();
     let made = made["key_id"].as_str().unwrap().to_owned();
     until("all know the key", || (1..=3).all(|id| key_ids(id).contains(&made)));
-    cluster.operator(3).signed_here("DELETE", &format!("/v1/admin/keys/{made}"), None).unwrap();
+    // An operator's key is revoked by the leader alone, to which the client goes.
+    cluster.operator(3).signed("DELETE", &format!("/v1/admin/keys/{made}"), None).unwrap();
     until("nobody does", || (1..=3).all(|id| !key_ids(id).contains(&made)));
+    // The last one stays, whoever is asked.
+    let last = key_ids(1);
+    for id in 1..=3 {
+        let refused = cluster.operator(id).signed("DELETE", &format!("/v1/admin/keys/{}", last[0]), None);
+        assert!(matches!(refused, Err(ClientError::Refused { code: 118, .. })), "{refused:?}");
+    }
+    assert_eq!((last.len(), key_ids(2)), (1, last));
 }
 
 const LINEARIZABLE: (&str, &str) = ("Walras-Consistency", "linearizable");

@@ -15,6 +15,7 @@ mod history;
 mod history_kill;
 mod instruments;
 mod once;
+mod operator_keys;
 mod page;
 mod recovery;
 mod replica;
