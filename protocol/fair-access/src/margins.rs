@@ -2,7 +2,8 @@
 //!
 //! A piece is unfair if any gateway had it after its release time. Gateways report each piece they got; the venue gathers the reports here
 //! and feeds the samples to the delay d_h. A gateway that is silent is not waited for: a piece is judged when as many later ones are
-//! under way as there is room for, by those that told, and who missed [`MISSES_MAX`] in a row is not waited for until it tells again.
+//! under way as there is room for, by those that told, and who missed [`MISSES_MAX`] in a row is not waited for until it tells again. A gateway
+//! whose link is lost is not waited for from that moment on.
 
 use crate::{GATEWAYS_MAX, GatewayId};
 
@@ -85,18 +86,54 @@ impl Margins {
         let counts = self.gateways.get_mut(gateway.index())?;
         let slot = &mut self.slots[index];
         let bit = 1_u64 << gateway.0;
+        if (1..=self.made).contains(&piece) {
+            // Also where the piece is judged already: the next ones wait for it, or the slowest gateway would never count again.
+            self.awaited |= bit;
+        }
         if piece == 0 || slot.piece != piece || slot.told & bit != 0 {
             counts.useless += 1;
             return None;
         }
         counts.reports += 1;
         counts.missed_in_a_row = 0;
-        self.awaited |= bit;
         slot.told |= bit;
         if transit_ns > slot.transit_ns_max {
             (slot.transit_ns_max, slot.slowest) = (transit_ns, gateway.0);
         }
         if slot.told & self.awaited == self.awaited { self.close(index) } else { None }
+    }
+
+    /// From now on pieces wait for these gateways only, and for each other one from its next report on. For use before the first piece.
+    pub fn await_only(&mut self, gateways: impl IntoIterator<Item = GatewayId>) {
+        self.awaited = gateways
+            .into_iter()
+            .filter(|gateway| gateway.index() < self.gateways.len())
+            .fold(0, |bits, gateway| bits | 1 << gateway.0);
+    }
+
+    /// A gateway can report again: pieces wait for it.
+    pub fn on_linked(&mut self, gateway: GatewayId) {
+        if let Some(counts) = self.gateways.get_mut(gateway.index()) {
+            counts.missed_in_a_row = 0;
+            self.awaited |= 1 << gateway.0;
+        }
+    }
+
+    /// A gateway can not report: nothing waits for it until its next report. Returns the pieces that waited for it alone, oldest first.
+    pub fn on_lost(&mut self, gateway: GatewayId) -> Vec<Judged> {
+        if gateway.index() >= self.gateways.len() {
+            return Vec::new();
+        }
+        self.awaited &= !(1 << gateway.0);
+        let newest = self.made;
+        let oldest = (newest + 1).saturating_sub(self.slots.len() as u64).max(1);
+        let judge = |piece| {
+            let index = self.index(piece);
+            let slot = self.slots[index];
+            let is_complete = slot.piece == piece && slot.told != 0 && slot.told & self.awaited == self.awaited;
+            if is_complete { self.close(index) } else { None }
+        };
+        (oldest..=newest).filter_map(judge).collect()
     }
 
     /// What came of a gateway's reports; `None` for one that is not configured.
@@ -171,6 +208,44 @@ mod tests {
         let (piece, _) = margins.on_made();
         assert_eq!(margins.on_report(GatewayId(1), piece, 20), None, "it is back");
         assert_eq!(margins.on_report(GatewayId(0), piece, 10).unwrap().slowest, GatewayId(1));
+    }
+
+    #[test]
+    fn a_lost_gateway_is_not_waited_for_from_that_moment_on() {
+        let mut margins = Margins::new(8, 4);
+        margins.await_only([GatewayId(0), GatewayId(1), GatewayId(2), GatewayId(99)]);
+        let awaited: Vec<_> = (0..8).map(GatewayId).filter(|gateway| margins.is_awaited(*gateway)).collect();
+        assert_eq!(awaited, [0, 1, 2].map(GatewayId), "those that are not there are not waited for");
+        // Of the first piece all told, of the second and the third all but gateway 2, of the fourth gateway 0 alone.
+        for (piece, told) in [(1, 3), (2, 2), (3, 2), (4, 1)] {
+            assert_eq!(margins.on_made(), (piece, None));
+            for gateway in 0..told {
+                let transit_ns = 10 * i64::from(gateway);
+                let judged = margins.on_report(GatewayId(gateway), piece, transit_ns);
+                assert_eq!(judged.is_some(), gateway == 2, "piece {piece}, gateway {gateway}");
+            }
+        }
+        let judged = |piece| Judged { piece, transit_ns_max: 10, slowest: GatewayId(1), told: 2 };
+        assert_eq!(
+            margins.on_lost(GatewayId(2)),
+            [judged(2), judged(3)],
+            "oldest first; gateway 1 has still to tell of the fourth"
+        );
+        assert_eq!(margins.on_report(GatewayId(1), 4, 10), Some(judged(4)));
+        assert_eq!(margins.on_lost(GatewayId(99)), []);
+        // It counts again from its next report on, also where that comes when the others have told already, or from when it is linked.
+        let told_last = |margins: &mut Margins| {
+            let (piece, _) = margins.on_made();
+            let [first, second, slowest] =
+                [(0, 10), (1, 10), (2, 70)].map(|(gateway, ns)| margins.on_report(GatewayId(gateway), piece, ns));
+            (first.is_some() || second.is_some(), slowest.map(|judged| judged.slowest))
+        };
+        assert_eq!(told_last(&mut margins), (true, None), "judged before its word came");
+        assert_eq!(told_last(&mut margins), (false, Some(GatewayId(2))));
+        margins.on_lost(GatewayId(2));
+        margins.on_linked(GatewayId(2));
+        margins.on_linked(GatewayId(99));
+        assert_eq!(told_last(&mut margins), (false, Some(GatewayId(2))));
     }
 
     #[test]

@@ -102,6 +102,7 @@ fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> V
             "unfair_recent_ppm": counts.recent_ppm,
             "strayed": counts.strayed,
             "strays": counts.strays.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
+            "silent": counts.silent.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
         })),
     })
 }

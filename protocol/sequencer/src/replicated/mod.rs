@@ -127,6 +127,8 @@ pub struct ReplicatedSequencer<O> {
     clearings: Vec<BlockProposal>,
     /// While it leads.
     release: Option<ReleaseSteering>,
+    /// The replicas whose link was lost and is not up again.
+    unlinked: BTreeSet<ReplicaId>,
     leader_clocks: LeaderClocks,
     /// When it tells of its clock next, where it leads.
     next_telling_ns: u64,
@@ -175,6 +177,7 @@ impl<O> ReplicatedSequencer<O> {
             driven_ns: now_ns,
             clearings: Vec::new(),
             release: None,
+            unlinked: BTreeSet::new(),
             leader_clocks: LeaderClocks::default(),
             next_telling_ns: 0,
         };
@@ -302,7 +305,8 @@ impl<O> ReplicatedSequencer<O> {
     /// What came of the pieces of market data that this leader saw; `None` where it does not lead or nothing is held.
     #[must_use]
     pub fn release_counts(&self) -> Option<ReleaseCounts> {
-        self.release.as_ref().map(ReleaseSteering::counts)
+        let members = || self.members.voters.union(&self.members.learners).copied();
+        self.release.as_ref().map(|release| release.counts(members()))
     }
 
     /// What came of a [`crate::SolveJob`]: what was found collects, if it is still wanted and this replica still leads.
@@ -532,11 +536,19 @@ impl<O> ReplicatedSequencer<O> {
     /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader tells it at once what it tells all.
     pub fn on_linked(&mut self, now_ns: u64, peer: ReplicaId) {
         self.next_telling_ns = 0;
+        self.unlinked.remove(&peer);
+        if let Some(release) = &mut self.release {
+            release.on_linked(peer);
+        }
         self.replica.on_linked(now_ns, peer);
     }
 
     /// A link was closed from its other end, or broke ([`walras_consensus::Replica::on_link_lost`]).
     pub fn on_link_lost(&mut self, now_ns: u64, peer: ReplicaId, host: &mut impl Host<O>) -> Result<(), Halt> {
+        self.unlinked.insert(peer);
+        if let Some(release) = &mut self.release {
+            release.on_link_lost(peer);
+        }
         self.replica.on_link_lost(now_ns, peer, &mut self.effects);
         self.settle(host)
     }
@@ -664,7 +676,9 @@ impl<O> ReplicatedSequencer<O> {
                 self.driver.start_over();
                 self.clearings.clear();
                 let in_force_ns = self.engine.access_delays().release_ns;
-                self.release = self.settings.release.map(|rules| ReleaseSteering::new(rules, in_force_ns));
+                let (members, unlinked) = (&self.members, &self.unlinked);
+                let linked = || members.voters.union(&members.learners).filter(|id| !unlinked.contains(id)).copied();
+                self.release = self.settings.release.map(|rules| ReleaseSteering::new(rules, in_force_ns, linked()));
                 self.next_telling_ns = 0;
                 host.leading(term);
             }

@@ -50,6 +50,8 @@ pub struct ReleaseCounts {
     pub strayed: u64,
     /// The gateways of which none counts now.
     pub strays: Vec<GatewayId>,
+    /// The members that nothing waits for: their link is lost, or they told of none of the latest pieces. Pieces are judged by the others.
+    pub silent: Vec<GatewayId>,
 }
 
 /// A leader's.
@@ -67,8 +69,8 @@ pub(super) struct ReleaseSteering {
 }
 
 impl ReleaseSteering {
-    /// Goes on from the delay that is in force.
-    pub(super) fn new(rules: ReleaseRules, in_force_ns: u64) -> Self {
+    /// Goes on from the delay that is in force. Pieces wait for the word of `linked`, and of each other replica from its first word on.
+    pub(super) fn new(rules: ReleaseRules, in_force_ns: u64, linked: impl Iterator<Item = ReplicaId>) -> Self {
         let from = |mut bounds: DelayBounds| {
             if in_force_ns > 0 {
                 bounds.start_ns = in_force_ns.clamp(bounds.min_ns, bounds.max_ns);
@@ -86,10 +88,12 @@ impl ReleaseSteering {
                 DelaySettings::Tracking(tracking)
             }
         };
+        let mut margins = Margins::new(GATEWAYS_MAX, UNDER_WAY_MAX);
+        margins.await_only(linked.filter_map(gateway_of));
         Self {
             rules,
             control: DelayControl::new(settings),
-            margins: Margins::new(GATEWAYS_MAX, UNDER_WAY_MAX),
+            margins,
             strays: Strays::new(StraySettings {
                 gateways: GATEWAYS_MAX,
                 apart_max_ns: rules.stray_apart_max_ns,
@@ -116,9 +120,8 @@ impl ReleaseSteering {
 
     /// A gateway had the piece of an entry so long after it was made.
     pub(super) fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
-        let Some(gateway) = u16::try_from(gateway.get()).ok().filter(|id| *id < GATEWAYS_MAX) else { return };
+        let Some(gateway) = gateway_of(gateway) else { return };
         let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
-        let gateway = GatewayId(gateway);
         // That it told is noted all the same, so that nothing waits for it.
         let counted_ns = match self.strays.on_transit(self.now_ns, gateway, transit_ns) {
             Standing::Fits => transit_ns,
@@ -126,6 +129,20 @@ impl ReleaseSteering {
         };
         if let Some(judged) = self.margins.on_report(gateway, self.made[place].1, counted_ns) {
             self.judge(judged);
+        }
+    }
+
+    /// A replica can tell again.
+    pub(super) fn on_linked(&mut self, replica: ReplicaId) {
+        if let Some(gateway) = gateway_of(replica) {
+            self.margins.on_linked(gateway);
+        }
+    }
+
+    /// A replica can not tell: what waits for its word alone is judged without it.
+    pub(super) fn on_link_lost(&mut self, replica: ReplicaId) {
+        if let Some(gateway) = gateway_of(replica) {
+            self.margins.on_lost(gateway).into_iter().for_each(|judged| self.judge(judged));
         }
     }
 
@@ -149,7 +166,7 @@ impl ReleaseSteering {
         Some(AccessDelays { sequencing_ns, release_ns })
     }
 
-    pub(super) fn counts(&self) -> ReleaseCounts {
+    pub(super) fn counts(&self, members: impl Iterator<Item = ReplicaId>) -> ReleaseCounts {
         let (pieces, unfair) = self.control.totals();
         let gateways = (0..GATEWAYS_MAX).map(GatewayId);
         let is_stray = |gateway: &GatewayId| self.strays.standing(*gateway) == Some(Standing::Stray);
@@ -159,8 +176,14 @@ impl ReleaseSteering {
             recent_ppm: self.control.recent().0,
             strayed: gateways.clone().map(|gateway| self.strays.strayed_count(gateway)).sum(),
             strays: gateways.filter(is_stray).collect(),
+            silent: members.filter_map(gateway_of).filter(|gateway| !self.margins.is_awaited(*gateway)).collect(),
         }
     }
+}
+
+/// The gateway that a replica is; `None` for one with a number that no gateway can have.
+fn gateway_of(replica: ReplicaId) -> Option<GatewayId> {
+    u16::try_from(replica.get()).ok().filter(|id| *id < GATEWAYS_MAX).map(GatewayId)
 }
 
 #[cfg(test)]
@@ -171,6 +194,10 @@ mod tests {
 
     fn id(id: u64) -> ReplicaId {
         ReplicaId::new(id).unwrap()
+    }
+
+    fn ids(ids: std::ops::RangeInclusive<u64>) -> impl Iterator<Item = ReplicaId> {
+        ids.map(id)
     }
 
     fn stepped(target: u32) -> ReleaseRules {
@@ -187,7 +214,7 @@ mod tests {
     #[test]
     fn the_delay_comes_to_what_the_slowest_gateway_needs() {
         for start_ns in [0, 600_000] {
-            let mut steering = ReleaseSteering::new(stepped(50_000), start_ns);
+            let mut steering = ReleaseSteering::new(stepped(50_000), start_ns, ids(1..=3));
             let mut in_force = AccessDelays { sequencing_ns: 7, release_ns: start_ns };
             let mut changes = 0;
             for piece in 1..1_000_u64 {
@@ -203,7 +230,7 @@ mod tests {
                     changes += 1;
                 }
             }
-            let counts = steering.counts();
+            let counts = steering.counts(ids(1..=3));
             assert!((250_000..=420_000).contains(&in_force.release_ns), "{in_force:?} after a start at {start_ns}");
             assert!(counts.pieces > 900 && counts.unfair > 0 && changes > 10, "{counts:?}, {changes} changes");
         }
@@ -211,7 +238,7 @@ mod tests {
 
     #[test]
     fn changes_are_few() {
-        let mut steering = ReleaseSteering::new(rules(DelaySettings::Static { delay_ns: 300_000 }, 0), 0);
+        let mut steering = ReleaseSteering::new(rules(DelaySettings::Static { delay_ns: 300_000 }, 0), 0, ids(1..=3));
         let nothing = AccessDelays::default();
         let wanted = steering.wanted(50, nothing, 0).unwrap();
         assert_eq!(wanted.release_ns, 300_000);
@@ -224,7 +251,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_wrong_delays_nobody() {
         let settled_ns = |wrong_ns: i64| {
-            let mut steering = ReleaseSteering::new(stepped(50_000), 300_000);
+            let mut steering = ReleaseSteering::new(stepped(50_000), 300_000, ids(1..=4));
             let mut in_force = AccessDelays { sequencing_ns: 0, release_ns: 300_000 };
             let mut highest_ns = 0;
             for piece in 1..1_000_u64 {
@@ -235,7 +262,7 @@ mod tests {
                 in_force = steering.wanted(1_000 * piece, in_force, 0).unwrap_or(in_force);
                 highest_ns = highest_ns.max(in_force.release_ns);
             }
-            (in_force.release_ns, highest_ns, steering.counts())
+            (in_force.release_ns, highest_ns, steering.counts(ids(1..=4)))
         };
         let (right_ns, ..) = settled_ns(0);
         for wrong_ns in [700_000, 60_000_000_000, -60_000_000_000] {
@@ -245,23 +272,49 @@ mod tests {
             assert!(counts.strays == [GatewayId(4)] && counts.strayed > 900 && counts.pieces > 900, "{wrong_ns}: {counts:?}");
         }
         // Of all being slow nobody strays.
-        let mut steering = ReleaseSteering::new(stepped(50_000), 300_000);
+        let mut steering = ReleaseSteering::new(stepped(50_000), 300_000, ids(1..=4));
         for piece in 1..100 {
             steering.on_made(LogIndex(piece), 300_000);
             (1..=3).for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(piece), 9_000_000));
         }
-        let counts = steering.counts();
+        let counts = steering.counts(ids(1..=4));
         assert!(counts.strays.is_empty() && counts.unfair == counts.pieces && counts.pieces > 50, "{counts:?}");
     }
 
     /// Gateways that are configured and not there are not waited for after a while.
     #[test]
     fn the_silent_are_not_waited_for() {
-        let mut steering = ReleaseSteering::new(stepped(50_000), 0);
+        let mut steering = ReleaseSteering::new(stepped(50_000), 0, ids(1..=3));
         for piece in 1..=200 {
             steering.on_made(LogIndex(piece), 100_000);
             steering.on_arrival(id(1), LogIndex(piece), 80_000);
         }
-        assert!(steering.counts().pieces > 190, "{:?}", steering.counts());
+        let counts = steering.counts(ids(1..=3));
+        assert!(counts.pieces > 190 && counts.silent == [GatewayId(2), GatewayId(3)], "{counts:?}");
+    }
+
+    /// A replica ends: from then on pieces are judged by the others as they come, and the leader names it.
+    #[test]
+    fn a_lost_replica_is_not_waited_for_at_all() {
+        let mut steering = ReleaseSteering::new(stepped(50_000), 100_000, ids(1..=3));
+        let piece_of = |steering: &mut ReleaseSteering, piece: u64, tell: std::ops::RangeInclusive<u64>, transit_ns: i64| {
+            steering.on_made(LogIndex(piece), 100_000);
+            tell.for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(piece), transit_ns));
+        };
+        (1..=10).for_each(|piece| piece_of(&mut steering, piece, 1..=3, 80_000));
+        // Five more come while nobody knows yet that replica 3 is gone: late, since the cluster was busy with that.
+        (11..=15).for_each(|piece| piece_of(&mut steering, piece, 1..=2, 900_000));
+        let before = steering.counts(ids(1..=3));
+        assert_eq!((before.pieces, before.unfair, before.silent), (10, 0, vec![]));
+        steering.on_link_lost(id(3));
+        let after = steering.counts(ids(1..=3));
+        assert_eq!((after.pieces, after.unfair, after.silent), (15, 5, vec![GatewayId(3)]));
+        piece_of(&mut steering, 16, 1..=2, 80_000);
+        assert_eq!(steering.counts(ids(1..=3)).pieces, 16);
+        steering.on_linked(id(3));
+        piece_of(&mut steering, 17, 1..=2, 80_000);
+        let back = steering.counts(ids(1..=3));
+        assert_eq!((back.pieces, back.silent), (16, vec![]));
+        steering.on_link_lost(id(99));
     }
 }
