@@ -148,6 +148,8 @@ pub fn ticker(scale: &InstrumentScale, ticker: &TickerPush) -> Value {
         "instrument": scale.spec.symbol.as_str(),
         "last_price": price(scale, ticker.last),
         "change_ppm": ticker.change_ppm,
+        "high": price(scale, ticker.high),
+        "low": price(scale, ticker.low),
         "best_bid": price(scale, ticker.best_bid),
         "best_ask": price(scale, ticker.best_ask),
         "volume": scale.size(ticker.volume),

@@ -114,6 +114,7 @@ fn trades_candles_and_ticker_tell_the_same_trade() {
     assert_eq!((&trade["trades"][0]["taker_side"], &trade["trades"][0]["size"]), (&json!("buy"), &json!("0.2500")));
     assert_eq!((&candle["candles"][0]["close"], &candle["candles"][0]["volume"]), (&json!("30000.00"), &json!("0.2500")));
     assert_eq!((&ticker["best_ask"], &ticker["best_bid"], &ticker["volume"]), (&json!("30000.00"), &Value::Null, &json!("0.2500")));
+    assert_eq!((&ticker["high"], &ticker["low"], &ticker["change_ppm"]), (&json!("30000.00"), &json!("30000.00"), &json!(0)));
 }
 
 #[test]

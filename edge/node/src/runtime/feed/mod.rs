@@ -84,8 +84,12 @@ pub struct TickerPush {
     pub instrument: InstrumentId,
     /// Price of the last trade.
     pub last: Option<PriceTicks>,
-    /// Since the day's first trade.
+    /// Since the first trade of the UTC day.
     pub change_ppm: i64,
+    /// Highest price of the UTC day; `None` before its first trade.
+    pub high: Option<PriceTicks>,
+    /// Lowest.
+    pub low: Option<PriceTicks>,
     /// Best bid.
     pub best_bid: Option<PriceTicks>,
     /// Best ask.
@@ -483,13 +487,16 @@ fn book(feed: &InstrumentFeed, engine: &Engine) -> BookPush {
 /// An instrument at a glance, at `now`.
 pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush {
     let (instrument, ticker) = (feed.spec().instrument, feed.ticker());
+    let day = ticker.day(now);
     TickerPush {
         instrument,
         last: ticker.last,
         change_ppm: ticker.change_ppm(now),
+        high: day.map(|day| day.high),
+        low: day.map(|day| day.low),
         best_bid: engine.best_level(instrument, Side::Buy).map(|l| l.price),
         best_ask: engine.best_level(instrument, Side::Sell).map(|l| l.price),
-        volume: ticker.day(now).map_or(SizeLots::ZERO, |day| day.volume),
+        volume: day.map_or(SizeLots::ZERO, |day| day.volume),
         phase: ticker.phase,
     }
 }
