@@ -9,7 +9,7 @@
 //! - Closing expires day orders.
 
 use walras_ledger::Ledger;
-use walras_order_book::PriceIndex;
+use walras_order_book::{PriceIndex, Uncross};
 use walras_types::{RejectReason, SizeLots, TradingPhase};
 use walras_wire::{Event, PhaseCause, PhaseChanged, SetTradingPhase, Uncrossed};
 
@@ -55,10 +55,15 @@ impl<I: PriceIndex> Market<I> {
         events.push(Event::PhaseChanged(PhaseChanged { instrument: self.state.spec.instrument, phase, cause }));
     }
 
+    /// What an uncross would trade now.
+    pub(crate) fn auction(&self) -> Option<Uncross> {
+        self.book.auction(self.state.reference_price)
+    }
+
     /// Trades what crosses at one price, and reports the uncross if anything did or `even_if_nothing` crossed.
     fn uncross(&mut self, ledger: &mut Ledger, even_if_nothing: bool, events: &mut Vec<Event>) {
         let instrument = self.state.spec.instrument;
-        match self.book.auction(self.state.reference_price) {
+        match self.auction() {
             Some(uncross) => {
                 self.book.uncross(&uncross, &mut Settler::new(ledger, &mut self.state, events));
                 self.state.set_reference_price(uncross.price);

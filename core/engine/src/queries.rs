@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger};
+use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger, Uncross};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase,
@@ -148,6 +148,21 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn best_level(&self, instrument: InstrumentId, side: Side) -> Option<DepthLevel> {
         self.markets.get(instrument.0 as usize)?.book.best_level(side)
+    }
+
+    /// What an uncross of an instrument would trade now: its indicative price, volume and imbalance. `None` while the instrument matches
+    /// continuously, or when no bid reaches an offer. Costs O(price levels that cross), and O(i log i) in the orders that are not plain:
+    /// compute it when it is published, not for each command.
+    #[must_use]
+    pub fn indicative(&self, instrument: InstrumentId) -> Option<Uncross> {
+        let market = self.markets.get(instrument.0 as usize)?;
+        if market.is_continuous() { None } else { market.auction() }
+    }
+
+    /// Open orders of an instrument, waiting stops included.
+    #[must_use]
+    pub fn open_order_count(&self, instrument: InstrumentId) -> usize {
+        self.markets.get(instrument.0 as usize).map_or(0, |market| market.book.order_count())
     }
 
     /// The levels of which the last entry changed what they show: each at least once, by instrument. One that changed back is among

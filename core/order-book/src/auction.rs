@@ -4,6 +4,8 @@
 //! prices that remain, the furthest in the direction it presses (up for bids, down for offers); the nearest to the reference price;
 //! the lower. Prices between orders' limits count too.
 
+use std::collections::BTreeMap;
+
 use walras_types::{PriceTicks, Side, SizeLots};
 
 use crate::api::{BookEvents, Party, Uncross};
@@ -18,7 +20,8 @@ struct Step {
 }
 
 impl<I: PriceIndex> OrderBook<I> {
-    /// What the collected orders would trade now, or `None` when no bid reaches an offer.
+    /// What the collected orders would trade now, or `None` when no bid reaches an offer. Costs O(price levels that cross) and O(i log i)
+    /// in the orders that are not plain, however many orders stand at a price.
     #[must_use]
     pub fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
         let best_bid = self.sides[Side::Buy as usize].best();
@@ -26,17 +29,13 @@ impl<I: PriceIndex> OrderBook<I> {
         if best_bid == Rank::BOTTOM || best_ask == Rank::BOTTOM || best_bid < best_ask.mirrored() {
             return None;
         }
-        let bids = self.steps(Side::Buy, best_ask.mirrored());
-        let asks = self.steps(Side::Sell, best_bid.mirrored());
-        let mut prices: Vec<i64> = bids.iter().chain(&asks).map(|step| step.price).collect();
-        prices.sort_unstable();
-        prices.dedup();
+        let reserves = self.reserves();
+        let bids = self.steps(Side::Buy, best_ask.mirrored(), &reserves);
+        let asks = self.steps(Side::Sell, best_bid.mirrored(), &reserves);
         // Volume and imbalance change only at orders' prices, so a stretch between two neighbours is as good throughout.
         let mut best: Option<(u64, u64)> = None;
         let mut stretches: Vec<(i64, i64, i64)> = Vec::new();
-        let mut consider = |low: i64, high: i64| {
-            let demand = lots_at_least(&bids, low, |step| step.price >= high);
-            let supply = lots_at_least(&asks, high, |step| step.price <= low);
+        let mut consider = |low: i64, high: i64, demand: u64, supply: u64| {
             let (volume, imbalance) = (demand.min(supply), demand as i64 - supply as i64);
             let merit = (volume, u64::MAX - imbalance.unsigned_abs());
             if best.is_none_or(|best| merit > best) {
@@ -47,13 +46,28 @@ impl<I: PriceIndex> OrderBook<I> {
                 stretches.push((low, high, imbalance));
             }
         };
-        for (index, &price) in prices.iter().enumerate() {
-            consider(price, price);
-            if let Some(&next) = prices.get(index + 1)
-                && next - price > 1
+        // From the lowest price up, where the last bid and the first ask stand.
+        let (mut bids, mut asks) = (bids.iter().rev().peekable(), asks.iter().peekable());
+        let (mut supply, mut below) = (0, None);
+        loop {
+            // A bid's step holds those above it too: it is the demand up to its price.
+            let demand = bids.peek().map_or(0, |bid| bid.lots);
+            let price = match (bids.peek(), asks.peek()) {
+                (Some(bid), Some(ask)) => bid.price.min(ask.price),
+                (Some(one), None) | (None, Some(one)) => one.price,
+                (None, None) => break,
+            };
+            if let Some(below) = below
+                && price - below > 1
             {
-                consider(price + 1, next - 1);
+                consider(below + 1, price - 1, demand, supply);
             }
+            if let Some(ask) = asks.next_if(|ask| ask.price == price) {
+                supply = ask.lots;
+            }
+            consider(price, price, demand, supply);
+            bids.next_if(|bid| bid.price == price);
+            below = Some(price);
         }
         let (volume, _) = best?;
         let price = choose(&stretches, reference.get());
@@ -63,7 +77,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Cumulated lots of a side from its best price to `worst`, both queues, all that is open.
-    fn steps(&self, side: Side, worst: Rank) -> Vec<Step> {
+    fn steps(&self, side: Side, worst: Rank, reserves: &BTreeMap<(Side, Rank), u64>) -> Vec<Step> {
         let queues = &self.sides[side as usize];
         let (mut displayed, mut hidden) = (queues.displayed.best(), queues.hidden_best);
         let mut steps = Vec::new();
@@ -74,24 +88,28 @@ impl<I: PriceIndex> OrderBook<I> {
                 return steps;
             }
             if displayed == rank {
-                lots += self.open_lots(queues.displayed.get(rank).and_then(|level| level.head));
+                lots += queues.displayed.get(rank).map_or(0, |level| level.lots);
+                lots += reserves.get(&(side, rank)).copied().unwrap_or(0);
                 displayed = queues.displayed.next_worse(rank);
             }
             if hidden == rank {
-                lots += self.open_lots(queues.hidden.get(&rank).and_then(|level| level.head));
+                lots += queues.hidden.get(&rank).map_or(0, |level| level.lots);
                 hidden = queues.hidden.range(..rank).next_back().map_or(Rank::BOTTOM, |(rank, _)| *rank);
             }
             steps.push(Step { price: rank.price(side).get(), lots });
         }
     }
 
-    fn open_lots(&self, mut next: Option<Slot>) -> u64 {
-        let mut lots = 0;
-        while let Some(slot) = next {
-            lots += self.arena[slot].open.get();
-            next = self.arena[slot].next;
+    /// What icebergs have beyond their slices, which alone a level counts.
+    fn reserves(&self) -> BTreeMap<(Side, Rank), u64> {
+        let mut reserves = BTreeMap::new();
+        for slot in self.extras.by_slot().keys() {
+            let order = &self.arena[*slot];
+            if order.place == Place::Displayed && order.open > order.slice {
+                *reserves.entry((order.side, order.rank)).or_default() += (order.open - order.slice).get();
+            }
         }
-        lots
+        reserves
     }
 
     /// Trades `uncross.volume` at `uncross.price`: best prices first, displayed before hidden, then first in, first out, whatever the
@@ -152,12 +170,6 @@ impl<I: PriceIndex> OrderBook<I> {
             *self.queue_mut(side, Place::Displayed, rank) = level;
         }
     }
-}
-
-/// The lots of the last step for which `counts` holds: all orders whose limit accepts the price.
-fn lots_at_least(steps: &[Step], _price: i64, counts: impl Fn(&Step) -> bool) -> u64 {
-    let reached = steps.partition_point(counts);
-    reached.checked_sub(1).map_or(0, |last| steps[last].lots)
 }
 
 /// Among stretches of equal volume and imbalance: market pressure, then the reference, then the lower price.

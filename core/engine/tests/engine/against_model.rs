@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use walras_engine::{Engine, InstrumentView, Uncross};
 use walras_order_book::Ladder;
 use walras_types::*;
 use walras_wire::*;
 
 use crate::generate::{Step, steps};
 use crate::model::Model;
-use crate::venue::{MapIndex, Venue};
+use crate::venue::{MapIndex, Venue, phase};
 
 fn assert_same(venue: &Venue<Ladder>, model: &Model) {
     let engine = &venue.engine;
@@ -32,6 +33,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
     for (view, market) in engine.instruments().zip(&model.markets) {
         let prices = (view.reference_price.get(), view.last_price.map(PriceTicks::get));
         assert_eq!((view.phase, prices), (market.phase, (market.reference, market.last)));
+        assert_indicative(venue, &view);
         for account in (0..model.accounts.len() as u32).map(AccountId) {
             let position = engine.position(account, view.spec.instrument);
             assert_eq!(position.net_lots, market.net.get(&account).copied().unwrap_or(0));
@@ -47,6 +49,30 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_eq!(position.open_orders as usize, expected.len());
         }
     }
+}
+
+/// What is said of an uncross is what comes of it, had the instrument uncrossed at this instant.
+fn assert_indicative(venue: &Venue<Ladder>, view: &InstrumentView) {
+    use TradingPhase::{Closed, ClosingAuction, Continuous, Halt, OpeningAuction, PreOpen};
+    let path: &[TradingPhase] = match view.phase {
+        Continuous => &[],
+        PreOpen => &[OpeningAuction, Continuous],
+        OpeningAuction | Halt | Closed => &[Continuous],
+        ClosingAuction => &[Closed],
+    };
+    let mut bytes = Vec::new();
+    venue.engine.snapshot(&mut bytes);
+    let mut copy = Venue { engine: Engine::<Ladder>::restore(&bytes).unwrap(), now: venue.now };
+    let instrument = view.spec.instrument;
+    assert_eq!(copy.engine.indicative(instrument), venue.engine.indicative(instrument), "a restored engine says the same");
+    let events = path.iter().flat_map(|next| copy.apply(phase(instrument.0, *next)));
+    let uncrossed = events.filter_map(|event| match event {
+        Event::Uncrossed(Uncrossed { price, volume, imbalance_lots, .. }) => {
+            price.map(|price| Uncross { price, volume, imbalance_lots })
+        }
+        _ => None,
+    });
+    assert_eq!(venue.engine.indicative(instrument), uncrossed.last(), "in phase {:?}", view.phase);
 }
 
 /// Runs the steps, and counts what happened.

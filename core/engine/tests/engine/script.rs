@@ -7,7 +7,7 @@
 //!     accepted B#1 sell 7 @50 rests 0
 //!     trade 5 @100 A#1 left 0, B#1 left 0
 //!     cancelled B#1 2 Unfilled
-//! ? A                                    what has A
+//! ? A                                    what has A; `? market` and `? indicative` ask for the instrument's state
 //!     205 BTC, 9500 USD, net 5
 //! ```
 //! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`. Everybody
@@ -54,7 +54,11 @@ impl Teller {
     fn answer(&mut self, line: &str) -> Vec<String> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         if words[0] == "?" {
-            return vec![if words[1] == "market" { self.market() } else { self.holdings(account(words[1])) }];
+            return vec![match words[1] {
+                "market" => self.market(),
+                "indicative" => self.indicative(),
+                who => self.holdings(account(who)),
+            }];
         }
         if words[0] == "at" {
             self.venue.now = TimeNs(words[1].parse().unwrap());
@@ -84,6 +88,13 @@ impl Teller {
         let fees = self.venue.engine.fees(USD);
         let last = view.last_price.map_or("none".into(), |price| price.to_string());
         format!("{:?}, reference {}, last {last}, fees {fees}", view.phase, view.reference_price)
+    }
+
+    fn indicative(&self) -> String {
+        match self.venue.engine.indicative(InstrumentId(0)) {
+            Some(uncross) => format!("{} @{}, imbalance {}", uncross.volume, uncross.price, uncross.imbalance_lots),
+            None => "nothing crosses".into(),
+        }
     }
 
     /// An event in words; `None` for what merely repeats the operator's command.

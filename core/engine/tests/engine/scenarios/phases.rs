@@ -182,6 +182,8 @@ fn the_opening_auction_trades_at_one_price() {
             phase OpeningAuction by Operator
         B sell 4 @105 #2
             accepted B#2 sell 4 @105 rests 4
+        ? indicative
+            8 @102, imbalance 4
         phase Continuous
             trade 2 @102 D#1 left 0 fee 2, B#1 left 2 fee 2
             trade 2 @102 A#1 left 8 fee 2, B#1 left 0 fee 2
@@ -301,10 +303,14 @@ fn an_auction_that_is_broken_off_uncrosses_before_trading() {
             phase Halt by Operator
         A amend #1 size=1
             rejected PhaseTakesNoOrders
+        ? indicative
+            2 @100, imbalance 0
         phase Continuous
             trade 2 @100 A#1 left 0, B#1 left 0
             uncrossed 2 @100, imbalance 0
             phase Continuous by Operator
+        ? indicative
+            nothing crosses
         phase Halt
             phase Halt by Operator
         phase Continuous
