@@ -99,8 +99,24 @@ pub(super) fn book(client: &Client, args: &BookArgs) -> Result<Output, CliError>
     let ladder: Vec<Value> = (asks.iter().rev().map(|level| json!(["ask", level[0], level[1], level[2]])))
         .chain(bids.iter().map(|level| json!(["bid", level[0], level[1], level[2]])))
         .collect();
-    let human = table(&ladder, &[("", "0"), ("price", "1"), ("size", "2"), ("orders", "3")]);
+    let mut human = table(&ladder, &[("", "0"), ("price", "1"), ("size", "2"), ("orders", "3")]);
+    human += &indicative(&json["indicative"]);
     Ok(Output { json, human })
+}
+
+/// A line on what an uncross would trade; nothing when nothing would.
+fn indicative(now: &Value) -> String {
+    let text = |field: &str| now[field].as_str().unwrap_or_default().to_owned();
+    if now.is_null() {
+        return String::new();
+    }
+    let (volume, price, imbalance) = (text("volume"), text("price"), text("imbalance"));
+    let left = match imbalance.strip_prefix('-') {
+        Some(offered) => format!("{offered} to sell would be left"),
+        None if imbalance == "0" => "nothing would be left".to_owned(),
+        None => format!("{imbalance} to buy would be left"),
+    };
+    format!("indicative: {volume} would trade at {price}, {left}\n")
 }
 
 pub(super) fn trades(client: &Client, args: &TradesArgs) -> Result<Output, CliError> {

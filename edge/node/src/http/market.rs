@@ -75,13 +75,13 @@ pub(super) async fn book(
     let scale = of_path(&catalog, &symbol)?;
     let depth = query(asked)?.depth.unwrap_or(50).min(DEPTH_MAX);
     let instrument = scale.spec.instrument;
-    let (log_index, bids, asks) = app
+    let (log_index, bids, asks, indicative) = app
         .venue
         .read(move |v| {
             let (mut bids, mut asks) = (Vec::new(), Vec::new());
             v.engine.depth(instrument, Side::Buy, depth, &mut bids);
             v.engine.depth(instrument, Side::Sell, depth, &mut asks);
-            (v.engine.last_applied(), bids, asks)
+            (v.engine.last_applied(), bids, asks, v.indicatives.now(v.engine, instrument))
         })
         .await?;
     Ok(ok(&json!({
@@ -89,6 +89,7 @@ pub(super) async fn book(
         "log_index": log_index.0.to_string(),
         "bids": views::depth(scale, &bids),
         "asks": views::depth(scale, &asks),
+        "indicative": views::indicative(scale, indicative),
     })))
 }
 

@@ -1,7 +1,7 @@
 //! What is answered: the venue's values as JSON.
 
 use serde_json::{Value, json};
-use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position};
+use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position, Uncross};
 use walras_market_data::{BookLevel, Candle, Fill, FillRole, OfferChange, OrderStatus, PublicTrade};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits,
@@ -71,13 +71,7 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
             json!({"kind": kind, "fifo_percent": fifo_percent, "min_size": scale.size(min_lots)})
         }
     };
-    let last_uncross = last_uncross.map(|uncross| {
-        json!({
-            "price": price(scale, uncross.price),
-            "volume": scale.size(uncross.volume),
-            "imbalance": scale.position(uncross.imbalance_lots),
-        })
-    });
+    let last_uncross = last_uncross.map(|last| uncross(scale, last.price, last.volume, last.imbalance_lots));
     json!({
         "instrument_id": spec.instrument.0,
         "symbol": spec.symbol.as_str(),
@@ -97,6 +91,16 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
         "last_price": price(scale, view.last_price),
         "last_uncross": last_uncross,
     })
+}
+
+/// What an uncross would trade now; `null` in continuous trading, or when nothing crosses.
+#[must_use]
+pub fn indicative(scale: &InstrumentScale, indicative: Option<Uncross>) -> Value {
+    indicative.map_or(Value::Null, |now| uncross(scale, Some(now.price), now.volume, now.imbalance_lots))
+}
+
+fn uncross(scale: &InstrumentScale, at: Option<PriceTicks>, volume: SizeLots, imbalance_lots: i64) -> Value {
+    json!({"price": price(scale, at), "volume": scale.size(volume), "imbalance": scale.position(imbalance_lots)})
 }
 
 fn price(scale: &InstrumentScale, price: Option<PriceTicks>) -> Option<String> {

@@ -368,7 +368,10 @@ impl EngineThread {
     fn serve(&mut self, request: Request) {
         let engine = self.sequencer.engine();
         match request {
-            Request::Read(question) => question(&View { engine, market: &self.core.market, fills: &self.core.fills }),
+            Request::Read(question) => {
+                let (market, fills, indicatives) = (&self.core.market, &self.core.fills, self.feed.indicatives());
+                question(&View { engine, market, fills, indicatives });
+            }
             Request::Connect { connection, queue } => self.feed.connect(connection, queue),
             Request::Subscribe { connection, subscription } => {
                 self.feed.subscribe(connection, subscription, engine, &self.core.market, &self.core.fills);

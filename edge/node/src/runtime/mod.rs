@@ -45,7 +45,7 @@ pub use batches::BatchPush;
 pub(crate) use batches::{batch_look, demand_curve};
 pub use clock::Clock;
 pub use fair_clock::{FairClockOptions, FairTime};
-pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Push, Subscription, TickerPush};
+pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Indicatives, Push, Subscription, TickerPush};
 pub use fills::Fills;
 pub use numbered::NumberedOutcome;
 pub(crate) use recovery::engine_of_snapshot;
@@ -138,6 +138,8 @@ pub struct View<'a> {
     pub market: &'a MarketData,
     /// Each account's last trades.
     pub fills: &'a Fills,
+    /// What uncrosses would trade.
+    pub indicatives: &'a Indicatives,
 }
 
 /// A question, answered on the engine's thread.

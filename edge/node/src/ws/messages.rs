@@ -220,6 +220,7 @@ pub(super) fn push(push: &Push, catalog: &Catalog, seen: &mut Seen) -> Option<Va
                 "log_index": book.log_index.0.to_string(),
                 "bids": views::levels(scale, &book.bids),
                 "asks": views::levels(scale, &book.asks),
+                "indicative": views::indicative(scale, book.indicative),
             }))
         }
         Push::Trades { instrument, snapshot, trades } => {

@@ -43,8 +43,12 @@ fn a_day_opens_and_closes_with_an_auction_over_rest() {
     assert_eq!(code(bob.signed("POST", "/v1/orders", Some(&at_once))), number(R::PhaseNoImmediate));
     phase("opening_auction").unwrap();
     assert_eq!(of_market()["phase"], "opening_auction");
+    assert_eq!(book()["indicative"], Value::Null, "nothing crosses yet");
     market.order(bob, &limit(1, "sell", "1.5", "29900"));
+    assert_eq!(book()["indicative"], json!({"price": "30100.00", "volume": "1.5000", "imbalance": "0.5000"}));
     market.order(bob, &limit(2, "sell", "1", "30050"));
+    let indicative = book()["indicative"].clone();
+    assert_eq!(indicative, json!({"price": "30050.00", "volume": "2.0000", "imbalance": "-0.5000"}));
     // The book is crossed, and nothing has traded.
     assert_eq!(book()["bids"], json!([["30100.00", "2.0000", 1]]));
     assert_eq!(book()["asks"], json!([["29900.00", "1.5000", 1], ["30050.00", "1.0000", 1]]));
@@ -57,7 +61,8 @@ fn a_day_opens_and_closes_with_an_auction_over_rest() {
     assert_eq!(shown, [("30050.00", "0.5000"), ("30050.00", "1.5000")], "newest first");
     assert!(uncross.iter().all(|trade| trade["taker_side"].is_null()), "nobody takes in an auction: {uncross:?}");
     assert_eq!((&of_market()["last_price"], &of_market()["reference_price"]), (&json!("30050.00"), &json!("30050.00")));
-    assert_eq!(of_market()["last_uncross"], json!({"price": "30050.00", "volume": "2.0000", "imbalance": "-0.5000"}));
+    assert_eq!(of_market()["last_uncross"], indicative);
+    assert_eq!(book()["indicative"], Value::Null, "orders match as they come");
     assert_eq!(book()["bids"], json!([]));
     assert_eq!(book()["asks"], json!([["30050.00", "0.5000", 1]]));
     let fills = alice.signed("GET", "/v1/fills", None).unwrap();
@@ -122,6 +127,8 @@ fn an_auction_is_run_and_read_from_the_command_line() {
     let (status, said) = bob.fails(&["order", "sell", "BTC/USD", "1"]);
     assert!(status == 1 && said.contains("PhaseNoImmediate (41)") && said.contains("wait"), "{said}");
     assert!(operator.text(&["instruments"]).contains("opening_auction"));
+    let book = operator.text(&["book", "BTC/USD"]);
+    assert_eq!(book.lines().last().unwrap(), "indicative: 2.0000 would trade at 30050.00, 0.5000 to sell would be left");
     assert_eq!(operator.text(&["trades", "BTC/USD"]), "(none)\n");
     phase("continuous");
     let tape = operator.text(&["trades", "BTC/USD"]);

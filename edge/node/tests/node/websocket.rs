@@ -85,6 +85,46 @@ fn a_reader_who_follows_the_updates_holds_the_book() {
 }
 
 #[test]
+fn the_indicative_price_follows_orders_that_nobody_sees_and_ends_with_the_auction() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let phase = |to: &str| {
+        market.operator.signed("POST", "/v1/admin/phases", Some(&json!({"instrument": "BTC-USD", "phase": to}))).unwrap();
+    };
+    for to in ["closed", "pre_open"] {
+        phase(to);
+    }
+    let mut socket = Socket::connect(&venue.url());
+    subscribe(&mut socket, "book");
+    let mut book = Book::default();
+    // The first message that says so.
+    let mut wait_for = |indicative: Value| loop {
+        let message = socket.next_of("book");
+        check_named(&document(), "WsBook", &message);
+        book.apply(&message);
+        if message["indicative"] == indicative {
+            return message;
+        }
+    };
+    wait_for(Value::Null);
+    market.order(&market.alice, &limit(1, "buy", "2", "30100"));
+    market.order(&market.bob, &limit(1, "sell", "1", "30000"));
+    wait_for(json!({"price": "30100.00", "volume": "1.0000", "imbalance": "1.0000"}));
+    let mut hidden = limit(2, "sell", "1.5", "30050");
+    hidden["display"] = "hidden".into();
+    market.order(&market.bob, &hidden);
+    let update = wait_for(json!({"price": "30050.00", "volume": "2.0000", "imbalance": "-0.5000"}));
+    assert_eq!((&update["bids"], &update["asks"]), (&json!([]), &json!([])), "no level changed");
+    let mut late = Socket::connect(&venue.url());
+    subscribe(&mut late, "book");
+    assert_eq!(late.next_of("book")["indicative"], update["indicative"], "a snapshot says the same");
+    phase("opening_auction");
+    phase("continuous");
+    let over = wait_for(Value::Null);
+    assert_eq!(over["bids"], json!([["30100.00", "0", 0]]));
+}
+
+#[test]
 fn trades_candles_and_ticker_tell_the_same_trade() {
     let venue = Venue::start();
     let market = venue.market();

@@ -4,6 +4,7 @@
 //! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time ([`hold`]).
 
 mod hold;
+mod indicative;
 mod outbox;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use walras_engine::{DepthLevel, Engine};
+use walras_engine::{DepthLevel, Engine, Uncross};
 use walras_fair_access::publications::Publications;
 use walras_market_data::{
     BatchFeed, BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
@@ -22,6 +23,8 @@ use walras_types::{
 
 use hold::{Gate, Lost};
 pub use hold::{HoldStatus, HoldView};
+pub use indicative::Indicatives;
+use indicative::News;
 use outbox::{Item, Outbox};
 
 use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
@@ -75,6 +78,8 @@ pub struct BookPush {
     pub bids: Vec<BookLevel>,
     /// Asks.
     pub asks: Vec<BookLevel>,
+    /// What an uncross would trade now; `None` in continuous trading, or when nothing crosses.
+    pub indicative: Option<Uncross>,
 }
 
 /// An instrument at a glance.
@@ -172,6 +177,7 @@ pub(crate) struct Feed {
     sent: Vec<Sent>,
     /// By batch market: its revision and last block that were sent.
     sent_batches: Vec<(LogIndex, u64)>,
+    indicatives: Indicatives,
     accounts: AccountWatch,
     changes: Vec<LevelChange>,
     status: Status,
@@ -194,7 +200,13 @@ impl Feed {
 
     fn over(out: Out, status: Status) -> Self {
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
-        Self { connections, out, sent, sent_batches, accounts, changes: Vec::new(), status }
+        let indicatives = Indicatives::default();
+        Self { connections, out, sent, sent_batches, indicatives, accounts, changes: Vec::new(), status }
+    }
+
+    /// Of all instruments.
+    pub(crate) fn indicatives(&self) -> &Indicatives {
+        &self.indicatives
     }
 
     /// Whether what is public waits for its release time.
@@ -274,6 +286,7 @@ impl Feed {
     pub(crate) fn prime(&mut self, market: &MarketData) {
         self.sent.clear();
         self.sent_batches.clear();
+        self.indicatives.clear();
         let day = market.time().0 / DAY_NS;
         self.sent.extend(market.instruments().iter().map(|feed| Sent {
             revision: feed.revision(),
@@ -343,7 +356,7 @@ impl Feed {
         fills: &Fills,
     ) {
         let Some(subscriptions) = self.connections.get_mut(&id) else { return };
-        let Some(snapshot) = snapshot(subscription, engine, market, fills) else { return };
+        let Some(snapshot) = snapshot(subscription, engine, market, fills, &mut self.indicatives) else { return };
         if !subscriptions.contains(&subscription) {
             subscriptions.push(subscription);
             if let (Subscription::Account(account), Push::Account(now)) = (subscription, &snapshot) {
@@ -433,9 +446,26 @@ impl Feed {
         }
         let sent = self.sent[index];
         let feed = &market.instruments()[index];
-        if feed.revision() == sent.revision && day == sent.day {
+        let (indicative, news) = self.indicatives.publish(engine, feed);
+        if feed.revision() != sent.revision || day != sent.day {
+            self.flush_trades(index, engine, market, time, updates);
+        } else if news == News::No {
             return;
         }
+        self.flush_book(instrument, (indicative, news), engine, market, updates);
+    }
+
+    /// Its trades, and what follows from them.
+    fn flush_trades(
+        &mut self,
+        index: usize,
+        engine: &Engine,
+        market: &MarketData,
+        time: TimeNs,
+        updates: &mut BTreeMap<Subscription, Push>,
+    ) {
+        let (feed, sent) = (&market.instruments()[index], self.sent[index]);
+        let (instrument, day) = (feed.spec().instrument, time.0 / DAY_NS);
         let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
         self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
         updates.insert(Subscription::Ticker(instrument), Push::Ticker(ticker(feed, engine, time)));
@@ -449,17 +479,27 @@ impl Feed {
                 updates.insert(Subscription::Candles(instrument, interval), push);
             }
         }
-        let log_index = feed.revision();
+    }
+
+    fn flush_book(
+        &mut self,
+        instrument: InstrumentId,
+        (indicative, news): (Option<Uncross>, News),
+        engine: &Engine,
+        market: &mut MarketData,
+        updates: &mut BTreeMap<Subscription, Push>,
+    ) {
         self.changes.clear();
         let Some(feed) = market.instrument_mut(instrument) else { return };
+        let log_index = feed.revision();
         let now = |side, price| engine.level(instrument, side, price).map(book_level);
         let push = match feed.changed_levels().take(now, &mut self.changes) {
-            BookChanges::Levels if self.changes.is_empty() => return,
+            BookChanges::Levels if self.changes.is_empty() && news == News::No => return,
             BookChanges::Levels => {
                 let of = |side| self.changes.iter().filter(move |c| c.side == side).map(|c| c.level).collect();
-                BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell) }
+                BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell), indicative }
             }
-            BookChanges::TooMany => book(feed, engine),
+            BookChanges::TooMany => book(feed, engine, indicative),
         };
         updates.insert(Subscription::Book(instrument), Push::Book(Arc::new(push)));
     }
@@ -474,14 +514,15 @@ fn book_level(level: DepthLevel) -> BookLevel {
     BookLevel { price: level.price, shown: level.shown, order_count: level.order_count }
 }
 
-fn book(feed: &InstrumentFeed, engine: &Engine) -> BookPush {
+fn book(feed: &InstrumentFeed, engine: &Engine, indicative: Option<Uncross>) -> BookPush {
     let instrument = feed.spec().instrument;
     let levels = |side| {
         let mut depth = Vec::new();
         engine.depth(instrument, side, usize::MAX, &mut depth);
         depth.into_iter().map(book_level).collect()
     };
-    BookPush { instrument, snapshot: true, log_index: feed.revision(), bids: levels(Side::Buy), asks: levels(Side::Sell) }
+    let (bids, asks) = (levels(Side::Buy), levels(Side::Sell));
+    BookPush { instrument, snapshot: true, log_index: feed.revision(), bids, asks, indicative }
 }
 
 /// An instrument at a glance, at `now`.
@@ -501,9 +542,15 @@ pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> Tic
     }
 }
 
-fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, fills: &Fills) -> Option<Push> {
+fn snapshot(
+    subscription: Subscription,
+    engine: &Engine,
+    market: &MarketData,
+    fills: &Fills,
+    indicatives: &mut Indicatives,
+) -> Option<Push> {
     Some(match subscription {
-        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?, engine))),
+        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?, engine, indicatives.begin(engine, i)))),
         Subscription::Trades(instrument) => {
             let trades = market.instrument(instrument)?.tape().newest_first(None).take(SNAPSHOT_TRADES).copied().collect();
             Push::Trades { instrument, snapshot: true, trades }

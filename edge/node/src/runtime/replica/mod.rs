@@ -482,7 +482,8 @@ impl<D: Disk> ReplicaThread<D> {
             match request {
                 Request::Stop => self.hand_over()?,
                 Request::Read(question) => {
-                    question(&View { engine, market: &around.core.market, fills: &around.core.fills });
+                    let (market, fills, indicatives) = (&around.core.market, &around.core.fills, around.feed.indicatives());
+                    question(&View { engine, market, fills, indicatives });
                 }
                 Request::Connect { connection, queue } => around.feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {
