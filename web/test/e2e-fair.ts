@@ -126,6 +126,13 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
 
   fair.strays = true;
   await until("a gateway's stamps do not count", async () => /Not linked.*Excluded: its edges do not close.*Stray: do not count.*2 differed/.test(await row(3)));
+  // A replica ends: what nobody judges is not called 0 %.
+  fair.silent = "not_judged";
+  await until("nothing is judged", async () => /^Not judged: replica 3 is silent$/.test(await text(page, "#fair-late")));
+  assert.match(await text(page, "#fair-words"), /Replica 3 is silent: its link is lost/);
+  await assertFits(page, "with a silent replica", WIDE);
+  fair.silent = "judged_without";
+  await until("the others judge", async () => /% of 1\s%; replica 3 is silent$/.test(await text(page, "#fair-late")));
   fair.leader = 2;
   await until("another one leads", async () => /Gateway: passes orders on to replica 2/.test(await text(page, "#fair-does")));
   assert.match(await text(page, "#fair-words"), /from when this replica led last\. Now replica 2 sequences them/);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FairAccess } from "../src/api/fair-types.ts";
 import { showShare, showSpan } from "../src/base/format.ts";
-import { FairHistory, gatewayRows, sharePpm } from "../src/state/fair-access.ts";
+import { FairHistory, gatewayRows, lateWords, sharePpm } from "../src/state/fair-access.ts";
 import { FakeFair } from "./fake/fair.ts";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
@@ -48,6 +48,27 @@ test("history keeps some minutes, breaks the line where nobody asked, and takes 
   assert.equal(history.latePpm, 500_000);
   history.add(at(20, 5), 400_000);
   assert.deepEqual(history.series("releaseNs"), [[400], [2_000]], "what is older than five minutes is gone");
+});
+
+test("a share of nothing is no 0 %, and whoever is silent is named", () => {
+  const fair = new FakeFair();
+  const late = (): string => {
+    const { release } = fair.fairAccess();
+    assert.ok(release);
+    return plain(lateWords(release, 1_200).share);
+  };
+  assert.equal(late(), "0.98 % of 1 %");
+  fair.silent = "not_judged";
+  assert.equal(late(), "Not judged: replica 3 is silent");
+  fair.silent = "judged_without";
+  assert.equal(late(), "0.98 % of 1 %; replica 3 is silent");
+  // Where another one leads, what is late here is all that is known here.
+  fair.leader = 2;
+  assert.equal(late(), "0.12 % of 1 %");
+  const judged = { pieces: 0, unfair: 0, unfair_recent_ppm: 0, strayed: 0, strays: [] };
+  const figures = { delay_ns: 1, target_ppm: null, pieces: 3, late: 1, late_ns_max: 1, judged };
+  assert.equal(lateWords(figures, null).share, "Not judged yet", "a leader that has led for a moment only");
+  assert.equal(lateWords({ ...figures, judged: { ...judged, silent: [2, 3] } }, null).share, "Not judged: replicas 2, 3 are silent");
 });
 
 test("without market data that is held there is no share of it", () => {

@@ -42,7 +42,18 @@ export interface ReleaseFigures {
   late: number;
   late_ns_max: number;
   /** What the leader makes of what all replicas tell; `null` where this one does not lead. */
-  judged: { pieces: number; unfair: number; unfair_recent_ppm: number; strayed: number; strays: number[] } | null;
+  judged: JudgedFigures | null;
+}
+
+export interface JudgedFigures {
+  /** While there are none the share says nothing. */
+  pieces: number;
+  unfair: number;
+  unfair_recent_ppm: number;
+  strayed: number;
+  strays: number[];
+  /** Replicas without whose word publications are judged. Older venues do not say. */
+  silent?: number[];
 }
 
 /** `GET /v1/cluster`, of which the page needs little. */

@@ -1,7 +1,8 @@
 // What the page knows of fair access: asked for once a second while somebody looks, with the last minutes kept for the plots.
 
-import type { Cluster, ClockStatus, FairAccess, GatewayFigures, Latency, NodeClock } from "../api/fair-types.ts";
+import type { Cluster, ClockStatus, FairAccess, GatewayFigures, Latency, NodeClock, ReleaseFigures } from "../api/fair-types.ts";
 import { fetchClock, fetchCluster, fetchFairAccess, fetchLatency } from "../api/rest.ts";
+import { showShare } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
 
 const ASK_EVERY_MS = 1_000;
@@ -112,6 +113,21 @@ export class FairHistory {
     }
     return [seconds, values];
   }
+}
+
+/** The share of market data that came too late, and of whom nothing is known: a share of nothing is no 0 %. */
+export function lateWords({ judged, target_ppm }: ReleaseFigures, herePpm: number | null): { share: string; silent: string } {
+  const silent = judged?.silent ?? [];
+  const who = silent.length === 0 ? "" : `replica${silent.length === 1 ? "" : "s"} ${silent.join(", ")} ${silent.length === 1 ? "is" : "are"} silent`;
+  if (judged?.pieces === 0) return { share: `Not judged${who === "" ? " yet" : `: ${who}`}`, silent: who };
+  const share = withTarget(judged?.unfair_recent_ppm ?? herePpm, target_ppm);
+  return { share: who === "" ? share : `${share}; ${who}`, silent: who };
+}
+
+/** A share, and what it is steered to. */
+export function withTarget(ppm: number | null, targetPpm: number | null): string {
+  const share = ppm === null ? "–" : showShare(ppm);
+  return targetPpm === null ? share : `${share} of ${showShare(targetPpm)}`;
 }
 
 /** One gateway, as far as this replica can tell. */

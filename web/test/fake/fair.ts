@@ -1,6 +1,6 @@
 // Fair access as a cluster of three tells of it, seen from one replica: delays that are steered, gateways of which one strays, stages with tails.
 
-import type { Cluster, FairAccess, GatewayFigures, Latency, NodeClock, StageName } from "../../src/api/fair-types.ts";
+import type { Cluster, FairAccess, GatewayFigures, JudgedFigures, Latency, NodeClock, StageName } from "../../src/api/fair-types.ts";
 import { Random } from "./random.ts";
 
 const TARGET_PPM = 10_000;
@@ -20,6 +20,8 @@ export class FakeFair {
   hasMesh = true;
   /** That of gateway 3 strays from here on. */
   strays = false;
+  /** Replica 3 tells nothing, and so far nothing is judged without it. */
+  silent: "no" | "not_judged" | "judged_without" = "no";
   /** Orders so far. */
   steps = 0;
   readonly #random = new Random(5);
@@ -51,8 +53,14 @@ export class FakeFair {
         delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
       },
-      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, pieces: this.#pieces, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? { pieces: this.#pieces, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, strayed: this.strays ? 40 : 0, strays: this.strays ? [3] : [] } : null } : null,
+      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, pieces: this.#pieces, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,
     };
+  }
+
+  #judged(): JudgedFigures {
+    const [strayed, strays, silent] = [this.strays ? 40 : 0, this.strays ? [3] : [], this.silent === "no" ? [] : [3]];
+    if (this.silent === "not_judged") return { pieces: 0, unfair: 0, unfair_recent_ppm: 0, strayed, strays, silent };
+    return { pieces: this.#pieces, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, strayed, strays, silent };
   }
 
   cluster(): Cluster {

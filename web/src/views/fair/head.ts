@@ -2,8 +2,8 @@
 
 import type { ClockStatus } from "../../api/fair-types.ts";
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showShare, showSpan } from "../../base/format.ts";
-import type { FairLook } from "../../state/fair-access.ts";
+import { capital, group, showSpan } from "../../base/format.ts";
+import { type FairLook, lateWords, withTarget } from "../../state/fair-access.ts";
 import type { Venue } from "../../state/venue.ts";
 import { shownView } from "../view-tabs.ts";
 
@@ -49,7 +49,7 @@ export function fairHeadView(venue: Venue): void {
     setText(facts.unfair, sequencer ? withTarget(sequencer.unfair_recent_ppm, sequencer.target_ppm) : "–");
     setText(facts.held, sequencer ? group(String(sequencer.held)) : "–");
     setText(facts.release, release ? showSpan(release.delay_ns) : "Not at all");
-    setText(facts.late, release ? withTarget(release.judged?.unfair_recent_ppm ?? desk.history.latePpm, release.target_ppm) : "–");
+    setText(facts.late, release ? lateWords(release, desk.history.latePpm).share : "–");
     setText(facts.clock, clock ? `${CLOCK_WORDS[clock.status]}${clock.bound_ns === null ? "" : `, ± ${showSpan(clock.bound_ns)}`}` : "–");
     words.replaceChildren(...explain(look));
     if (shownView.value === "fair") document.title = sequencer ? `d_s ${showSpan(sequencer.delay_ns)} · Walras` : "Fair access · Walras";
@@ -66,12 +66,6 @@ function doesWords({ fair: { is_sequencing, gateway }, cluster: { leader, replic
   return to === replica ? "Leads" : `Gateway: passes orders on to replica ${to}`;
 }
 
-/** A share, and what it is steered to. */
-function withTarget(ppm: number | null, targetPpm: number | null): string {
-  const share = ppm === null ? "–" : showShare(ppm);
-  return targetPpm === null ? share : `${share} of ${showShare(targetPpm)}`;
-}
-
 function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leader, replicas } }: FairLook): Node[] {
   const said: Node[] = [];
   const say = (...parts: (string | Node)[]): void => void said.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
@@ -85,6 +79,8 @@ function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leade
   if (!release) say("Market data is given out as it comes: fair_access.release holds it, so that everybody sees it at the same instant.");
   else if (release.late > 0) say(`Of ${group(String(release.pieces))} publications ${group(String(release.late))} came after their time, the latest by ${showSpan(release.late_ns_max)}.`);
   else say(`All ${group(String(release.pieces))} publications came before their time.`);
+  const silent = release ? lateWords(release, null).silent : "";
+  if (silent !== "") say(` ${capital(silent)}: its link is lost, or it tells nothing. Market data is judged by what the others tell.`);
   for (const replica of release?.judged?.strays ?? []) say(` What replica ${replica} tells of market data does not count: its clock or its link is apart from the others'.`);
   return said;
 }
