@@ -141,12 +141,15 @@ async function offers(stage: Stage): Promise<void> {
   // A wrong field is found before anything is signed; the limit's key brings the field back.
   await enter(page, "10", "1.2.3", /Not sent/);
   assert.equal(await page.locator("#offer-limit").getAttribute("aria-invalid"), "true");
-  // More than there is: the batch leaves it out, and says why.
+  // More than there is: it is not signed. What there is goes elsewhere meanwhile: the batch leaves it out, and says why.
   if (stage.fake) {
-    await enter(page, "99999999", String(rate));
+    await enter(page, "99999999", String(rate), /Not sent/);
+    await enter(page, "60000", (rate * 1.05).toPrecision(5));
+    stage.fake.venue.spend("EUR", 10_000_000n);
     await nextBlock(stage, page);
+    stage.fake.venue.spend("EUR", -10_000_000n);
     await page.locator(".notice[data-tone=bad]").waitFor();
-    assert.match(await text(page, ".notice[data-tone=bad]"), /left your transaction.+spend more/);
+    assert.match(await text(page, ".notice[data-tone=bad]"), /Transaction \d+ left out \(18: Overdraft\).+spend more/);
   }
 
   // Two more; one is cancelled by its button, the focus goes on to the next, X cancels what is left.

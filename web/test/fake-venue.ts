@@ -32,6 +32,7 @@ export async function startFakeVenue(port = 0, stepsPerSecond = 20): Promise<Run
   const server = createServer((request, response) => void answer(venue, request, response));
   const sockets = new WebSocketServer({ server, path: "/v1/ws" });
   sockets.on("connection", (socket) => {
+    if (venue.isDown) return socket.close();
     const session = new Session(venue, socket);
     venue.sessions.add(session);
     socket.on("close", () => venue.sessions.delete(session));

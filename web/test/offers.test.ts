@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Batch, BatchBlock, BatchMessage, Offer } from "../src/api/batch-types.ts";
 import type { AccountMessage } from "../src/api/types.ts";
 import { BatchMarket, stageOf } from "../src/state/batch-market.ts";
-import { checkOffer, expectedAt, suggestedLimit, steppedRate } from "../src/state/offer.ts";
+import { checkOffer, expectedAt, spendableOf, suggestedLimit, steppedRate } from "../src/state/offer.ts";
 import { describeDrop } from "../src/state/offer-outcome.ts";
 import { OwnOffers, type Sent } from "../src/state/own-offers.ts";
 
@@ -45,7 +45,7 @@ test("a cancel shows while it is collected, and ends with its offer or by being 
   ] }));
   assert.deepEqual(states(offers), ["8 standing 10.00"]);
   const said = ended.map(describeDrop);
-  assert.deepEqual(said, [{ tone: "bad", title: "The batch left your transaction 10 out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
+  assert.deepEqual(said, [{ tone: "bad", title: "Transaction 10 left out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
 });
 
 test("news that never came does not leave an offer collected for ever", () => {
@@ -77,6 +77,30 @@ test("an offer is checked field by field", () => {
   assert.match(typed("92233720368547758", "2").faults.limit ?? "", /lower one/);
   assert.match(typed("1", "1,08").faults.limit ?? "", /plain number/);
   assert.match(typed("1", "0").faults.limit ?? "", /Any price/);
+});
+
+test("an offer is held against what is left of the balance and what is collected already", () => {
+  const offers = new OwnOffers();
+  const left = (asset = "EUR", available: string | undefined = "9259.00") => spendableOf(asset, available, offers.collectedOf(asset), 2);
+  const fault = (amount: string, spendable = left()): string | undefined =>
+    checkOffer({ amount, limit: "1", price: "limit" }, UNITS, spendable).faults.amount?.replaceAll("\u00a0", " ");
+  assert.equal(fault("9259"), undefined);
+  assert.equal(fault("9259.01"), "You have 9 259.00 EUR. Offer no more: an overdraft drops all that you have in the block.");
+  assert.match(fault("1000000000") ?? "", /Offer no more/);
+  // Two that are collected promise 20: no balance says so before their block.
+  offers.collected(sent("7"));
+  offers.collected({ ...sent("8", "17"), batch: "other" });
+  offers.collected({ batch: "main", sequence: "9", block: "17", asks: { cancels: "main 5" } });
+  assert.deepEqual(left(), { asset: "EUR", free: 923_900n, collected: 2_000n });
+  assert.equal(left("USD")?.collected, 0n, "of another asset nothing is promised");
+  assert.equal(fault("9239"), undefined);
+  assert.equal(fault("9239.01"), "You have 9 239.00 EUR besides the 20.00 EUR that the coming block has collected of you. Offer no more: an overdraft drops all that you have in the block.");
+  // What stands is reserved in the balance, and counted there.
+  offers.apply(update({ offer_updates: [{ ...offer("7"), status: "open" }] }));
+  assert.equal(left("EUR", "9249.00")?.free, 923_900n);
+  // The balance shrank meanwhile below what is promised.
+  assert.match(fault("0.01", left("EUR", "5.00")) ?? "", /You have 0\.00 EUR besides the 10\.00 EUR/);
+  assert.equal(fault("1000000000", spendableOf("EUR", undefined, ["1"], 2)), undefined, "before the balances came nothing is held against anything");
 });
 
 test("what the last prices would bring is after the commission, rounded down", () => {

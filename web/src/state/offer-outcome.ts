@@ -9,7 +9,7 @@ import type { Said } from "./outcome.ts";
 export function describeDrop({ sequence, reason }: OfferUpdate): Said {
   const why = reason === undefined ? "" : ` (${reason.code}: ${sentence(reason.name)})`;
   const advice = reason?.message ?? "nothing of it was done.";
-  return { tone: "bad", title: `The batch left your transaction ${sequence} out${why}`, text: capital(/[.!?]$/.test(advice) ? advice : `${advice}.`) };
+  return { tone: "bad", title: `Transaction ${sequence} left out${why}`, text: capital(/[.!?]$/.test(advice) ? advice : `${advice}.`) };
 }
 
 export function describeFill(fill: OfferFill): string {

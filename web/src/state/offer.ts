@@ -1,8 +1,8 @@
 // From what was typed to an offer that the venue can collect, or to what is wrong with each field. Pure.
 
 import { ANY_PRICE, boughtAtLeast, limitOfDecimal } from "../base/batch-price.ts";
-import { DecimalError, decimalsOf, formatUnits, parseUnits, quotient, significant } from "../base/decimal.ts";
-import { ungroup } from "../base/format.ts";
+import { DecimalError, decimalsOf, formatUnits, parseUnits, quotient, significant, trimZeros } from "../base/decimal.ts";
+import { group, ungroup } from "../base/format.ts";
 
 const AMOUNT_MAX = (1n << 63n) - 1n;
 const RATE_DIGITS = 6;
@@ -27,12 +27,32 @@ export interface CheckedOffer {
   least: bigint | null;
 }
 
-export function checkOffer(fields: OfferFields, units: OfferUnits): CheckedOffer {
+/** What an account may still offer of an asset, in its smallest units. */
+export interface Spendable {
+  asset: string;
+  free: bigint;
+  /** What its transactions that are collected and not yet settled offer already; none of it is in `free`. */
+  collected: bigint;
+}
+
+/**
+ * What of an asset is not spoken for: a balance's available part leaves out orders and standing offers, but not what is collected for a block
+ * that is still to come.
+ */
+export function spendableOf(asset: string, available: string | undefined, collected: string[], decimals: number): Spendable | null {
+  if (available === undefined) return null;
+  const promised = collected.reduce((sum, amount) => sum + parseUnits(amount, decimals), 0n);
+  return { asset, free: parseUnits(available, decimals) - promised, collected: promised };
+}
+
+/** Without `spendable`, as before the balances came, the amount is not held against anything. */
+export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Spendable | null = null): CheckedOffer {
   const faults: CheckedOffer["faults"] = {};
   const amount = quantity(fields.amount, faults, "amount", (text) => {
     const parsed = parseUnits(text, units.sellDecimals);
     if (parsed <= 0n) throw new DecimalError("It must be above zero.");
     if (parsed > AMOUNT_MAX) throw new DecimalError("That is more than an amount can be: offer less.");
+    if (spendable !== null && parsed > spendable.free) throw new DecimalError(overdraft(spendable, units.sellDecimals));
     return parsed;
   });
   const limitBits = fields.price === "any" ? ANY_PRICE
@@ -43,6 +63,12 @@ export function checkOffer(fields: OfferFields, units: OfferUnits): CheckedOffer
     least = null;
   }
   return { faults, amount, limitBits, least };
+}
+
+function overdraft({ asset, free, collected }: Spendable, decimals: number): string {
+  const shown = (units: bigint): string => `${group(trimZeros(formatUnits(units, decimals), 2))} ${asset}`;
+  const besides = collected === 0n ? "" : ` besides the ${shown(collected)} that the coming block has collected of you`;
+  return `You have ${shown(free > 0n ? free : 0n)}${besides}. Offer no more: an overdraft drops all that you have in the block.`;
 }
 
 /**

@@ -55,6 +55,11 @@ export class OwnOffers {
     return offers.filter((offer) => offer.batch === batch).sort((a, b) => Number(BigInt(b.sequence) - BigInt(a.sequence)));
   }
 
+  /** Amounts of `asset` that are collected, in whichever market, and have had no outcome yet: no balance is less by them. */
+  collectedOf(asset: string): string[] {
+    return [...this.#sent.values()].flatMap(({ asks }) => ("makes" in asks && asks.makes.sell === asset ? [asks.makes.amount] : []));
+  }
+
   /** How many transactions of one's own are collected for a batch's next block. */
   collectedFor(batch: string, block: string | null): number {
     return [...this.#sent.values()].filter((sent) => sent.batch === batch && sent.block === block).length;

@@ -31,16 +31,19 @@ export function labelled(id: string, label: string, control: HTMLSelectElement):
   return h("div.field", {}, h("label", { for: id }, label), control);
 }
 
-/** Tells each field's fault: of an empty field only once sending was `attempted`. */
+/** Tells each field's fault, else what to think of: of an empty field only once sending was `attempted`. */
 export function showFaults<Name extends string>(
-  fields: Record<Name, Field>, faults: Partial<Record<Name, string>>, attempted: boolean,
+  fields: Record<Name, Field>, faults: Partial<Record<Name, string>>, attempted: boolean, warnings: Partial<Record<Name, string>> = {},
 ): void {
   for (const name of Object.keys(fields) as Name[]) {
     const { input, fault } = fields[name];
-    const words = attempted || input.value.trim() !== "" ? faults[name] ?? "" : "";
-    setText(fault, words);
-    fault.hidden = words === "";
-    if (words === "") input.removeAttribute("aria-invalid");
+    const isTold = attempted || input.value.trim() !== "";
+    const wrong = isTold ? faults[name] : undefined;
+    const warning = isTold ? warnings[name] : undefined;
+    setText(fault, wrong ?? (warning === undefined ? "" : `⚠ ${warning}`));
+    fault.hidden = wrong === undefined && warning === undefined;
+    fault.classList.toggle("warning", wrong === undefined);
+    if (wrong === undefined) input.removeAttribute("aria-invalid");
     else input.setAttribute("aria-invalid", "true");
   }
 }
@@ -115,6 +118,12 @@ export class Answer {
   say(tone: Tone, title: string, text: string): void {
     this.element.dataset["tone"] = tone;
     this.element.replaceChildren(h("b", {}, title), text);
+  }
+
+  /** What it spoke of is over. */
+  clear(): void {
+    delete this.element.dataset["tone"];
+    this.element.replaceChildren();
   }
 
   get text(): string {

@@ -39,6 +39,8 @@ export class FakeVenue {
   hasBatches = true;
   /** `null` for a venue without fair access, as one of one machine is. */
   fair: FakeFair | null = null;
+  /** Whoever connects is turned away. */
+  isDown = false;
   logIndex = 0n;
   trades = 0n;
   readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n]]);
@@ -131,6 +133,16 @@ export class FakeVenue {
     const closed = this.batch.closedBlock !== null;
     this.batch.clear(nowNs());
     if (closed) for (const session of this.sessions) session.publishBatch(true);
+  }
+
+  /** Goes elsewhere, and no page is told before its account changes next. */
+  spend(asset: string, units: bigint): void {
+    this.#available.set(asset, (this.#available.get(asset) ?? 0n) - units);
+  }
+
+  /** As if it had been traded before. */
+  addFill(fill: Fill): void {
+    this.#fills.push(fill);
   }
 
   fills(): Fill[] {

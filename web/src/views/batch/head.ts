@@ -55,7 +55,7 @@ export function batchHeadView(venue: Venue): void {
     select.value = market.name;
     select.disabled = desk.list.value.length < 2;
     setText(block, last ? `№ ${group(last.block)}` : "No block yet");
-    setText(under, last ? `${group(String(last.transactions))} transactions, ${assets.length} assets, one set of prices` : "");
+    setText(under, last ? `${group(String(last.transactions))} ${last.transactions === 1 ? "transaction" : "transactions"}, ${assets.length} assets, one set of prices` : "");
     setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
     setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");

@@ -1,12 +1,12 @@
 // The ticket for an offer: says what it will do before it is signed, signs it here, and says what the venue answered and what came of it.
 
-import { formatUnits, parseUnits, trimZeros } from "../../base/decimal.ts";
+import { formatUnits, trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showChange, showUnits } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Signer } from "../../state/batch-desk.ts";
 import type { BatchMarket, Pair } from "../../state/batch-market.ts";
-import { type CheckedOffer, type OfferUnits, checkOffer, expectedAt, suggestedLimit, steppedRate } from "../../state/offer.ts";
+import { type CheckedOffer, type OfferUnits, type Spendable, checkOffer, expectedAt, spendableOf, suggestedLimit, steppedRate } from "../../state/offer.ts";
 import { describeFill } from "../../state/offer-outcome.ts";
 import { describeError } from "../../state/outcome.ts";
 import { offerKey } from "../../state/own-offers.ts";
@@ -27,9 +27,8 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     chooseBuy: (asset) => desk.market.value?.choose({ buy: asset }),
     takeShare: (percent) => {
       const sell = desk.market.value?.pair.value.sell ?? "";
-      const available = venue.account.balances.value.get(sell)?.available ?? "0";
-      const decimals = desk.decimals(sell);
-      amount.input.value = trimZeros(formatUnits((parseUnits(available, decimals) * percent) / 100n, decimals));
+      const free = spendable(sell)?.free ?? 0n;
+      amount.input.value = trimZeros(formatUnits(free > 0n ? (free * percent) / 100n : 0n, desk.decimals(sell)));
       draw();
     },
   });
@@ -40,11 +39,16 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
   let sending = false;
   /** The limit follows the price until somebody types one. */
   let isSuggested = true;
-  /** Key of the offer that the answer is about. */
-  let answered: string | null = null;
+  /** The offer that the answer is about, until its end is known. */
+  let answered: { batch: string; key: string } | null = null;
 
   const unitsOf = ({ sell, buy }: Pair): OfferUnits => ({ sellDecimals: desk.decimals(sell), buyDecimals: desk.decimals(buy) });
-  const check = (market: BatchMarket): CheckedOffer => checkOffer(form.typed(), unitsOf(market.pair.value));
+  const spendable = (asset: string): Spendable | null =>
+    spendableOf(asset, venue.account.balances.value.get(asset)?.available, desk.offers.collectedOf(asset), desk.decimals(asset));
+  const check = (market: BatchMarket): CheckedOffer => {
+    const pair = market.pair.value;
+    return checkOffer(form.typed(), unitsOf(pair), spendable(pair.sell));
+  };
 
   const draw = oncePerFrame(() => {
     const market = desk.market.value;
@@ -81,14 +85,16 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
   const drawSum = (market: BatchMarket, { amount: sold, least }: CheckedOffer): void => {
     const pair = market.pair.value;
     const units = unitsOf(pair);
-    const available = venue.account.balances.value.get(pair.sell)?.available;
+    const has = spendable(pair.sell);
+    const amountOf = (much: bigint): string => `${group(trimZeros(formatUnits(much, units.sellDecimals), 2))} ${pair.sell}`;
     const [worth, cost] = [market.price(pair.sell), market.price(pair.buy)];
     const expected = sold === null || worth === null || cost === null ? null
       : expectedAt(sold, worth, cost, market.info.value.commission_exponent, units);
     const lines: [string, string][] = [
       ["Brings at least", least === null || form.price === "any" ? "–" : `${showUnits(least, units.buyDecimals)} ${pair.buy}`],
       ["At the last prices", expected === null ? "–" : `${showUnits(expected, units.buyDecimals)} ${pair.buy}`],
-      ["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${pair.sell}`],
+      ["You have", has === null ? "–" : amountOf(has.free)],
+      ...(has === null || has.collected === 0n ? [] : [["Collected", amountOf(has.collected)] as [string, string]]),
     ];
     setText(form.prospect, prospect(expected, least, pair));
     showSum(form.sum, lines);
@@ -100,6 +106,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     if (sold === null || limitBits === null || attempted) {
       draw();
       const first = focusFault(form.fields, faults);
+      answered = null;
       return form.answer.say("bad", "Not sent", first ? `${first === "amount" ? "Sell" : "At least"}: ${faults[first]}` : "Fill in both fields.");
     }
     sending = true;
@@ -108,12 +115,14 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     try {
       const stated = form.price === "any" ? "0" : limit.input.value.replace(/\s/g, "");
       const sent = await desk.offer(pair, sold, limitBits, stated);
-      answered = offerKey(sent);
+      answered = { batch: sent.batch, key: offerKey(sent) };
       form.answer.say("good", `Collected for block ${group(sent.block)}`, `Transaction ${group(sent.sequence)}. It clears together with all others of that block.`);
+      followUp();
       amount.input.value = "";
       attempted = false;
     } catch (error) {
       const { title, text } = describeError(error as Error);
+      answered = null;
       form.answer.say("bad", title, text);
     } finally {
       sending = false;
@@ -138,17 +147,29 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     draw();
   });
 
-  desk.filled.watch((fills) => {
-    const [first] = fills;
-    if (!first) return;
-    const own = fills.find((each) => offerKey(each) === answered);
-    if (own) form.answer.say("good", "Traded", `${describeFill(own)}.`);
-  });
-  desk.offers.changed.watch((offers) => {
-    const stands = offers.list(desk.market.value?.name ?? "").find(({ key, state }) => key === answered && state === "standing");
-    if (stands && /Collected/.test(form.answer.text)) {
-      form.answer.say("good", "It stands", `${group(trimZeros(stands.amount))} ${stands.sell} are offered in every block from ${group(stands.block)} on.`);
+  /** What became of the offer that the answer is about, as far as it is known: the news may be here before the answer to the request. */
+  const followUp = (): void => {
+    if (answered === null) return;
+    const { batch, key } = answered;
+    const fill = desk.offers.fills.value.find((each) => offerKey(each) === key);
+    if (fill) {
+      form.answer.say("good", "Traded", `${describeFill(fill)}.`);
+      // What comes of the rest, if there is any, is in the list.
+      answered = null;
+      return;
     }
+    const offer = desk.offers.list(batch).find((each) => each.key === key);
+    if (offer === undefined) {
+      // Cancelled, as was asked for, or left out, of which a notice tells; if it traded, that comes next.
+      form.answer.clear();
+    } else if (offer.state === "standing") {
+      form.answer.say("good", "It stands", `${group(trimZeros(offer.amount))} ${offer.sell} are offered in every block from ${group(offer.block)} on.`);
+    }
+  };
+  desk.filled.watch(followUp);
+  desk.offers.changed.watch(() => {
+    followUp();
+    draw();
   });
   desk.signer.watch(draw);
   venue.account.balances.watch(draw);
