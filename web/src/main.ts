@@ -4,6 +4,7 @@ import { takeKey } from "./api/key-store.ts";
 import type { Key } from "./api/signing.ts";
 import { Backoff } from "./api/backoff.ts";
 import { byId } from "./base/dom.ts";
+import type { Signal } from "./base/signal.ts";
 import { Venue } from "./state/venue.ts";
 import { blocksView } from "./views/batch/blocks.ts";
 import { curvesView } from "./views/batch/curves.ts";
@@ -29,6 +30,9 @@ import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
 import { BATCH_FRAGMENT, FAIR_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
+
+/** Longest that the page is kept from being seen half drawn. */
+const REVEAL_MS_MAX = 1_500;
 
 const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
 startTheme();
@@ -102,6 +106,7 @@ venue.fair.isOn.watch(() => {
   if (location.hash === `#${FAIR_FRAGMENT}`) show(FAIR_FRAGMENT);
 });
 const preferred = location.hash.slice(1) || null;
+revealWhenDrawn();
 await start(preferred);
 if (preferred !== null || venue.instruments.value.length === 0) show(preferred ?? BATCH_FRAGMENT);
 
@@ -130,6 +135,28 @@ function show(fragment: string): void {
   if (!named) return;
   if (named.symbol !== venue.market.value?.symbol) venue.choose(named.symbol);
   shownView.value = "book";
+}
+
+/** Shows the page once the first figures are drawn, or after a while in any case: then it says what it waits for. */
+function revealWhenDrawn(): void {
+  const reveal = (): void => document.documentElement.classList.remove("starting");
+  const timer = setTimeout(reveal, REVEAL_MS_MAX);
+  const isThere = (): boolean => {
+    const market = venue.market.value;
+    const hasBook = market === null ? venue.desk.market.value !== null : market.book.isLive && market.ticker.value !== null;
+    return venue.status.value !== null && hasBook && venue.account.state.value !== "signing_in";
+  };
+  const stops = [venue.status, venue.account.state, venue.desk.market].map((signal) => (signal as Signal<unknown>).watch(look));
+  stops.push(venue.market.watch((market) => {
+    if (market) stops.push(market.bookChanged.watch(look), market.ticker.watch(look));
+  }));
+  function look(): void {
+    if (!isThere()) return;
+    clearTimeout(timer);
+    for (const stop of stops.splice(0)) stop();
+    // Drawn in the next frame, laid out after it.
+    requestAnimationFrame(() => requestAnimationFrame(reveal));
+  }
 }
 
 function useKeyOfAddress(): void {

@@ -2,7 +2,7 @@
 
 import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
 import { DecimalError, divide, formatUnits, parseUnits } from "../base/decimal.ts";
-import { ungroup } from "../base/format.ts";
+import { showUnits, ungroup } from "../base/format.ts";
 import { type Units } from "./market.ts";
 
 export interface TicketFields {
@@ -25,6 +25,8 @@ export type Faults = Partial<Record<FieldName, string>>;
 
 export interface Checked {
   faults: Faults;
+  /** What to think of before sending; nothing is refused for it here. */
+  warnings: Faults;
   /** `null` while there are faults. */
   order: Omit<OrderRequest, "instrument" | "client_order_id"> | null;
   /** What the order would cost or bring at its limit price, when it has one. */
@@ -44,11 +46,17 @@ export function timesInForce(kind: OrderKind): TimeInForce[] {
 const canRest = (fields: TicketFields): boolean =>
   hasPrice(fields.kind) && fields.timeInForce !== "ioc" && fields.timeInForce !== "fok";
 
-export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: bigint): Checked {
+/** `lastPrice` is that of the last trade, where there was one. */
+export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: bigint, lastPrice: bigint | null = null): Checked {
   const faults: Faults = {};
+  const warnings: Faults = {};
   const { kind } = fields;
   const price = hasPrice(kind) ? quantity(fields.price, units.priceDecimals, units.tick, "price", "tick", faults) : null;
   const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
+  if (trigger !== null && lastPrice !== null && isTriggered(fields.side, trigger, lastPrice)) {
+    const where = lastPrice === trigger ? "at it" : fields.side === "buy" ? "above it" : "below it";
+    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: this stop would not wait.`;
+  }
   const size = quantity(fields.size, units.sizeDecimals, units.lot, "size", "lot", faults);
   const order: Omit<OrderRequest, "instrument" | "client_order_id"> = {
     side: fields.side,
@@ -78,7 +86,12 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
     if (minSize !== null && size !== null && minSize > size) faults.minSize = "The minimum cannot exceed the size.";
   }
   const value = price !== null && size !== null ? units.value(price, size) : null;
-  return { faults, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
+  return { faults, warnings, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
+}
+
+/** Whether a stop with this trigger is set off by a trade at `price`: a buy from below, a sell from above. */
+function isTriggered(side: Side, trigger: bigint, price: bigint): boolean {
+  return side === "buy" ? price >= trigger : price <= trigger;
 }
 
 /** The largest whole number of lots that `funds` (smallest units of what is spent) cover, at `price` for a buy, fee included. */

@@ -4,7 +4,7 @@ import {
   CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, type UTCTimestamp, createChart,
 } from "lightweight-charts";
 import type { Candle, Interval } from "../api/types.ts";
-import { byId, h, setText } from "../base/dom.ts";
+import { byId, h } from "../base/dom.ts";
 import { group, showShort, showTime } from "../base/format.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
@@ -17,7 +17,7 @@ export function candlesView(venue: Venue): void {
   const readout = h("div.readout", { id: "candle-readout", "aria-hidden": "true" });
   const picker = h("div.choice.light", { role: "radiogroup", "aria-label": "Candle interval" });
   byId("chart-tools").append(picker);
-  host.append(readout);
+  host.before(readout);
   for (const interval of INTERVALS) {
     const input = h("input", { type: "radio", name: "interval", value: interval, onchange: () => venue.chooseInterval(interval) });
     picker.append(h("label", {}, input, h("span", {}, interval)));
@@ -62,11 +62,14 @@ export function candlesView(venue: Venue): void {
   const describe = (time: number | null): void => {
     const candle = known.get(time ?? newest);
     const market = venue.market.value;
-    if (!candle || !market) return setText(readout, "");
+    if (!candle || !market) return readout.replaceChildren();
     const { base } = market.units.instrument;
     const prices = `open ${group(candle.open)}  high ${group(candle.high)}  low ${group(candle.low)}  close ${group(candle.close)}`;
-    const short = `O ${group(candle.open)}   H ${group(candle.high)}   L ${group(candle.low)}   C ${group(candle.close)}`;
-    setText(readout, `${showTime(`${candle.time_s}000000000`)} UTC   ${short}   ${showShort(candle.volume, 3)} ${base}`);
+    const parts = [
+      `${showTime(`${candle.time_s}000000000`)} UTC`, `O ${group(candle.open)}`, `H ${group(candle.high)}`, `L ${group(candle.low)}`, `C ${group(candle.close)}`,
+      `${showShort(candle.volume, 3)} ${base}`,
+    ];
+    readout.replaceChildren(...parts.map((part) => h("span", {}, part)));
     host.setAttribute("role", "img");
     host.setAttribute("aria-label", `Price chart, ${market.interval} candles. Latest: ${prices}.`);
   };

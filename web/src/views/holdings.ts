@@ -2,25 +2,32 @@
 
 import type { Balance, Fill, Position } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
-import { byId, h } from "../base/dom.ts";
-import { group, showTime } from "../base/format.ts";
+import { byId, h, hidden } from "../base/dom.ts";
+import { group, showShort, showTime } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { Rows, setCells, sideText, table } from "./rows.ts";
 
 const FILLS_SHOWN = 100;
+/** Zeros beyond these say nothing, and take the room of the columns after them. */
+const DECIMALS_LEAST = 2;
+/** Of a fee below one, and of others: the whole of it is in the row's title. */
+const [SMALL_FEE_DECIMALS, FEE_DECIMALS] = [4, 2];
 
 export function fillsView(venue: Venue): void {
   const { element, body } = table("Your fills, newest first; times in UTC", [
-    { name: "Time (UTC)" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Fee", numeric: true }, { name: "Role" },
+    { name: "Time" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Fee", numeric: true }, { name: "Role" },
   ]);
   element.id = "fills-table";
   const empty = h("p.empty", {}, "None yet. When an order of yours trades, each piece is listed here.");
   byId("fills-body").append(element, empty);
   const rows = new Rows<Fill>(body, (fill) => {
-    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id}` },
+    const quote = venue.instrument(fill.instrument)?.quote ?? "";
+    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id} at ${showTime(fill.time_ns, true)} UTC, ${fill.role}, fee ${group(fill.fee)} ${quote}`.trim() },
       h("td"), h("td", { class: `num ${fill.side}` }), h("td.num"), h("td.num"), h("td"));
-    setCells(row, [showTime(fill.time_ns), `${sideText(fill.side)} ${group(fill.price)}`, group(fill.size), group(fill.fee), fill.role]);
+    const [mark = "", side = ""] = sideText(fill.side).split(" ");
+    setCells(row, [showTime(fill.time_ns), "", group(trimZeros(fill.size, DECIMALS_LEAST)), feeText(fill.fee), fill.role]);
+    row.cells[1]?.replaceChildren(mark, hidden(` ${side}`), ` ${group(fill.price)}`);
     return row;
   }, () => {});
   const draw = oncePerFrame(() => {
@@ -31,6 +38,10 @@ export function fillsView(venue: Venue): void {
   });
   venue.account.fills.watch(draw);
   draw();
+}
+
+function feeText(fee: string): string {
+  return showShort(trimZeros(fee, DECIMALS_LEAST), /^-?0?\./.test(fee) ? SMALL_FEE_DECIMALS : FEE_DECIMALS);
 }
 
 export function holdingsView(venue: Venue): void {

@@ -70,11 +70,11 @@ export function paintLadder(
   context.font = small;
   context.fillStyle = colours.muted;
   const bottom = HEAD_PX + (2 * picture.rowsPerSide + 1) * ROW_PX + HEAD_PX / 2;
-  text(context, "Yours · orders", left - 8, HEAD_PX / 2, "right");
+  text(context, "Orders", left - 8, HEAD_PX / 2, "right");
   text(context, "Price", (left + right) / 2, HEAD_PX / 2, "center");
   text(context, "For sale", right + 8, HEAD_PX / 2, "left");
   text(context, "Wanted", left - 8, bottom, "right");
-  text(context, "Yours · orders", right + 8, bottom, "left");
+  text(context, "Orders", right + 8, bottom, "left");
 
   context.globalAlpha = picture.isLive ? 1 : 0.45;
   for (const row of [...picture.asks, ...picture.bids]) {
@@ -135,7 +135,7 @@ function paintRow(
   context.fillStyle = colours.ink;
   text(context, picture.sizeText(row.level.size), sell ? right + 8 : left - 8, middle, sell ? "left" : "right");
 
-  // The empty half: how many orders make up the level, and the user's own size as a yellow tag.
+  // The empty half: how many orders make up the level, or the user's own size as a yellow tag, which no heading needs to name.
   context.font = `400 11px ${colours.face}`;
   context.fillStyle = colours.muted;
   const inward = sell ? left - 8 : right + 8;

@@ -62,9 +62,12 @@ function texts(order: OpenOrder): string[] {
 }
 
 function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
+  const [, first, , , actions] = row.cells as unknown as [HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement];
+  // While it is amended one cell takes the room of all but the order's name.
+  first.colSpan = editing ? 4 : 1;
+  for (const cell of [...row.cells].slice(2)) cell.hidden = editing;
   setCells(row, texts(order));
   const name = `${order.side} ${order.open} ${order.instrument}${order.price === null ? "" : ` at ${order.price}`}`;
-  const actions = row.cells[4] as HTMLTableCellElement;
   if (!editing) {
     actions.replaceChildren(
       h("button", { type: "button", "aria-label": `Amend: ${name}`, onclick: () => setEditing(true) }, "Amend"),
@@ -74,8 +77,6 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
   }
   const price = order.price === null ? null : h("input", { type: "text", inputmode: "decimal", value: order.price, "aria-label": `New price of: ${name}` });
   const size = h("input", { type: "text", inputmode: "decimal", value: order.open, "aria-label": `New open size of: ${name}` });
-  if (price) row.cells[1]?.replaceChildren(price);
-  row.cells[2]?.replaceChildren(size);
   const save = async (): Promise<void> => {
     const changes: { price?: string; size?: string } = {};
     const newPrice = price ? ungroup(price.value) : null;
@@ -99,10 +100,12 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
       event.stopPropagation();
     });
   }
-  actions.replaceChildren(
-    h("button", { type: "button", "aria-label": `Save: ${name}`, onclick: () => void save() }, "Save"),
-    h("button", { type: "button", "aria-label": `Leave as it is: ${name}`, onclick: () => setEditing(false) }, "Keep"),
-  );
+  actions.replaceChildren();
+  first.replaceChildren(h("div.amend", {},
+    price && h("label", {}, "Price", price), h("label", {}, "Open", size),
+    h("span.buttons", {},
+      h("button", { type: "button", "aria-label": `Save: ${name}`, onclick: () => void save() }, "Save"),
+      h("button", { type: "button", "aria-label": `Leave as it is: ${name}`, onclick: () => setEditing(false) }, "Keep"))));
 }
 
 async function cancel(venue: Venue, order: OpenOrder): Promise<void> {

@@ -1,6 +1,7 @@
 // Table bodies that keep their rows: a row is made once per key and then updated, so focus and half-typed input survive.
 
 import { h, setText } from "../base/dom.ts";
+import { prefersLessMotion } from "./theme.ts";
 
 export class Rows<T> {
   readonly #body: HTMLTableSectionElement;
@@ -40,6 +41,44 @@ export class Rows<T> {
     }
   }
 }
+
+/** A table body whose rows stand still and change what they show: for lists that move on all the time, of which no row is ever typed into. */
+export class Slots<T> {
+  readonly #body: HTMLTableSectionElement;
+  readonly #make: () => HTMLTableRowElement;
+  readonly #fill: (row: HTMLTableRowElement, item: T) => void;
+  readonly #slots: { row: HTMLTableRowElement; key: string }[] = [];
+
+  constructor(body: HTMLTableSectionElement, make: () => HTMLTableRowElement, fill: (row: HTMLTableRowElement, item: T) => void) {
+    this.#body = body;
+    this.#make = make;
+    this.#fill = fill;
+  }
+
+  /** Newest first. Calls `arrived` for the rows of those that were not there before, unless there were none at all. */
+  show(items: T[], keyOf: (item: T) => string, arrived: (row: HTMLTableRowElement) => void = () => {}): void {
+    const before = new Set(this.#slots.map(({ key }) => key));
+    items.forEach((item, index) => {
+      let slot = this.#slots[index];
+      if (!slot) {
+        slot = { row: this.#make(), key: "" };
+        this.#slots.push(slot);
+        this.#body.append(slot.row);
+      }
+      slot.key = keyOf(item);
+      this.#fill(slot.row, item);
+      if (before.size > 0 && !before.has(slot.key)) arrived(slot.row);
+    });
+    for (const { row } of this.#slots.splice(items.length)) row.remove();
+  }
+}
+
+/** Lights a row up for a moment, unless less motion is wanted. */
+export function flash(row: HTMLTableRowElement, colour: string): void {
+  if (!prefersLessMotion()) row.animate([{ backgroundColor: colour }, { backgroundColor: "transparent" }], { duration: ARRIVE_MS, easing: "ease-out" });
+}
+
+const ARRIVE_MS = 900;
 
 export interface Column {
   name: string;

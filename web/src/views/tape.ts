@@ -6,7 +6,8 @@ import { byId, h, setText } from "../base/dom.ts";
 import { showTime, showUnits } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
-import { Rows, setCells, table } from "./rows.ts";
+import { flash, setCells, Slots, table } from "./rows.ts";
+import { palette } from "./theme.ts";
 
 const ROWS_SHOWN = 60;
 
@@ -18,34 +19,34 @@ export function tapeView(venue: Venue): void {
   setText(note, "▲ buyer took, ▼ seller took");
   byId("tape-tools").append(note);
   byId("tape-body").append(element);
-  let fresh = false;
+  let shown = "";
   let mine = new Set<string>();
-  const rows = new Rows<Trade>(body, (trade) => {
-    const row = h("tr", { class: fresh ? "new" : null }, h("td"), h("td.num", { class: `num ${trade.taker_side ?? ""}` }), h("td.num"));
+  const rows = new Slots<Trade>(body, () => h("tr", {}, h("td"), h("td.num"), h("td.num")), (row, trade) => {
     const units = venue.market.value?.units;
+    if (!units) return;
     const mark = trade.taker_side === "buy" ? "▲" : trade.taker_side === "sell" ? "▼" : "◆";
-    if (units) {
-      setCells(row, [
-        showTime(trade.time_ns, true),
-        `${mark} ${showUnits(parseUnits(trade.price, units.priceDecimals), units.priceDecimals)}`,
-        showUnits(parseUnits(trade.size, units.sizeDecimals), units.sizeDecimals),
-      ]);
-    }
-    return row;
-  }, (row, trade) => row.classList.toggle("mine", mine.has(trade.trade_id)));
+    setCells(row, [
+      showTime(trade.time_ns, true),
+      `${mark} ${showUnits(parseUnits(trade.price, units.priceDecimals), units.priceDecimals)}`,
+      showUnits(parseUnits(trade.size, units.sizeDecimals), units.sizeDecimals),
+    ]);
+    const price = row.cells[1];
+    if (price) price.className = `num ${trade.taker_side ?? ""}`;
+    row.classList.toggle("mine", mine.has(trade.trade_id));
+  });
 
   const draw = oncePerFrame(() => {
     const market = venue.market.value;
     if (!market) return;
     mine = new Set(venue.account.fills.value
       .filter((fill) => slug(fill.instrument) === slug(market.symbol)).map((fill) => fill.trade_id));
-    rows.show(market.trades.value.slice(0, ROWS_SHOWN), (trade) => `${market.symbol} ${trade.trade_id}`);
-    fresh = market.trades.value.length > 0;
+    const arrived = shown === market.symbol ? (row: HTMLTableRowElement) => flash(row, palette.value.hair) : undefined;
+    rows.show(market.trades.value.slice(0, ROWS_SHOWN), (trade) => trade.trade_id, arrived);
+    shown = market.symbol;
   });
   venue.account.fills.watch(draw);
   venue.market.watch((market) => {
     if (!market) return;
-    fresh = false;
     market.trades.watch(draw);
     draw();
   });

@@ -6,6 +6,7 @@ import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
+import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
@@ -13,6 +14,9 @@ import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, larges
 import { slug, type Venue } from "../state/venue.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
 import { TicketForm } from "./ticket-form.ts";
+
+/** What an order's answer says of one that goes on to stand. */
+const STANDING = new Set(["resting", "partially_filled", "waiting_trigger"]);
 
 export interface TicketControls {
   setPrice(price: bigint, focusSize: boolean): void;
@@ -34,8 +38,10 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   byId("ticket-body").append(keyHint, form.element);
   let attempted = false;
   let sending = false;
+  /** The order that the answer is about, once it was seen to stand: when it stands no more, the answer is out of date. */
+  let answered: { key: string; wasSeen: boolean } | null = null;
 
-  const check = (market: Market): Checked => checkTicket(form.typed(), market.units, orderClockNs(venue));
+  const check = (market: Market): Checked => checkTicket(form.typed(), market.units, orderClockNs(venue), lastPriceOf(market));
 
   const draw = oncePerFrame(() => {
     const market = venue.market.value;
@@ -65,7 +71,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     setText(minutes.unit, "min");
 
     const checked = check(market);
-    showFaults(form.fields, checked.faults, attempted);
+    showFaults(form.fields, checked.faults, attempted, checked.warnings);
     drawSum(venue, market, form, checked);
     form.submit.className = `submit ${side}`;
     // Not `disabled` while sending: that would drop the keyboard's focus.
@@ -81,14 +87,19 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       draw();
       const first = focusFault(form.fields, faults);
       const count = Object.keys(faults).length;
+      answered = null;
       return form.answer.say("bad", "Not sent", count === 1 && first ? `${capitalField(first)}: ${faults[first]}` : `${count} fields need a look.`);
     }
     sending = true;
     draw();
+    answered = null;
     try {
-      const reply = await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: freshClientOrderId(), ...order });
-      const answer = describeReply(market.units, order.side, order.size, reply as unknown as OrderReply);
+      const name = freshClientOrderId();
+      const reply = (await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: name, ...order })) as unknown as OrderReply;
+      const answer = describeReply(market.units, order.side, order.size, reply);
       form.answer.say(answer.tone, answer.title, answer.text);
+      if (STANDING.has(reply.status)) answered = { key: orderKey({ instrument: market.symbol, client_order_id: name }), wasSeen: false };
+      followUp();
     } catch (error) {
       const { title, text } = describeError(error as Error);
       form.answer.say("bad", title, text);
@@ -117,6 +128,16 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     });
   }
 
+  const followUp = (): void => {
+    if (answered === null) return;
+    if (venue.account.orders.value.has(answered.key)) {
+      answered.wasSeen = true;
+    } else if (answered.wasSeen) {
+      form.answer.clear();
+      answered = null;
+    }
+  };
+  venue.account.orders.watch(followUp);
   venue.account.state.watch(draw);
   venue.account.balances.watch(draw);
   venue.connection.watch(draw);
@@ -132,6 +153,9 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
         price.input.dataset["touched"] = "yes";
       }
       if (!hasPrice(form.kind)) draw();
+    });
+    market.trades.watch(() => {
+      if (hasTrigger(form.kind)) draw();
     });
     delete price.input.dataset["touched"];
     draw();
@@ -167,6 +191,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
 function orderClockNs(venue: Venue): bigint {
   const logTime = venue.status.value?.time_ns;
   return logTime === undefined ? venueTimeNs() : BigInt(logTime);
+}
+
+function lastPriceOf(market: Market): bigint | null {
+  const price = market.lastPrice();
+  return price === null ? null : parseUnits(price, market.units.priceDecimals);
 }
 
 function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checked): void {

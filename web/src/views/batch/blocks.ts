@@ -6,7 +6,7 @@ import { byId, h, setText } from "../../base/dom.ts";
 import { group, showAge, showTime } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
 import type { Venue } from "../../state/venue.ts";
-import { Rows, setCells, table } from "../rows.ts";
+import { setCells, Slots, table } from "../rows.ts";
 import { shownView } from "../view-tabs.ts";
 
 const ROWS_SHOWN = 60;
@@ -16,18 +16,20 @@ const AGE_EVERY_MS = 1_000;
 export function blocksView(venue: Venue): void {
   const { desk } = venue;
   const { element, body } = table("Latest blocks, newest first", [
-    { name: "Block" }, { name: "Transactions", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true }, { name: "Gap, ppb", numeric: true }, { name: "Unserved, ppb", numeric: true },
-    { name: "Age", numeric: true },
+    { name: "Block" }, { name: "Age", numeric: true }, { name: "Collected", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true },
+    { name: "Gap, ppb", numeric: true }, { name: "Unserved, ppb", numeric: true },
   ]);
   element.id = "blocks-table";
   const empty = h("p.empty", {}, "None yet. The first batch closes when somebody has sent a transaction.");
   byId("blocks-body").append(element, empty);
-  const rows = new Rows<BatchBlock>(body, (block) => h("tr", {
-    title: `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, ${block.set_aside} assets set aside, state root ${block.state_root}`,
-  }, h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num.muted")), (row, block) => setCells(row, [
-    group(block.block), group(String(block.transactions)), group(String(block.offers_traded)), String(block.pairs_traded),
-    group(String(block.gap_ppb)), group(String(block.unserved_ppb)), ageOf(venue, block),
-  ]));
+  const make = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td.num.muted"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
+  const rows = new Slots<BatchBlock>(body, make, (row, block) => {
+    row.title = `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, ${block.set_aside} assets set aside, state root ${block.state_root}`;
+    setCells(row, [
+      group(block.block), ageOf(venue, block), group(String(block.transactions)), group(String(block.offers_traded)), group(String(block.pairs_traded)),
+      group(String(block.gap_ppb)), group(String(block.unserved_ppb)),
+    ]);
+  });
   const draw = atMostEvery(DRAW_EVERY_MS, () => {
     if (shownView.value !== "batch") return;
     const blocks = desk.market.value?.blocks.value ?? [];

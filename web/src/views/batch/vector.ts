@@ -54,7 +54,9 @@ export function vectorView(venue: Venue): void {
       parts.input.checked = asset === sell;
       setText(parts.role, role === "" ? "" : role === "sell" ? "you sell" : "you buy");
       const price = market.price(asset);
-      setText(parts.price, price === null ? "no price" : group(significant(price, PRICE_DIGITS)));
+      const shown = price === null ? "no price" : group(significant(price, PRICE_DIGITS));
+      setText(parts.price, shown);
+      parts.price.style.setProperty("--digits", String(shown.length));
       parts.price.title = price ?? "No cycle of offers reaches this asset yet";
       const exact = market.movePpm(asset);
       const ppm = exact !== null && Math.abs(exact) < SHOWN_PPM_LEAST ? 0 : exact;
