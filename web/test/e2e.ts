@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
 import { fairSteps } from "./e2e-fair.ts";
+import { layoutSteps } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { assertTabStopsVisible } from "./keyboard.ts";
 
@@ -30,6 +31,7 @@ try {
   await step("reads well in dark, and at 400 pixels", looks);
   await batchSteps(browser, fake, fake?.edAddress ?? address);
   await fairSteps(browser, fake, address);
+  if (fake) await layoutSteps(browser);
 } finally {
   await browser.close();
   await fake?.close();

@@ -60,6 +60,14 @@ export interface Status {
 /** Price, absolute size ("0" removes), number of orders. */
 export type WireLevel = [price: string, size: string, orderCount: number];
 
+/** What an auction would do if it ended now. */
+export interface Indicative {
+  price: string;
+  volume: string;
+  /** Size at that price that would be left over: above zero of buyers, below zero of sellers. */
+  imbalance: string;
+}
+
 export interface BookMessage {
   type: "book";
   instrument: string;
@@ -68,6 +76,8 @@ export interface BookMessage {
   log_index: string;
   bids: WireLevel[];
   asks: WireLevel[];
+  /** While orders are collected for an auction; `null` where nothing would trade. Older venues do not say. */
+  indicative?: Indicative | null;
 }
 
 export interface Trade {
@@ -109,6 +119,9 @@ export interface TickerMessage {
   instrument: string;
   last_price: string | null;
   change_ppm: number | string | null;
+  /** Of the UTC day, before whose first trade there are none. Older venues do not say. */
+  high?: string | null;
+  low?: string | null;
   best_bid: string | null;
   best_ask: string | null;
   volume: string;

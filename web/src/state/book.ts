@@ -2,12 +2,20 @@
 // first; prices and sizes are whole numbers of the instrument's smallest shown unit.
 
 import { parseUnits, toMultiple } from "../base/decimal.ts";
-import type { BookMessage, Side, WireLevel } from "../api/types.ts";
+import type { BookMessage, Indicative, Side, WireLevel } from "../api/types.ts";
 
 export interface Level {
   price: bigint;
   size: bigint;
   orderCount: number;
+}
+
+/** As the venue tells it, in the book's units. */
+export interface Indication {
+  price: bigint;
+  volume: bigint;
+  /** Above zero of buyers, below zero of sellers. */
+  imbalance: bigint;
 }
 
 /** What came of a message: `gap` means that something was missed and a new snapshot must be asked for. */
@@ -20,6 +28,8 @@ export class Book {
   /** Best first: bids from high to low, asks from low to high. */
   readonly bids: Level[] = [];
   readonly asks: Level[] = [];
+  /** What an auction would do if it ended now; `null` where nothing would trade or none collects, `undefined` where the venue does not say. */
+  indicative: Indication | null | undefined = undefined;
   /** `null` until a snapshot came, and again after a gap. */
   #feedSeq: bigint | null = null;
 
@@ -37,6 +47,7 @@ export class Book {
     if (message.kind === "snapshot") {
       this.bids.length = 0;
       this.asks.length = 0;
+      this.indicative = undefined;
     } else if (this.#feedSeq === null) {
       return "ignored";
     } else if (feedSeq !== this.#feedSeq + 1n) {
@@ -45,6 +56,7 @@ export class Book {
     }
     this.#feedSeq = feedSeq;
     this.logIndex = message.log_index;
+    if (message.indicative !== undefined) this.indicative = this.#indication(message.indicative);
     for (const level of message.bids) this.#set("buy", level);
     for (const level of message.asks) this.#set("sell", level);
     return "applied";
@@ -65,6 +77,12 @@ export class Book {
 
   bestAsk(): Level | undefined {
     return this.asks[0];
+  }
+
+  #indication(told: Indicative | null): Indication | null {
+    return told && {
+      price: parseUnits(told.price, this.priceDecimals), volume: parseUnits(told.volume, this.sizeDecimals), imbalance: parseUnits(told.imbalance, this.sizeDecimals),
+    };
   }
 
   #set(side: Side, [priceText, sizeText, orderCount]: WireLevel): void {

@@ -1,6 +1,6 @@
 // Everything public about the chosen instrument: its units, book, trades, candles and ticker.
 
-import type { Asset, Candle, CandlesMessage, Instrument, Interval, TickerMessage, Trade, TradesMessage } from "../api/types.ts";
+import type { Asset, Candle, CandlesMessage, Instrument, Interval, Phase, TickerMessage, Trade, TradesMessage } from "../api/types.ts";
 import { decimalsOf, divide, parseUnits, rescale } from "../base/decimal.ts";
 import { Signal } from "../base/signal.ts";
 import { Book } from "./book.ts";
@@ -60,6 +60,11 @@ export class Market {
 
   lastPrice(): string | null {
     return this.trades.value[0]?.price ?? this.ticker.value?.last_price ?? this.units.instrument.last_price;
+  }
+
+  /** As the ticker says, which follows it. */
+  get phase(): Phase {
+    return this.ticker.value?.phase ?? this.units.instrument.phase;
   }
 
   applyTrades(message: TradesMessage): void {

@@ -1,15 +1,17 @@
-// Demand and supply: how much could be sold down to a price, and bought up to it. The two curves of a market, as they stand.
+// Demand and supply: how much could be sold down to a price, and bought up to it. The two curves of a market, as they stand. While orders
+// collect for an auction they cross, and the picture shows where.
 
 import uPlot from "uplot";
 import { toNumber } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group } from "../base/format.ts";
+import { group, showUnits } from "../base/format.ts";
 import { atMostEvery } from "../base/signal.ts";
+import { crossingCurves, indicativeWords } from "../state/auction.ts";
 import type { Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
-import { curveOptions, HostedPlot, type PlotOptions } from "./plot.ts";
-import type { Palette } from "./theme.ts";
+import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "./plot.ts";
+import { type Palette, palette } from "./theme.ts";
 
 const DRAW_EVERY_MS = 120;
 const LEVELS_SHOWN = 400;
@@ -18,8 +20,8 @@ type Curves = [prices: number[], demand: (number | null)[], supply: (number | nu
 
 interface Pointed {
   price: number;
-  size: number;
-  side: string;
+  demand: number | null;
+  supply: number | null;
 }
 
 export function depthView(venue: Venue): void {
@@ -30,21 +32,28 @@ export function depthView(venue: Venue): void {
     const market = venue.market.value;
     if (!market) return;
     const { base, price_decimals: decimals } = market.units.instrument;
-    setText(readout, `${group(at.price.toFixed(decimals))}: ${group(at.size.toFixed(3))} ${base} ${at.side}`);
+    const size = (much: number | null, words: string): string[] => (much === null ? [] : [`${group(much.toFixed(3))} ${base} ${words}`]);
+    setText(readout, `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, "wanted"), ...size(at.supply, "for sale")].join(", ")}`);
   };
-  const plot = new HostedPlot(host, (colours) => ({ options: options(colours, onCursor), data: curvesOf(venue.market.value) }));
+  const words = byId("indicative");
+  const drawMarks = (drawn: uPlot): void => markIndicative(drawn, venue.market.value, palette.value);
+  const plot = new HostedPlot(host, (colours) => ({ options: options(colours, onCursor, drawMarks), data: curvesOf(venue.market.value) }));
 
   const show = (): void => {
     const market = venue.market.value;
     if (!market) return;
     plot.show(curvesOf(market));
+    const said = indicativeWords(market.book, market.phase, market.units);
+    words.hidden = said === null;
+    if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, `Indicative price ${said.price}`), ` ${said.words}`]));
     if (plot.isIdle) setText(readout, `${market.units.instrument.base} within reach of each price`);
-    host.setAttribute("aria-label", spoken(market));
+    host.setAttribute("aria-label", said === null ? spoken(market) : `${spoken(market)} ${words.textContent ?? ""}`);
   };
   const draw = atMostEvery(DRAW_EVERY_MS, show);
   venue.market.watch((market) => {
     if (!market) return;
     market.bookChanged.watch(draw);
+    market.ticker.watch(draw);
     show();
   });
 }
@@ -53,16 +62,21 @@ export function depthView(venue: Venue): void {
 function curvesOf(market: Market | null): Curves {
   if (!market) return [[], [], []];
   const { book, units } = market;
+  const crossing = crossingCurves(book);
+  if (crossing) {
+    const size = (lots: bigint): number => toNumber(lots, units.sizeDecimals);
+    return [crossing.prices.map((price) => toNumber(price, units.priceDecimals)), crossing.demand.map(size), crossing.supply.map(size)];
+  }
   const bids = book.bids.slice(0, LEVELS_SHOWN);
   const asks = book.asks.slice(0, LEVELS_SHOWN);
-  const [bid, ask] = [bids[0], asks[0]];
-  const [lowest, highest] = [bids.at(-1), asks.at(-1)];
-  if (!bid || !ask || !lowest || !highest) return [[], [], []];
+  const [bid, ask] = [bids[0] ?? asks[0], asks[0] ?? bids[0]];
+  if (!bid || !ask) return [[], [], []];
   const middle = (bid.price + ask.price) / 2n;
-  const reachDown = middle - lowest.price;
-  const reachUp = highest.price - middle;
-  const reach = reachDown < reachUp ? reachDown : reachUp;
-  const near = (level: Level): boolean => (level.price > middle ? level.price - middle : middle - level.price) <= reach;
+  const away = ({ price }: Level): bigint => (price > middle ? price - middle : middle - price);
+  // Of the sides that have orders, the one that reaches less far.
+  const reaches = [bids.at(-1), asks.at(-1)].flatMap((level) => (level ? [away(level)] : []));
+  const reach = reaches.reduce((a, b) => (a < b ? a : b));
+  const near = (level: Level): boolean => away(level) <= reach;
   const prices: number[] = [];
   const demand: (number | null)[] = [];
   const supply: (number | null)[] = [];
@@ -86,7 +100,21 @@ function curvesOf(market: Market | null): Curves {
   return [prices, demand, supply];
 }
 
-function options(colours: Palette, onCursor: (at: Pointed) => void): PlotOptions {
+/** The price at which an auction would end now, and how much would trade there. */
+function markIndicative(plot: uPlot, market: Market | null, colours: Palette): void {
+  const indicative = market?.book.indicative;
+  if (!market || !indicative || market.phase === "continuous" || (plot.data[0]?.length ?? 0) === 0) return;
+  const { priceDecimals, sizeDecimals } = market.units;
+  const price = toNumber(indicative.price, priceDecimals);
+  const marks = marksOn(plot, colours);
+  plot.ctx.save();
+  marks.rule(price, colours.ink, []);
+  marks.flag(price, showUnits(indicative.price, priceDecimals), colours.ink, colours.paper, true);
+  marks.dot(price, toNumber(indicative.volume, sizeDecimals), colours.ink);
+  plot.ctx.restore();
+}
+
+function options(colours: Palette, onCursor: (at: Pointed) => void, drawMarks: (plot: uPlot) => void): PlotOptions {
   const stepped = (align: 1 | -1): uPlot.Series.PathBuilder => (uPlot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory)({ align });
   const label = (tick: number): string => group(String(Math.round(tick * 1e6) / 1e6));
   const style = {
@@ -98,10 +126,9 @@ function options(colours: Palette, onCursor: (at: Pointed) => void): PlotOptions
     if (index == null) return;
     const price = plot.data[0]?.[index];
     const demand = plot.data[1]?.[index] ?? null;
-    const size = demand ?? plot.data[2]?.[index] ?? null;
-    if (price !== undefined && size !== null) onCursor({ price, size, side: demand === null ? "for sale" : "wanted" });
+    if (price !== undefined) onCursor({ price, demand, supply: plot.data[2]?.[index] ?? null });
   };
-  return { ...curveOptions(colours, style), hooks: { setCursor: [setCursor] } };
+  return { ...curveOptions(colours, style), hooks: { setCursor: [setCursor], draw: [drawMarks] } };
 }
 
 function spoken(market: Market): string {

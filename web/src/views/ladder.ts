@@ -194,15 +194,17 @@ function pictureOf(
     ...rows,
     rowsPerSide: perSide,
     isLive: market.book.isLive,
-    middleText: middleText(bid, ask, priceDecimals),
+    middleText: middleText(market, bid, ask),
     priceText: (price) => showUnits(price, priceDecimals),
     sizeText: (size) => showUnits(size, sizeDecimals),
   };
 }
 
-function middleText(bid: Level | undefined, ask: Level | undefined, priceDecimals: number): string {
+function middleText({ book: { indicative }, phase, units: { priceDecimals } }: Market, bid: Level | undefined, ask: Level | undefined): string {
+  if (!bid && !ask) return "The book is empty";
   if (!bid || !ask) return "One side of the book is empty";
   // Before an auction's uncross the sides overlap.
+  if (indicative && phase !== "continuous") return `Indicative ${showUnits(indicative.price, priceDecimals)}, no trading yet`;
   if (bid.price >= ask.price) return `Overlap ${showUnits(bid.price - ask.price, priceDecimals)}, no trading yet`;
   return `Spread ${showUnits(ask.price - bid.price, priceDecimals)}`;
 }

@@ -90,6 +90,51 @@ export function curveOptions(colours: Palette, style: CurveStyle): PlotOptions {
   };
 }
 
+export interface Marks {
+  /** An upright line at a price, with gaps where `dash` says. */
+  rule(price: number, colour: string, dash: number[]): void;
+  /** A label at a price, above the plot or, `low`, within it. */
+  flag(price: number, text: string, back: string, front: string, low: boolean): void;
+  dot(price: number, amount: number, colour: string): void;
+}
+
+/** What is drawn onto a plot of curves: call it from the plot's `draw` hook. */
+export function marksOn(plot: uPlot, colours: Palette): Marks {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  const xOf = (price: number): number => Math.round(plot.valToPos(price, "x", true));
+  return {
+    rule(price, colour, dash) {
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = 1.5 * scale;
+      ctx.setLineDash(dash.map((each) => each * scale));
+      ctx.beginPath();
+      ctx.moveTo(xOf(price), bbox.top - 6 * scale);
+      ctx.lineTo(xOf(price), bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.setLineDash([]);
+    },
+    flag(price, text, back, front, low) {
+      ctx.font = `700 ${11 * scale}px ${colours.face}`;
+      ctx.textBaseline = "middle";
+      ctx.textAlign = "left";
+      const width = ctx.measureText(text).width + 12 * scale;
+      const left = Math.max(bbox.left, Math.min(bbox.left + bbox.width - width, xOf(price) - width / 2));
+      const y = bbox.top - (low ? 0 : 24 * scale);
+      ctx.fillStyle = back;
+      ctx.fillRect(left, y, width, 18 * scale);
+      ctx.fillStyle = front;
+      ctx.fillText(text, left + 6 * scale, y + 9.5 * scale);
+    },
+    dot(price, amount, colour) {
+      ctx.fillStyle = colour;
+      ctx.beginPath();
+      ctx.arc(xOf(price), plot.valToPos(amount, "y", true), 5 * scale, 0, 2 * Math.PI);
+      ctx.fill();
+    },
+  };
+}
+
 export interface LineStyle {
   /** How far up the axis goes, for the highest value. */
   reach(high: number): number;

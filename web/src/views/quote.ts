@@ -5,7 +5,7 @@ import { parseUnits } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showChange, showShort, showUnits } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
-import { sizeWithin } from "../state/book.ts";
+import { REACH_PPM, weightOf, weightWords } from "../state/weight.ts";
 import type { Venue } from "../state/venue.ts";
 import { shownView } from "./view-tabs.ts";
 
@@ -18,8 +18,8 @@ const PHASES: Record<Phase, string> = {
   closing_auction: "Closing auction: orders collect",
 };
 
-/** How far from the middle the weight of both sides is compared, in parts per million. */
-const REACH_PPM = 5_000n;
+/** Of the day's figures. */
+const DAY_WORDS = "Since 00:00 UTC, by the venue's clock";
 const TITLE_EVERY_MS = 1_000;
 
 export function quoteView(venue: Venue): void {
@@ -27,23 +27,28 @@ export function quoteView(venue: Venue): void {
   const phase = h("span.phase", { id: "phase" });
   const last = h("span.last", { id: "last-price" }, "–");
   const lastWords = h("span.sr");
-  const change = h("span.change", { id: "change" });
+  const change = h("span.change", { id: "change", title: `From the price of the day's first trade. ${DAY_WORDS}` });
   const bid = h("dd.buy", { id: "best-bid" });
   const ask = h("dd.sell", { id: "best-ask" });
   const spread = h("dd");
-  const volume = h("dd");
+  const high = h("dd", { id: "day-high" });
+  const low = h("dd", { id: "day-low" });
+  const volume = h("dd", { id: "day-volume" });
   const bids = h("i.b");
   const asks = h("i.a");
+  const bar = h("div.bar", { "aria-hidden": "true" }, bids, asks);
   const wanted = h("span.buy");
   const lean = h("span.mid");
   const offered = h("span.sell");
   const fact = (name: string, value: HTMLElement): HTMLElement => h("div", {}, h("dt", {}, name), value);
+  const ofDay = (name: string, value: HTMLElement): HTMLElement => h("div", { title: DAY_WORDS }, h("dt", {}, name), value);
   byId("quote").append(
     h("div.picker", {}, select, h("span.sub", {}, phase)),
     h("div.price", {}, last, lastWords, change),
-    h("dl.facts", {}, fact("Best bid", bid), fact("Best ask", ask), fact("Spread", spread), fact("Volume", volume)),
+    h("dl.facts", {}, fact("Best bid", bid), fact("Best ask", ask), fact("Spread", spread),
+      ofDay("High today", high), ofDay("Low today", low), ofDay("Volume today", volume)),
     h("div.balance-line", {},
-      h("div.bar", { "aria-hidden": "true" }, bids, asks),
+      h("div.bar-room", {}, bar),
       h("div.words", {}, wanted, lean, offered)),
   );
 
@@ -66,34 +71,35 @@ export function quoteView(venue: Venue): void {
     const market = venue.market.value;
     if (!market) return;
     const { units, book } = market;
-    const { instrument, priceDecimals, sizeDecimals } = units;
+    const { instrument, priceDecimals } = units;
     const ticker = market.ticker.value;
     const price = market.lastPrice();
     if (select.value !== market.symbol) select.value = market.symbol;
     setText(last, price === null ? "No trade yet" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
     setText(lastWords, ` ${instrument.quote} per ${instrument.base}`);
     const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);
-    setText(change, ppm === null ? "" : `${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`);
+    change.replaceChildren(...(ppm === null ? [] : [`${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`, h("span.muted", {}, " today (UTC)")]));
     change.className = `change ${ppm === null || ppm === 0 ? "" : ppm > 0 ? "buy" : "sell"}`;
-    const now = ticker?.phase ?? instrument.phase;
+    const now = market.phase;
     phase.dataset["phase"] = now;
     setText(phase, PHASES[now] ?? now);
 
     const best = { bid: book.bestBid(), ask: book.bestAsk() };
     setText(bid, best.bid ? showUnits(best.bid.price, priceDecimals) : "none");
     setText(ask, best.ask ? showUnits(best.ask.price, priceDecimals) : "none");
-    setText(spread, best.bid && best.ask ? showUnits(best.ask.price - best.bid.price, priceDecimals) : "–");
+    // While orders collect for an auction the sides overlap.
+    setText(spread, best.bid && best.ask && best.ask.price > best.bid.price ? showUnits(best.ask.price - best.bid.price, priceDecimals) : "–");
+    const day = (price: string | null | undefined): string => (price == null ? "–" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
+    setText(high, day(ticker?.high));
+    setText(low, day(ticker?.low));
     setText(volume, ticker ? `${showShort(ticker.volume, 3)} ${instrument.base}` : "–");
 
-    const middle = best.bid && best.ask ? (best.bid.price + best.ask.price) / 2n : null;
-    const demand = middle === null ? 0n : sizeWithin(book.bids, middle, REACH_PPM);
-    const supply = middle === null ? 0n : sizeWithin(book.asks, middle, REACH_PPM);
-    const total = demand + supply;
-    const percent = total === 0n ? 50 : Number((demand * 1000n) / total) / 10;
-    bids.style.flex = `0 0 ${percent}%`;
-    setText(wanted, `${showUnits(demand, sizeDecimals)} ${instrument.base} wanted`);
-    setText(offered, `${showUnits(supply, sizeDecimals)} ${instrument.base} for sale`);
-    setText(lean, `within 0.5 % of the middle: ${leanWords(percent)}`);
+    const said = weightWords(weightOf(book, REACH_PPM), units);
+    bar.hidden = said.percent === null;
+    bids.style.flex = `0 0 ${said.percent ?? 0}%`;
+    setText(wanted, said.wanted);
+    setText(offered, said.offered);
+    setText(lean, said.middle);
     drawTitle();
   });
   shownView.watch(drawTitle);
@@ -104,10 +110,4 @@ export function quoteView(venue: Venue): void {
     market.ticker.watch(draw);
     draw();
   });
-}
-
-function leanWords(percent: number): string {
-  if (percent > 55) return "more demand than supply";
-  if (percent < 45) return "more supply than demand";
-  return "demand and supply about even";
 }

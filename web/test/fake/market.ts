@@ -1,6 +1,6 @@
 // One fake instrument: the book in wire units, its trades, candles, and bots that keep it moving.
 
-import type { Candle, Instrument, Interval, Side, Trade, WireLevel } from "../../src/api/types.ts";
+import type { Candle, Indicative, Instrument, Interval, Phase, Side, Trade, WireLevel } from "../../src/api/types.ts";
 import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
 import { FakeBook, type FakeOrder, type FakeTrade } from "./matching.ts";
 import { Random } from "./random.ts";
@@ -21,6 +21,8 @@ export class FakeMarket {
   #drift = 0;
   #volume = 0n;
   #first: bigint | null = null;
+  #high = 0n;
+  #low = 0n;
 
   constructor(instrument: Instrument, seed: number, fairTicks: number, spreadTicks: number) {
     this.instrument = instrument;
@@ -40,6 +42,8 @@ export class FakeMarket {
   record(trade: FakeTrade): Trade {
     const price = formatUnits(trade.price, this.priceDecimals);
     const size = formatUnits(trade.size, this.sizeDecimals);
+    if (this.#first === null || trade.price > this.#high) this.#high = trade.price;
+    if (this.#first === null || trade.price < this.#low) this.#low = trade.price;
     this.#first ??= trade.price;
     this.#volume += trade.size;
     this.instrument.last_price = price;
@@ -59,9 +63,30 @@ export class FakeMarket {
     const change = last === null || this.#first === null ? null
       : Number(((parseUnits(last, this.priceDecimals) - this.#first) * 1_000_000n) / this.#first);
     return {
-      instrument: this.instrument.symbol, last_price: last, change_ppm: change, best_bid: best("buy"), best_ask: best("sell"),
+      instrument: this.instrument.symbol, last_price: last, change_ppm: change,
+      high: this.#first === null ? null : formatUnits(this.#high, this.priceDecimals), low: this.#first === null ? null : formatUnits(this.#low, this.priceDecimals),
+      best_bid: best("buy"), best_ask: best("sell"),
       volume: formatUnits(this.#volume, this.sizeDecimals), phase: this.instrument.phase,
     };
+  }
+
+  /** From here on orders collect for an auction, or trade again. */
+  setPhase(phase: Phase): void {
+    this.instrument.phase = phase;
+    this.book.collects = phase !== "continuous";
+  }
+
+  /** What the auction would do now; nothing while none collects. */
+  indicative(): Indicative | null {
+    const found = this.book.collects ? this.book.indicative() : null;
+    return found && {
+      price: formatUnits(found.price, this.priceDecimals), volume: formatUnits(found.volume, this.sizeDecimals), imbalance: formatUnits(found.imbalance, this.sizeDecimals),
+    };
+  }
+
+  /** All of these orders go. */
+  empty(side: Side): void {
+    for (const order of [...this.book.side(side)]) this.book.cancel(order);
   }
 
   levels(side: Side): Map<string, WireLevel> {

@@ -50,6 +50,8 @@ export class FakeBook {
   /** Called for every trade and for every order whose state changed, in order. */
   onTrade: (trade: FakeTrade) => void = () => {};
   onOrder: (order: FakeOrder, status: string) => void = () => {};
+  /** Orders collect for an auction: nothing is matched. */
+  collects = false;
   #nextTrade = 1n;
 
   side(side: Side): FakeOrder[] {
@@ -135,7 +137,23 @@ export class FakeBook {
     return { status, trades };
   }
 
+  /** Where an auction would end now: as much volume as can be, then as little left over, then the lower price. */
+  indicative(): { price: bigint; volume: bigint; imbalance: bigint } | null {
+    let best: { price: bigint; volume: bigint; imbalance: bigint } | null = null;
+    const total = (orders: FakeOrder[], counts: (price: bigint) => boolean): bigint =>
+      orders.reduce((sum, { price: at, open }) => (at !== null && counts(at) ? sum + open : sum), 0n);
+    for (const { price } of [...this.bids, ...this.asks].toSorted((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)))) {
+      if (price === null) continue;
+      const [demand, supply] = [total(this.bids, (at) => at >= price), total(this.asks, (at) => at <= price)];
+      const found = { price, volume: demand < supply ? demand : supply, imbalance: demand - supply };
+      const left = (of: { imbalance: bigint }): bigint => (of.imbalance < 0n ? -of.imbalance : of.imbalance);
+      if (found.volume > 0n && (best === null || found.volume > best.volume || (found.volume === best.volume && left(found) < left(best)))) best = found;
+    }
+    return best;
+  }
+
   #fillable(order: FakeOrder): bigint {
+    if (this.collects) return 0n;
     let total = 0n;
     for (const maker of this.side(order.side === "buy" ? "sell" : "buy")) {
       if (total >= order.open || !accepts(order, maker)) break;
@@ -146,6 +164,7 @@ export class FakeBook {
 
   #match(taker: FakeOrder, timeNs: bigint): FakeTrade[] {
     const trades: FakeTrade[] = [];
+    if (this.collects) return trades;
     const makers = this.side(taker.side === "buy" ? "sell" : "buy");
     for (let maker = makers[0]; taker.open > 0n && maker && accepts(taker, maker); maker = makers[0]) {
       const size = maker.open < taker.open ? maker.open : taker.open;

@@ -1,7 +1,7 @@
 // One WebSocket client of the fake venue: what it subscribed to, what it was told already.
 
 import type { WebSocket } from "ws";
-import type { Interval, OrderRequest, Trade, WireLevel } from "../../src/api/types.ts";
+import type { Interval, OrderRequest, Phase, Trade, WireLevel } from "../../src/api/types.ts";
 import { verify } from "./auth.ts";
 import type { FakeMarket } from "./market.ts";
 import { FakeReject } from "./matching.ts";
@@ -11,6 +11,7 @@ type Message = Record<string, string | undefined> & { op: string };
 
 interface BookFeed {
   seq: bigint;
+  indicative: string;
   bids: Map<string, WireLevel>;
   asks: Map<string, WireLevel>;
 }
@@ -21,7 +22,8 @@ export class Session {
   readonly #books = new Map<FakeMarket, BookFeed>();
   readonly #trades = new Map<FakeMarket, Trade[]>();
   readonly #candles = new Map<FakeMarket, Set<Interval>>();
-  readonly #tickers = new Set<FakeMarket>();
+  /** With the phase that was told last. */
+  readonly #tickers = new Map<FakeMarket, Phase>();
   #batch = false;
   readonly #demands = new Map<string, [sell: string, buy: string]>();
   #status = false;
@@ -52,13 +54,16 @@ export class Session {
   /** Twenty times a second: what changed since the last time. */
   publish(): void {
     for (const [market, feed] of this.#books) this.#publishBook(market, feed);
+    for (const [market, phase] of this.#tickers) {
+      if (phase !== market.instrument.phase) this.#sendTicker(market);
+    }
     for (const [market, trades] of this.#trades) {
       if (trades.length === 0) continue;
       this.#send({ type: "trades", instrument: market.instrument.symbol, kind: "update", trades: trades.splice(0) });
       for (const interval of this.#candles.get(market) ?? []) {
         this.#send({ type: "candles", instrument: market.instrument.symbol, interval, kind: "update", candles: market.candles.get(interval)?.slice(-1) });
       }
-      if (this.#tickers.has(market)) this.#send({ type: "ticker", ...market.ticker() });
+      if (this.#tickers.has(market)) this.#sendTicker(market);
     }
     if (this.#privateNews.length > 0 && this.#account !== null) {
       const news = this.#privateNews.splice(0);
@@ -86,7 +91,9 @@ export class Session {
   #publishBook(market: FakeMarket, feed: BookFeed): void {
     const bids = changes(feed.bids, market.levels("buy"));
     const asks = changes(feed.asks, market.levels("sell"));
-    if (bids.length + asks.length === 0) return;
+    const indicative = JSON.stringify(market.indicative());
+    if (bids.length + asks.length === 0 && indicative === feed.indicative) return;
+    feed.indicative = indicative;
     feed.bids = market.levels("buy");
     feed.asks = market.levels("sell");
     feed.seq += 1n;
@@ -97,9 +104,14 @@ export class Session {
     this.#sendBook(market, feed, "update", bids, asks);
   }
 
+  #sendTicker(market: FakeMarket): void {
+    this.#tickers.set(market, market.instrument.phase);
+    this.#send({ type: "ticker", ...market.ticker() });
+  }
+
   #sendBook(market: FakeMarket, feed: BookFeed, kind: string, bids: WireLevel[], asks: WireLevel[]): void {
     this.#send({
-      type: "book", instrument: market.instrument.symbol, kind, feed_seq: String(feed.seq), log_index: String(this.#venue.logIndex), bids, asks,
+      type: "book", instrument: market.instrument.symbol, kind, feed_seq: String(feed.seq), log_index: String(this.#venue.logIndex), bids, asks, indicative: market.indicative(),
     });
   }
 
@@ -153,7 +165,7 @@ export class Session {
     const instrument = market.instrument.symbol;
     switch (message["channel"]) {
       case "book": {
-        const feed = { seq: 1n, bids: market.levels("buy"), asks: market.levels("sell") };
+        const feed = { seq: 1n, indicative: JSON.stringify(market.indicative()), bids: market.levels("buy"), asks: market.levels("sell") };
         this.#books.set(market, feed);
         return this.#sendBook(market, feed, "snapshot", [...feed.bids.values()], [...feed.asks.values()]);
       }
@@ -167,8 +179,7 @@ export class Session {
         return this.#send({ type: "candles", instrument, interval, kind: "snapshot", candles: market.candles.get(interval) });
       }
       case "ticker":
-        this.#tickers.add(market);
-        return this.#send({ type: "ticker", ...market.ticker() });
+        return this.#sendTicker(market);
       default:
         throw new FakeReject(109, "NotFound", "There is nothing at this address.");
     }

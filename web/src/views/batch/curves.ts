@@ -9,7 +9,7 @@ import { group } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Pair } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
-import { curveOptions, HostedPlot, type PlotOptions } from "../plot.ts";
+import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "../plot.ts";
 import { type Palette, palette } from "../theme.ts";
 import { assetSelect, fillAssets } from "./asset-select.ts";
 import { typedLimit } from "./typed-limit.ts";
@@ -110,32 +110,10 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   if (!demand || demand.points.length < 2) return;
   const { ctx, bbox } = plot;
   const scale = devicePixelRatio;
-  const top = bbox.top;
-  const bottom = bbox.top + bbox.height;
-  const xOf = (price: number): number => Math.round(plot.valToPos(price, "x", true));
+  const marks = marksOn(plot, colours);
   ctx.save();
   ctx.font = `700 ${11 * scale}px ${colours.face}`;
   ctx.textBaseline = "middle";
-  const flag = (x: number, text: string, back: string, front: string, low: boolean): void => {
-    const width = ctx.measureText(text).width + 12 * scale;
-    const left = Math.max(bbox.left, Math.min(bbox.left + bbox.width - width, x - width / 2));
-    const y = top - (low ? 0 : 24 * scale);
-    ctx.fillStyle = back;
-    ctx.fillRect(left, y, width, 18 * scale);
-    ctx.fillStyle = front;
-    ctx.textAlign = "left";
-    ctx.fillText(text, left + 6 * scale, y + 9.5 * scale);
-  };
-  const rule = (x: number, colour: string, dash: number[]): void => {
-    ctx.strokeStyle = colour;
-    ctx.lineWidth = 1.5 * scale;
-    ctx.setLineDash(dash.map((each) => each * scale));
-    ctx.beginPath();
-    ctx.moveTo(x, top - 6 * scale);
-    ctx.lineTo(x, bottom);
-    ctx.stroke();
-    ctx.setLineDash([]);
-  };
   ctx.textAlign = "left";
   ctx.fillStyle = colours.bid;
   ctx.fillText("wanted", bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
@@ -145,20 +123,15 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   const limit = typedLimit.value;
   const { min = 0, max = 0 } = plot.scales["x"] ?? {};
   if (limit !== null && limit >= (min ?? 0) && limit <= (max ?? 0)) {
-    rule(xOf(limit), colours.ink, [2, 3]);
-    flag(xOf(limit), "your limit", colours.own, colours.onOwn, true);
+    marks.rule(limit, colours.ink, [2, 3]);
+    marks.flag(limit, "your limit", colours.own, colours.onOwn, true);
   }
   if (demand.price !== null) {
     const price = Number(demand.price);
     const here = at(demand.points, price);
-    rule(xOf(price), colours.ink, []);
-    flag(xOf(price), group(quotient(demand.price, "1", PRICE_DIGITS)), colours.ink, colours.paper, false);
-    if (here) {
-      ctx.fillStyle = colours.ink;
-      ctx.beginPath();
-      ctx.arc(xOf(price), plot.valToPos(Math.min(here.demand, here.supply), "y", true), 5 * scale, 0, 2 * Math.PI);
-      ctx.fill();
-    }
+    marks.rule(price, colours.ink, []);
+    marks.flag(price, group(quotient(demand.price, "1", PRICE_DIGITS)), colours.ink, colours.paper, false);
+    if (here) marks.dot(price, Math.min(here.demand, here.supply), colours.ink);
   }
   ctx.restore();
 }

@@ -1,0 +1,47 @@
+// What an auction would do with the orders that it has collected: the curves that cross, and what the venue says of where they do.
+
+import type { Phase } from "../api/types.ts";
+import { abs, formatUnits, trimZeros } from "../base/decimal.ts";
+import { group, showUnits } from "../base/format.ts";
+import type { Book, Level } from "./book.ts";
+import type { Units } from "./market.ts";
+
+/** Phases in which orders collect, whatever comes of them. A halt may collect too, which only the venue knows. */
+const COLLECTING = new Set<Phase>(["pre_open", "opening_auction", "closing_auction"]);
+
+/** At each price, from low to high: what is wanted there or dearer, and what is for sale there or cheaper. */
+export interface Curves {
+  prices: bigint[];
+  demand: bigint[];
+  supply: bigint[];
+}
+
+/** Both curves around where they cross, as far again to each side; `null` where no bid reaches an ask. */
+export function crossingCurves(book: Book): Curves | null {
+  const [bid, ask] = [book.bestBid(), book.bestAsk()];
+  if (!bid || !ask || bid.price < ask.price) return null;
+  const overlap = bid.price - ask.price;
+  const isNear = ({ price }: Level): boolean => price >= ask.price - overlap && price <= bid.price + overlap;
+  // Of one price only there is no picture: then all of the book is one.
+  const isShown = overlap === 0n ? () => true : isNear;
+  const prices = [...new Set([...book.bids, ...book.asks].filter(isShown).map(({ price }) => price))].sort((a, b) => (a < b ? -1 : 1));
+  const sum = (levels: Level[], counts: (price: bigint) => boolean): bigint => levels.reduce((total, { price, size }) => (counts(price) ? total + size : total), 0n);
+  return {
+    prices,
+    demand: prices.map((at) => sum(book.bids, (price) => price >= at)),
+    supply: prices.map((at) => sum(book.asks, (price) => price <= at)),
+  };
+}
+
+/** What an auction would do if it ended now, in words: the price and what follows it; `null` where no auction collects. */
+export function indicativeWords(book: Book, phase: Phase, units: Units): { price: string; words: string } | null {
+  const { indicative } = book;
+  const { instrument: { base }, priceDecimals, sizeDecimals } = units;
+  if (indicative === undefined || phase === "continuous" || phase === "closed") return null;
+  if (indicative === null) return COLLECTING.has(phase) ? { price: "", words: "Nothing would trade if the auction ended now: no bid reaches an ask." } : null;
+  const { price, volume, imbalance } = indicative;
+  const size = (lots: bigint): string => `${group(trimZeros(formatUnits(lots, sizeDecimals)))} ${base}`;
+  const left = imbalance === 0n ? "nothing would be left over"
+    : `${size(abs(imbalance))} ${imbalance > 0n ? "more would be wanted" : "more would be for sale"} at that price`;
+  return { price: showUnits(price, priceDecimals), words: `if the auction ended now: ${size(volume)} would trade, ${left}.` };
+}
