@@ -13,15 +13,19 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test python python-test bench cases fuzz clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test python python-test bench cases fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
-setup: ## install what is missing, or say the one line to run
-	@./tools/setup.sh
+setup: ## install what the tests need, or say the one line to run
+	@./tools/setup.sh test
 
-demo: setup web ## start a venue with order flow, and print the address of its page: make demo SPEED=20 (times, or max)
+# What the program and its page need: no browser, no Python.
+setup-build:
+	@./tools/setup.sh build
+
+demo: setup-build web ## start a venue with order flow, and print the address of its page: make demo SPEED=20 (times, or max)
 	$(CARGO) build --profile demo -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 

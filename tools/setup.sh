@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
-# Checks the Rust, Node, Python and C toolchains, and installs what the build and the tests need beside them, or says the one line to run.
+# Checks the toolchains, and installs what is needed beside them, or says the one line to run.
+#   tools/setup.sh build   Rust, Node.js and a C compiler: what the program and its page need
+#   tools/setup.sh test    also rustfmt, clippy, Chromium and Python: what the tests need
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+    build | test) part=$1 ;;
+    *) printf 'usage: tools/setup.sh build|test\n' >&2; exit 2 ;;
+esac
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 stop() { say "$1"; say "run this, then try again: $2"; exit 1; }
@@ -21,9 +28,11 @@ if ! at_least "$rust" "$rust_wanted"; then
     if has rustup; then line='rustup update stable && rustup default stable'; else line=$rustup_line; fi
     stop "Rust $rust_wanted or newer is needed, this is $rust" "$line"
 fi
-for component in rustfmt clippy; do
-    cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
-done
+if [ "$part" = test ]; then
+    for component in rustfmt clippy; do
+        cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
+    done
+fi
 
 # `n` is a manager of Node versions; it installs under /usr/local.
 { has node && has npm; } || stop "Node.js or npm is missing, Node.js $node_wanted or newer is needed" \
@@ -37,11 +46,13 @@ program=$'#include <string.h>\nint main(void) { return (int)strlen(""); }'
 ${CC:-cc} -x c -o /dev/null - >/dev/null 2>&1 <<<"$program" || needed+=(gcc libc6-dev)
 
 wanted=()
-has "${CHROMIUM:-chromium}" || wanted+=(chromium)
-# The tests of the Python package run in a virtual environment of their own.
 python=${PYTHON:-python3}
-has "$python" || wanted+=(python3)
-"$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || wanted+=(python3-venv)
+if [ "$part" = test ]; then
+    has "${CHROMIUM:-chromium}" || wanted+=(chromium)
+    # The tests of the Python package run in a virtual environment of their own.
+    has "$python" || wanted+=(python3)
+    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || wanted+=(python3-venv)
+fi
 
 missing=(${needed[@]+"${needed[@]}"} ${wanted[@]+"${wanted[@]}"})
 if [ ${#missing[@]} -gt 0 ]; then
@@ -59,11 +70,11 @@ if [ ${#missing[@]} -gt 0 ]; then
             exit 1
         fi
         say "(chromium is only for the page's own tests, Python for its package's; the venue runs without them)"
-        [ "${1:-}" = --allow-missing ] || [ -z "${CI:-}" ] || exit 1
+        [ -z "${CI:-}" ] || exit 1
     fi
 fi
 
-if has "$python" && ! "$python" -c "import sys; sys.exit(sys.version_info < ($(sed 's/\./, /' <<<"$python_wanted")))"; then
+if [ "$part" = test ] && has "$python" && ! "$python" -c "import sys; sys.exit(sys.version_info < ($(sed 's/\./, /' <<<"$python_wanted")))"; then
     say "the tests of the Python package need Python $python_wanted or newer, and $("$python" --version) is none: name one with make PYTHON=python$python_wanted ..."
-    [ "${1:-}" = --allow-missing ] || [ -z "${CI:-}" ] || exit 1
+    [ -z "${CI:-}" ] || exit 1
 fi
