@@ -99,9 +99,22 @@ pub struct Node {
     clock: Option<ClockService>,
     couriers: Option<Couriers>,
     runtime: Runtime,
+    readers: Runtime,
     address: SocketAddr,
     stop: watch::Sender<bool>,
     server: tokio::task::JoinHandle<()>,
+}
+
+/// How far a thread that serves readers stands back where processors are short: it then has a third of what another thread has.
+#[cfg(target_os = "linux")]
+const READERS_NICE: i32 = 5;
+
+fn yield_to_requests() {
+    // Elsewhere than on Linux it would be said of the whole process.
+    #[cfg(target_os = "linux")]
+    if let Err(e) = rustix::process::setpriority_process(None, READERS_NICE) {
+        tracing::debug!("threads that serve readers keep their priority: {e}");
+    }
 }
 
 impl Node {
@@ -112,12 +125,14 @@ impl Node {
 
     /// The same with log and snapshots on any disk, by any clock; keys are always files.
     pub fn start_on<D: Disk>(disk: D, clock: Clock, data: &Path, config: &Config) -> Result<Self, NodeError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 4)))
-            .thread_name("walras-io")
-            .enable_all()
-            .build()
-            .map_err(NodeError::Threads)?;
+        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let threads = |name: &str, count: usize, on_start: fn()| {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            let builder = builder.worker_threads(count).thread_name(name).on_thread_start(on_start);
+            builder.enable_all().build().map_err(NodeError::Threads)
+        };
+        let runtime = threads("walras-io", processors.clamp(1, 4), || ())?;
+        let readers = threads("walras-readers", (processors / 2).clamp(1, 4), yield_to_requests)?;
         // The port first: it fails at once where another venue runs.
         let server = {
             let _context = runtime.enter();
@@ -155,12 +170,14 @@ impl Node {
             config: Arc::clone(&config),
             clock: clock_service.as_ref().map(ClockService::source),
             shards: couriers.as_ref().map(Couriers::shards),
+            requests: runtime.handle().clone(),
+            readers: readers.handle().clone(),
             stopping: stopping.clone(),
         };
         let address = server.address();
         let status = venue.handle().status().clone();
         let server = runtime.spawn(server.serve(router(app), config, status, stopping));
-        Ok(Self { venue, access, clock: clock_service, couriers, runtime, address, stop, server })
+        Ok(Self { venue, access, clock: clock_service, couriers, runtime, readers, address, stop, server })
     }
 
     /// Where it serves.
@@ -224,6 +241,7 @@ impl Node {
         }
         let why = self.venue.stop();
         self.runtime.shutdown_background();
+        self.readers.shutdown_background();
         why
     }
 }

@@ -199,8 +199,8 @@ sections! {
         in_flight_max: usize = 256_u16;
         /// Milliseconds a message may take to be sent before the reader counts as gone.
         write_timeout_ms: u64 = 10000_u32;
-        /// Send buffer of a connection in the operating system, in bytes; 0 leaves it to the system.
-        send_buffer_bytes: u32 = 0_u16;
+        /// Send buffer of a connection in the operating system, in bytes: what the venue keeps there for a reader that does not read. 0 leaves it to the system.
+        send_buffer_bytes: u32 = 131072_u32;
     }
     throttle: Once /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
     Throttle {

@@ -157,7 +157,7 @@ pub(super) async fn candles(
 pub(super) async fn metrics(State(app): State<App>) -> Response {
     let status = app.venue.status();
     let progress = status.progress();
-    let figures: [(&str, &str, &str, u64); 11] = [
+    let figures: [(&str, &str, &str, u64); 13] = [
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
         ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() == Storage::Full)),
         ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
@@ -169,6 +169,18 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         ("walras_trades_total", "counter", "trades since the log began", progress.trades_total),
         ("walras_snapshots_total", "counter", "snapshots written since the start", status.snapshots_total()),
         ("walras_dropped_readers_total", "counter", "slow readers dropped since the start", status.dropped_readers_total()),
+        (
+            "walras_feed_messages_total",
+            "counter",
+            "messages of feeds sent to readers since the start",
+            status.feed_messages_total(),
+        ),
+        (
+            "walras_feed_encoded_total",
+            "counter",
+            "messages of feeds encoded since the start, each for all its readers",
+            status.feed_encoded_total(),
+        ),
     ];
     let mut text = String::new();
     for (name, kind, help, value) in figures {

@@ -62,6 +62,10 @@ pub struct App {
     pub clock: Option<Source>,
     /// The other shards, where there are any.
     pub shards: Option<Shards>,
+    /// Where requests are served, and the sessions of those who have logged on.
+    pub requests: tokio::runtime::Handle,
+    /// Where the sessions of all other readers are served: however many there are and whatever they do, requests do not wait for them.
+    pub readers: tokio::runtime::Handle,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
 }

@@ -46,6 +46,7 @@ pub(crate) use batches::{batch_look, demand_curve};
 pub use clock::Clock;
 pub use fair_clock::{FairClockOptions, FairTime};
 pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Indicatives, Push, Subscription, TickerPush};
+pub(crate) use feed::{Publication, Shared};
 pub use fills::Fills;
 pub use numbered::NumberedOutcome;
 pub(crate) use recovery::engine_of_snapshot;
@@ -150,7 +151,7 @@ enum Request {
     Read(Question),
     Connect {
         connection: ConnectionId,
-        queue: mpsc::Sender<Push>,
+        queue: mpsc::Sender<Shared>,
     },
     Subscribe {
         connection: ConnectionId,
@@ -340,7 +341,7 @@ impl VenueHandle {
     }
 
     /// Registers a connection whose feed goes into `queue`. When the queue is full the connection is dropped: its receiver ends.
-    pub fn connect(&self, connection: ConnectionId, queue: mpsc::Sender<Push>) -> Result<(), RejectReason> {
+    pub(crate) fn connect(&self, connection: ConnectionId, queue: mpsc::Sender<Shared>) -> Result<(), RejectReason> {
         self.request(Request::Connect { connection, queue })
     }
 

@@ -17,11 +17,12 @@ use super::archive;
 use super::batches::{Declared, KeyRing, Signatures, Solver};
 use super::clock::Clock;
 use super::engine_thread::{Core, EngineThread, Pace};
-use super::feed::Feed;
+use super::feed::{Feed, HoldStatus};
 use super::fills::Fills;
 use super::frozen::{FrozenState, split_part, split_parts};
 use super::log_thread::LogThread;
 use super::numbered::Asker;
+use super::release_source::ReleaseSource;
 use super::stages::Stages;
 use super::status::Status;
 use super::{Doorbell, Queues, Request, VenueHandle};
@@ -214,9 +215,10 @@ impl Venue {
         let (log_done_in, log_done) = bounded(4);
         let (snapshots_in, snapshot_jobs) = bounded(1);
         let (snapshots_done_in, snapshots_done) = bounded(16);
-        let mut feed = Feed::new(status.clone());
-        feed.prime(&core.market);
         let stages = Stages::default();
+        let held = HoldStatus::new(ReleaseSource::new(clock.clone(), None), stages.clone());
+        let mut feed = Feed::new(status.clone(), held).map_err(RecoveryError::Thread)?;
+        feed.prime(&core.market);
         let thread = EngineThread {
             sequencer,
             core,

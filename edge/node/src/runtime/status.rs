@@ -70,6 +70,8 @@ struct Inner {
     snapshots_total: AtomicU64,
     connections: AtomicU64,
     dropped_readers_total: AtomicU64,
+    feed_messages_total: AtomicU64,
+    feed_encoded_total: AtomicU64,
     release_delay_ns: AtomicU64,
     release_bound_ns: AtomicU64,
     demo: Mutex<Option<DemoStatus>>,
@@ -124,6 +126,10 @@ counters! {
     snapshots_total, add_snapshots;
     /// Readers dropped because they were too slow.
     dropped_readers_total, add_dropped_readers;
+    /// Messages of feeds that were given to readers' connections.
+    feed_messages_total, add_feed_messages;
+    /// Messages of feeds that were encoded: one for all readers of a publication.
+    feed_encoded_total, add_feed_encoded;
 }
 
 impl Status {
@@ -141,6 +147,8 @@ impl Status {
             snapshots_total: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             dropped_readers_total: AtomicU64::new(0),
+            feed_messages_total: AtomicU64::new(0),
+            feed_encoded_total: AtomicU64::new(0),
             release_delay_ns: AtomicU64::new(0),
             release_bound_ns: AtomicU64::new(0),
             demo: Mutex::new(None),

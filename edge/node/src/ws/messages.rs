@@ -197,26 +197,18 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
     message
 }
 
-/// What a session remembers of an instrument's feeds, to number and trim them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
-    pub(super) feed_seq: u64,
-    pub(super) trade_id: TradeId,
-}
-
-/// A feed's message; `None` when there is nothing new in it for this reader.
-pub(super) fn push(push: &Push, catalog: &Catalog, seen: &mut Seen) -> Option<Value> {
+/// A feed's message, of trades those after this one; a book's lacks its `feed_seq`, which is each reader's own. `None` when the catalog does not
+/// know what it is of.
+pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Value> {
     let kind = |snapshot: bool| if snapshot { "snapshot" } else { "update" };
     let symbol = |scale: &InstrumentScale| scale.spec.symbol.to_string();
     match push {
         Push::Book(book) => {
             let scale = catalog.instrument(book.instrument)?;
-            seen.feed_seq += 1;
             Some(json!({
                 "type": "book",
                 "instrument": symbol(scale),
                 "kind": kind(book.snapshot),
-                "feed_seq": seen.feed_seq.to_string(),
                 "log_index": book.log_index.0.to_string(),
                 "bids": views::levels(scale, &book.bids),
                 "asks": views::levels(scale, &book.asks),
@@ -225,13 +217,7 @@ pub(super) fn push(push: &Push, catalog: &Catalog, seen: &mut Seen) -> Option<Va
         }
         Push::Trades { instrument, snapshot, trades } => {
             let scale = catalog.instrument(*instrument)?;
-            let after = if *snapshot { TradeId(0) } else { seen.trade_id };
-            let new: Vec<_> = trades.iter().filter(|t| t.trade_id > after).collect();
-            if new.is_empty() && !snapshot {
-                return None;
-            }
-            seen.trade_id = new.iter().map(|t| t.trade_id).max().unwrap_or(TradeId(0));
-            let trades: Vec<_> = new.into_iter().map(|t| views::trade(scale, t)).collect();
+            let trades: Vec<_> = trades.iter().filter(|t| t.trade_id > after).map(|t| views::trade(scale, t)).collect();
             Some(json!({"type": "trades", "instrument": symbol(scale), "kind": kind(*snapshot), "trades": trades}))
         }
         Push::Candles { instrument, interval, snapshot, candles } => {

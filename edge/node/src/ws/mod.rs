@@ -1,5 +1,6 @@
 //! WebSocket sessions: feeds out, commands in.
 
+mod frames;
 mod messages;
 mod session;
 
@@ -37,7 +38,9 @@ pub(crate) async fn upgrade(
         Ok(upgrade) => {
             let max = app.config.websocket.message_bytes_max;
             let connection = ConnectionId(CONNECTIONS.fetch_add(1, Relaxed));
-            upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| session::run(app, connection, place, socket))
+            // Who has not logged on reads at most, and is served where no order and no request waits for it.
+            let begin = async move |socket| drop(app.readers.clone().spawn(session::run(app, connection, place, socket)));
+            upgrade.max_message_size(max).max_frame_size(max).on_upgrade(begin)
         }
         Err(e) => ApiError::from(Refusal::new(RejectReason::Malformed, e.body_text())).into_response(),
     }

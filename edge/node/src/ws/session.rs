@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -16,16 +16,19 @@ use walras_types::{AccountId, InstrumentId, RejectReason};
 use walras_wire::Command;
 
 use super::CLOSE_SLOW;
-use super::messages::{self, Ask, Channel, Seen};
+use super::frames::{self, Seen};
+use super::messages::{self, Ask, Channel};
 use crate::access::Caller;
 use crate::http::{App, Place, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
 use crate::json::{Refusal, views};
-use crate::runtime::{ConnectionId, NoOutcome, Push, Subscription};
+use crate::runtime::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
 
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_TOO_BIG: u16 = 1009;
 const STATUS_EVERY: Duration = Duration::from_secs(1);
+/// Of what waits for a reader, so much goes into one write before its other messages are looked at again.
+const WRITE_BYTES: usize = 64 << 10;
 
 /// Why a session ends.
 enum End {
@@ -35,12 +38,24 @@ enum End {
     Close(u16, &'static str),
 }
 
+/// Who is at the other end, which decides where a session runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Party {
+    /// Anybody: among readers.
+    Reader,
+    /// Somebody who has just logged on.
+    Promoted,
+    /// Somebody who has logged on: among requests.
+    Participant,
+}
+
 struct Session {
     app: App,
     connection: ConnectionId,
     place: Arc<Place>,
     socket: WebSocket,
     caller: Option<Caller>,
+    party: Party,
     subscriptions: Vec<Subscription>,
     wants_status: bool,
     seen: HashMap<InstrumentId, Seen>,
@@ -53,39 +68,59 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
     let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
     let write_timeout = Duration::from_millis(app.config.websocket.write_timeout_ms);
     let connected = app.venue.connect(connection, queue_in);
-    let mut session = Session {
+    let session = Session {
         app,
         connection,
         place,
         socket,
         caller: None,
+        party: Party::Reader,
         subscriptions: Vec::new(),
         wants_status: false,
         seen: HashMap::new(),
         in_flight: FuturesUnordered::new(),
         write_timeout,
     };
-    let end = match connected {
-        Ok(()) => session.serve(queue).await,
-        Err(_) => End::Close(1013, "the venue is starting, stopping or overloaded: try again"),
-    };
-    // The engine's thread takes it from its own queue, which may make this wait.
-    let venue = session.app.venue.clone();
-    tokio::task::spawn_blocking(move || venue.disconnect(connection));
-    if let End::Close(code, reason) = end {
-        let frame = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
-        // Then reads on until the client has answered, or it may lose the frame.
-        let _ = timeout(session.write_timeout, async {
-            session.socket.send(frame).await?;
-            while let Some(Ok(_)) = session.socket.recv().await {}
-            Ok::<(), axum::Error>(())
-        })
-        .await;
+    match connected {
+        Ok(()) => session.live(queue).await,
+        Err(_) => session.end(End::Close(1013, "the venue is starting, stopping or overloaded: try again")).await,
     }
 }
 
 impl Session {
-    async fn serve(&mut self, mut queue: mpsc::Receiver<Push>) -> End {
+    /// Serves it to its end; once its client has logged on, where requests are served.
+    fn live(mut self, mut queue: mpsc::Receiver<Shared>) -> BoxFuture<'static, ()> {
+        async move {
+            match self.serve(&mut queue).await {
+                Some(end) => self.end(end).await,
+                None => {
+                    self.party = Party::Participant;
+                    let requests = self.app.requests.clone();
+                    drop(requests.spawn(self.live(queue)));
+                }
+            }
+        }
+        .boxed()
+    }
+
+    async fn end(mut self, end: End) {
+        // The engine's thread takes it from its own queue, which may make this wait.
+        let (venue, connection) = (self.app.venue.clone(), self.connection);
+        tokio::task::spawn_blocking(move || venue.disconnect(connection));
+        if let End::Close(code, reason) = end {
+            let frame = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+            // Then reads on until the client has answered, or it may lose the frame.
+            let _ = timeout(self.write_timeout, async {
+                self.socket.send(frame).await?;
+                while let Some(Ok(_)) = self.socket.recv().await {}
+                Ok::<(), axum::Error>(())
+            })
+            .await;
+        }
+    }
+
+    /// Why it ends; `None` when its client has logged on, and it goes on elsewhere.
+    async fn serve(&mut self, queue: &mut mpsc::Receiver<Shared>) -> Option<End> {
         let mut stopping = self.app.stopping.clone();
         // The first as soon as it is asked for.
         let mut status_due = interval_at(Instant::now(), STATUS_EVERY);
@@ -103,7 +138,7 @@ impl Session {
                     Some(Err(e)) => Err(too_big(&e)),
                 },
                 push = queue.recv() => match push {
-                    Some(push) => self.on_push(&push).await,
+                    Some(push) => self.on_pushes(push, queue).await,
                     None => Err(End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot")),
                 },
                 Some(reply) = self.in_flight.next(), if !self.in_flight.is_empty() => self.send(&reply).await,
@@ -111,11 +146,14 @@ impl Session {
                 () = stopped(&mut stopping) => Err(End::Close(CLOSE_GOING_AWAY, "the venue stops")),
             };
             if let Err(end) = sent {
-                return end;
+                return Some(end);
             }
             // Dropped while a message was on its way: what still waits in the queue has a gap behind it.
             if queue.is_closed() {
-                return End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot");
+                return Some(End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot"));
+            }
+            if self.party == Party::Promoted {
+                return None;
             }
         }
     }
@@ -138,8 +176,30 @@ impl Session {
         self.send(&message).await
     }
 
-    async fn on_push(&mut self, push: &Push) -> Result<(), End> {
-        let instrument = match push {
+    /// Sends this and what waits behind it, in one write as far as that goes. A client that does not take it in time counts as gone.
+    async fn on_pushes(&mut self, first: Shared, queue: &mut mpsc::Receiver<Shared>) -> Result<(), End> {
+        let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
+        let sent = timeout(self.write_timeout, async {
+            while let Some(publication) = next.take() {
+                if let Some(text) = self.text_of(&publication) {
+                    count += 1;
+                    bytes += text.len();
+                    self.socket.feed(Message::Text(text)).await?;
+                }
+                next = if bytes < WRITE_BYTES { queue.try_recv().ok() } else { None };
+            }
+            self.socket.flush().await
+        });
+        let sent = sent.await;
+        self.app.venue.status().add_feed_messages(count);
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    fn text_of(&mut self, publication: &Publication) -> Option<Utf8Bytes> {
+        let instrument = match publication.push() {
             Push::Book(book) => Some(book.instrument),
             Push::Trades { instrument, .. } | Push::Candles { instrument, .. } => Some(*instrument),
             Push::Ticker(ticker) => Some(ticker.instrument),
@@ -148,10 +208,7 @@ impl Session {
         let catalog = self.app.venue.catalog();
         let mut nothing = Seen::default();
         let seen = instrument.map_or(&mut nothing, |i| self.seen.entry(i).or_default());
-        match messages::push(push, &catalog, seen) {
-            Some(message) => self.send(&message).await,
-            None => Ok(()),
-        }
+        frames::text(publication, &catalog, seen, self.app.venue.status())
     }
 
     async fn on_text(&mut self, text: &str) -> Result<(), End> {
@@ -248,6 +305,9 @@ impl Session {
         }
         let message = json!({"type": "authenticated", "key": fields.key, "account_id": account.map(|a| a.0)});
         self.caller = Some(caller);
+        if self.party == Party::Reader {
+            self.party = Party::Promoted;
+        }
         Ok(vec![message])
     }
 

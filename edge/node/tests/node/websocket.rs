@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
+use walras_gateway::Request;
+use walras_node::access::sign;
 use walras_types::RejectReason as R;
 
 use crate::schema::{check_named, document};
-use crate::support::{Market, Socket, Venue, config, limit};
+use crate::support::{Market, Raw, Socket, Venue, config, limit};
 
 fn subscribe(socket: &mut Socket, channel: &str) -> Value {
     socket.ask(&json!({"op": "subscribe", "channel": channel, "instrument": "BTC-USD"}), "subscribed")
@@ -297,6 +299,60 @@ fn a_revoked_key_ends_what_its_connections_may_do() {
     let mut order = limit(1, "buy", "1", "30000");
     order["op"] = "order".into();
     assert_eq!(socket.ask(&order, "error")["error"]["code"], R::UnknownKey.number());
+}
+
+fn metric(venue: &Venue, name: &str) -> u64 {
+    let text = Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&venue.url()).text;
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap()
+}
+
+#[test]
+fn a_publication_is_encoded_once_for_all_its_readers() {
+    const READERS: u64 = 8;
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut readers: Vec<Socket> = (0..READERS).map(|_| Socket::connect(&venue.url())).collect();
+    let mut books = Vec::new();
+    for reader in &mut readers {
+        subscribe(reader, "book");
+        let mut book = Book::default();
+        book.apply(&reader.next_of("book"));
+        books.push(book);
+    }
+    let mut last = 0;
+    for id in 1..40_u64 {
+        last = index_of(&market.order(&market.alice, &limit(id, "buy", "0.5", &(29_000 + id).to_string())));
+    }
+    for (reader, book) in readers.iter_mut().zip(&mut books) {
+        follow(reader, book, last);
+    }
+    let snapshots = READERS;
+    let updates = books[0].seq - 1;
+    assert!(updates > 0 && books.iter().all(|book| book == &books[0]), "each has all updates, under its own numbers");
+    assert_eq!(metric(&venue, "walras_feed_encoded_total"), snapshots + updates);
+    assert_eq!(metric(&venue, "walras_feed_messages_total"), snapshots + READERS * updates);
+}
+
+#[test]
+fn a_reader_that_logs_on_goes_on_without_a_gap() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    subscribe(&mut socket, "book");
+    let mut book = Book::default();
+    let mut last = 0;
+    for id in 1..60_u64 {
+        last = index_of(&market.order(&market.bob, &limit(id, "buy", "0.5", &(29_000 + id).to_string())));
+        if id == 30 {
+            let fields = sign(&market.alice_key, &Request::WEB_SOCKET);
+            let (key, timestamp, nonce, signature) = (fields.key, fields.timestamp, fields.nonce, fields.signature);
+            socket.send(&json!({"op": "auth", "key": key, "timestamp": timestamp, "nonce": nonce, "signature": signature}));
+        }
+    }
+    follow(&mut socket, &mut book, last);
+    let mut order = limit(1, "buy", "1", "29000");
+    (order["op"], order["id"]) = ("order".into(), "a".into());
+    assert_eq!(socket.ask(&order, "reply")["status"], "resting");
 }
 
 /// Fills a reader's queue until the venue drops it.

@@ -1,4 +1,5 @@
-//! Hold and release: what is public becomes known at its release time, by a thread that does nothing else.
+//! Hold and release: what is public becomes known at its release time, by a thread that does nothing else. Where nothing is held the same thread
+//! gives all out as it comes, so that the thread that applies commands spends no time on readers, however many there are.
 //!
 //! Every replica publishes at the same entries of the log, and every entry has a time and a delay in force: so all of them give the same out at
 //! the same instant, as far as their clocks agree ([`walras_fair_access::publications`]). What is private, an account's own orders and fills, does
@@ -139,7 +140,7 @@ impl Gate {
         let is_broken = Arc::new(AtomicBool::new(false));
         let (is_broken_too, clock) = (Arc::clone(&is_broken), ReleaseClock::default());
         let releaser = Releaser { items, dropped: dropped_in, is_broken: is_broken_too, clock, latest_ns: 0, status, outbox };
-        std::thread::Builder::new().name("walras-release".to_owned()).spawn(move || releaser.run())?;
+        std::thread::Builder::new().name("walras-feeds".to_owned()).spawn(move || releaser.run())?;
         Ok(Self { items: items_in, dropped, is_broken })
     }
 
@@ -276,6 +277,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::clock::Clock;
+    use crate::runtime::feed::publication::{Publication, Shared};
     use crate::runtime::feed::{Push, Subscription};
     use crate::runtime::status::Status;
     use crate::runtime::until;
@@ -287,11 +289,11 @@ mod tests {
     }
 
     fn updates() -> Item {
-        Item::Updates(BTreeMap::from([(TRADES, trades())]))
+        Item::Updates(BTreeMap::from([(TRADES, Publication::new(trades()))]))
     }
 
     /// A gate by a clock that the test sets, and a reader of trades.
-    fn gate() -> (Gate, HoldStatus, Arc<AtomicU64>, mpsc::Receiver<Push>) {
+    fn gate() -> (Gate, HoldStatus, Arc<AtomicU64>, mpsc::Receiver<Shared>) {
         let shown = Arc::new(AtomicU64::new(1_000));
         let clock = Clock::new({
             let shown = Arc::clone(&shown);
@@ -302,7 +304,7 @@ mod tests {
         let gate = Gate::start(status.clone(), outbox).unwrap();
         let (queue, pushes) = mpsc::channel(4);
         gate.pass(Item::Connect { id: ConnectionId(1), queue }).unwrap();
-        gate.pass(Item::Start { id: ConnectionId(1), subscription: TRADES, snapshot: trades() }).unwrap();
+        gate.pass(Item::Start { id: ConnectionId(1), subscription: TRADES, snapshot: Publication::new(trades()) }).unwrap();
         (gate, status, shown, pushes)
     }
 

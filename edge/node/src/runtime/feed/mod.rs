@@ -1,11 +1,13 @@
-//! Fan-out: which connection listens to what, and what each is sent. Runs on the engine's thread at a bounded rate; whoever can not
-//! keep up is dropped, so that no reader ever slows the market.
+//! Fan-out: which connection listens to what, and what each is sent. What changed is made on the engine's thread at a bounded rate; a thread of its
+//! own gives it to the connections ([`hold`]), and each publication is encoded once for all of them ([`publication`]). A reader that can not keep
+//! up is dropped, so that none ever slows the market.
 //!
 //! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time ([`hold`]).
 
 mod hold;
 mod indicative;
 mod outbox;
+mod publication;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub use hold::{HoldStatus, HoldView};
 pub use indicative::Indicatives;
 use indicative::News;
 use outbox::{Item, Outbox};
+pub(crate) use publication::{Publication, Shared};
 
 use super::account::{AccountPush, AccountWatch, balances, open_orders, positions};
 use super::batches::{BatchPush, batch_push, demand_curve};
@@ -148,18 +151,17 @@ struct Sent {
     day: u64,
 }
 
-/// How pushes reach connections.
+/// When pushes reach connections.
 #[derive(Debug)]
 enum Out {
     /// As they are made.
-    Now(Outbox),
+    Now,
     /// At their release time.
     Held(Hold),
 }
 
 #[derive(Debug)]
 struct Hold {
-    gate: Gate,
     publications: Publications,
     /// The last entry that published.
     published: LogIndex,
@@ -173,6 +175,8 @@ struct Hold {
 pub(crate) struct Feed {
     /// What each listens to.
     connections: HashMap<ConnectionId, Vec<Subscription>>,
+    /// The thread that gives pushes to connections.
+    gate: Gate,
     out: Out,
     sent: Vec<Sent>,
     /// By batch market: its revision and last block that were sent.
@@ -184,24 +188,25 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn new(status: Status) -> Self {
-        Self::over(Out::Now(Outbox::new(status.clone())), status)
+    /// One that holds nothing; `held` stays as it is.
+    pub(crate) fn new(status: Status, held: HoldStatus) -> std::io::Result<Self> {
+        Self::over(Out::Now, held, status)
     }
 
     /// One that publishes about so often, and holds what is public until its release time, after at most `delay_ns_max`. It begins replaying:
     /// say [`Self::begin_from`], then [`Self::go_live`].
     pub(crate) fn holding(status: Status, every: Duration, delay_ns_max: u64, held: HoldStatus) -> std::io::Result<Self> {
         let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        let gate = Gate::start(held.clone(), Outbox::new(status.clone()))?;
         let publications = Publications::new(every_ns, delay_ns_max);
-        let hold = Hold { gate, publications, published: LogIndex(0), held, is_replaying: true };
-        Ok(Self::over(Out::Held(hold), status))
+        let hold = Hold { publications, published: LogIndex(0), held: held.clone(), is_replaying: true };
+        Self::over(Out::Held(hold), held, status)
     }
 
-    fn over(out: Out, status: Status) -> Self {
+    fn over(out: Out, held: HoldStatus, status: Status) -> std::io::Result<Self> {
+        let gate = Gate::start(held, Outbox::new(status.clone()))?;
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
         let indicatives = Indicatives::default();
-        Self { connections, out, sent, sent_batches, indicatives, accounts, changes: Vec::new(), status }
+        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, changes: Vec::new(), status })
     }
 
     /// Of all instruments.
@@ -256,18 +261,10 @@ impl Feed {
 
     /// Gives an item to who it is for; public ones, which show the state after the last entry, when that may be known.
     fn give(&mut self, is_public: bool, item: Item) {
-        let mut dropped = Vec::new();
-        let given = match &mut self.out {
-            Out::Now(outbox) => {
-                outbox.take(item, |id| dropped.push(id));
-                Ok(())
-            }
-            Out::Held(hold) if is_public => hold.gate.publish(hold.publications.known_from(), item),
-            Out::Held(hold) => hold.gate.pass(item),
+        let given = match &self.out {
+            Out::Held(hold) if is_public => self.gate.publish(hold.publications.known_from(), item),
+            Out::Now | Out::Held(_) => self.gate.pass(item),
         };
-        for id in dropped {
-            self.drop_reader(id);
-        }
         if let Err(Lost) = given {
             self.disconnect_all();
         }
@@ -275,11 +272,8 @@ impl Feed {
 
     /// As [`Self::give`], of what is nobody's secret.
     fn pass(&mut self, item: Item) {
-        match &mut self.out {
-            // Nobody is sent anything.
-            Out::Now(outbox) => outbox.take(item, |_| ()),
-            Out::Held(hold) => drop(hold.gate.pass(item)),
-        }
+        // What is lost ends all feeds, see `Gate`.
+        let _ = self.gate.pass(item);
     }
 
     /// Counts what is there as sent: nobody listens yet.
@@ -301,14 +295,18 @@ impl Feed {
     pub(crate) fn start_over(&mut self, engine: &Engine, market: &MarketData) {
         self.disconnect_all();
         self.prime(market);
-        self.give(true, Item::Progress(Progress::of(engine, market)));
+        let progress = Progress::of(engine, market);
+        match &self.out {
+            Out::Now => self.status.show(progress),
+            Out::Held(_) => self.give(true, Item::Progress(progress)),
+        }
     }
 
     pub(crate) fn accounts(&mut self) -> &mut AccountWatch {
         &mut self.accounts
     }
 
-    pub(crate) fn connect(&mut self, id: ConnectionId, queue: mpsc::Sender<Push>) {
+    pub(crate) fn connect(&mut self, id: ConnectionId, queue: mpsc::Sender<Shared>) {
         self.connections.insert(id, Vec::new());
         self.pass(Item::Connect { id, queue });
     }
@@ -363,7 +361,7 @@ impl Feed {
                 self.accounts.add_reader(account, &now.orders);
             }
         }
-        self.give(is_public(subscription), Item::Start { id, subscription, snapshot });
+        self.give(is_public(subscription), Item::Start { id, subscription, snapshot: Publication::new(snapshot) });
     }
 
     fn drop_reader(&mut self, id: ConnectionId) {
@@ -373,13 +371,11 @@ impl Feed {
 
     /// Sends everybody what changed since the last flush.
     pub(crate) fn flush(&mut self, engine: &Engine, market: &mut MarketData) {
-        if let Out::Held(hold) = &self.out {
-            for id in hold.gate.dropped().collect::<Vec<_>>() {
-                self.drop_reader(id);
-            }
+        for id in self.gate.dropped().collect::<Vec<_>>() {
+            self.drop_reader(id);
         }
         let time = market.time();
-        let mut updates: BTreeMap<Subscription, Push> = BTreeMap::new();
+        let mut updates: BTreeMap<Subscription, Shared> = BTreeMap::new();
         for index in 0..market.instruments().len() {
             self.flush_instrument(index, engine, market, time, &mut updates);
         }
@@ -392,7 +388,7 @@ impl Feed {
         if !self.accounts.is_empty() {
             let mut own = BTreeMap::new();
             self.accounts.flush(engine, |account, push| {
-                own.insert(Subscription::Account(account), Push::Account(push));
+                own.insert(Subscription::Account(account), Publication::new(Push::Account(push)));
             });
             if !own.is_empty() {
                 self.give(false, Item::Updates(own));
@@ -400,7 +396,7 @@ impl Feed {
         }
     }
 
-    fn flush_batch(&mut self, index: usize, engine: &Engine, market: &MarketData, updates: &mut BTreeMap<Subscription, Push>) {
+    fn flush_batch(&mut self, index: usize, engine: &Engine, market: &MarketData, updates: &mut BTreeMap<Subscription, Shared>) {
         let feed = &market.batches()[index];
         if self.sent_batches.len() <= index {
             self.sent_batches.push((LogIndex(0), 0));
@@ -414,8 +410,8 @@ impl Feed {
         let batch = feed.market();
         let wanted = |subscription: &Subscription| self.connections.values().any(|wanted| wanted.contains(subscription));
         if wanted(&Subscription::Batch(batch)) {
-            let push = batch_push(engine, feed, Some(block)).map(|push| (Subscription::Batch(batch), Push::Batch(Arc::new(push))));
-            updates.extend(push);
+            let push = batch_push(engine, feed, Some(block)).map(|push| Publication::new(Push::Batch(Arc::new(push))));
+            updates.extend(push.map(|push| (Subscription::Batch(batch), push)));
         }
         if last == block {
             return;
@@ -426,7 +422,7 @@ impl Feed {
                 && !updates.contains_key(subscription)
                 && let Some(curve) = demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)
             {
-                updates.insert(*subscription, Push::Demand(batch, Arc::new(curve)));
+                updates.insert(*subscription, Publication::new(Push::Demand(batch, Arc::new(curve))));
             }
         }
     }
@@ -437,7 +433,7 @@ impl Feed {
         engine: &Engine,
         market: &mut MarketData,
         time: TimeNs,
-        updates: &mut BTreeMap<Subscription, Push>,
+        updates: &mut BTreeMap<Subscription, Shared>,
     ) {
         let instrument = market.instruments()[index].spec().instrument;
         let day = time.0 / DAY_NS;
@@ -462,21 +458,22 @@ impl Feed {
         engine: &Engine,
         market: &MarketData,
         time: TimeNs,
-        updates: &mut BTreeMap<Subscription, Push>,
+        updates: &mut BTreeMap<Subscription, Shared>,
     ) {
         let (feed, sent) = (&market.instruments()[index], self.sent[index]);
         let (instrument, day) = (feed.spec().instrument, time.0 / DAY_NS);
         let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
         self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
-        updates.insert(Subscription::Ticker(instrument), Push::Ticker(ticker(feed, engine, time)));
+        updates.insert(Subscription::Ticker(instrument), Publication::new(Push::Ticker(ticker(feed, engine, time))));
         if trade_id != sent.trade_id {
             let trades: Arc<[PublicTrade]> = feed.tape().since(sent.trade_id).copied().collect();
             let first_s = trades.first().map_or(0, |t| t.time.0 / 1_000_000_000);
-            updates.insert(Subscription::Trades(instrument), Push::Trades { instrument, snapshot: false, trades });
+            let push = Push::Trades { instrument, snapshot: false, trades };
+            updates.insert(Subscription::Trades(instrument), Publication::new(push));
             for interval in Interval::ALL {
                 let candles = feed.candles().since(interval, first_s - first_s % interval.seconds()).copied().collect();
                 let push = Push::Candles { instrument, interval, snapshot: false, candles };
-                updates.insert(Subscription::Candles(instrument, interval), push);
+                updates.insert(Subscription::Candles(instrument, interval), Publication::new(push));
             }
         }
     }
@@ -487,7 +484,7 @@ impl Feed {
         (indicative, news): (Option<Uncross>, News),
         engine: &Engine,
         market: &mut MarketData,
-        updates: &mut BTreeMap<Subscription, Push>,
+        updates: &mut BTreeMap<Subscription, Shared>,
     ) {
         self.changes.clear();
         let Some(feed) = market.instrument_mut(instrument) else { return };
@@ -501,7 +498,7 @@ impl Feed {
             }
             BookChanges::TooMany => book(feed, engine, indicative),
         };
-        updates.insert(Subscription::Book(instrument), Push::Book(Arc::new(push)));
+        updates.insert(Subscription::Book(instrument), Publication::new(Push::Book(Arc::new(push))));
     }
 }
 

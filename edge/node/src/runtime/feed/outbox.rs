@@ -1,32 +1,34 @@
 //! Who is connected and listens to what, and the sending of it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::{ConnectionId, Push, Subscription};
+use super::publication::Shared;
+use super::{ConnectionId, Subscription};
 use crate::runtime::status::{Progress, Status};
 
 /// Something that becomes known to readers, or changes who they are.
 #[derive(Debug)]
 pub(super) enum Item {
     /// Somebody is there.
-    Connect { id: ConnectionId, queue: mpsc::Sender<Push> },
+    Connect { id: ConnectionId, queue: mpsc::Sender<Shared> },
     /// Somebody is gone.
     Disconnect(ConnectionId),
     /// A feed begins, with what there is so far.
-    Start { id: ConnectionId, subscription: Subscription, snapshot: Push },
+    Start { id: ConnectionId, subscription: Subscription, snapshot: Shared },
     /// A feed ends.
     Stop { id: ConnectionId, subscription: Subscription },
     /// To each who listens to it.
-    Updates(BTreeMap<Subscription, Push>),
+    Updates(BTreeMap<Subscription, Shared>),
     /// How far the market is: to whoever asks.
     Progress(Progress),
 }
 
 #[derive(Debug)]
 struct Connection {
-    queue: mpsc::Sender<Push>,
+    queue: mpsc::Sender<Shared>,
     subscriptions: Vec<Subscription>,
 }
 
@@ -68,7 +70,7 @@ impl Outbox {
             }
             Item::Updates(updates) => self.connections.retain(|&id, connection| {
                 let mut wanted = connection.subscriptions.iter().filter_map(|subscription| updates.get(subscription));
-                let is_slow = wanted.any(|push| connection.queue.try_send(push.clone()).is_err());
+                let is_slow = wanted.any(|push| connection.queue.try_send(Arc::clone(push)).is_err());
                 if is_slow {
                     dropped(id);
                 }

@@ -266,7 +266,7 @@ impl ReplicaVenue {
         let release_source = ReleaseSource::new(clock.clone(), venue_clock);
         let held = HoldStatus::new(release_source.clone(), stages.clone());
         let mut feed = match release {
-            None => Feed::new(status.clone()),
+            None => Feed::new(status.clone(), held.clone()).map_err(RecoveryError::Thread)?,
             Some(_) => {
                 let delay_ns_max = config.fair_access.release_max_us.saturating_mul(1_000);
                 Feed::holding(status.clone(), flush_every, delay_ns_max, held.clone()).map_err(RecoveryError::Thread)?
