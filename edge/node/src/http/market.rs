@@ -84,13 +84,7 @@ pub(super) async fn book(
             (v.engine.last_applied(), bids, asks, v.indicatives.now(v.engine, instrument))
         })
         .await?;
-    Ok(ok(&json!({
-        "instrument": scale.spec.symbol.as_str(),
-        "log_index": log_index.0.to_string(),
-        "bids": views::depth(scale, &bids),
-        "asks": views::depth(scale, &asks),
-        "indicative": views::indicative(scale, indicative),
-    })))
+    Ok(ok(&views::Depth { scale, log_index, bids: &bids, asks: &asks, indicative }))
 }
 
 #[derive(Deserialize)]

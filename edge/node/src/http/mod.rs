@@ -29,9 +29,10 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
-use serde_json::Value;
+use serde::Serialize;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+use tracing::error;
 use walras_clock_sync::Source;
 use walras_types::RejectReason;
 
@@ -74,8 +75,14 @@ pub struct App {
 pub type Answer = Result<Response, ApiError>;
 
 /// 200 with a body.
-fn ok(body: &Value) -> Response {
-    (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+fn ok(body: &impl Serialize) -> Response {
+    match serde_json::to_string(body) {
+        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(e) => {
+            error!("an answer has no form in JSON: {e}; please report this with the request that was answered");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 macro_rules! routes {

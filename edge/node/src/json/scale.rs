@@ -72,13 +72,25 @@ impl InstrumentScale {
     /// A price as text, with as many decimals as a tick has.
     #[must_use]
     pub fn price(&self, price: PriceTicks) -> String {
-        self.steps.price(price).to_string()
+        self.price_decimal(price).to_string()
+    }
+
+    /// The number that [`Self::price`] writes.
+    #[must_use]
+    pub fn price_decimal(&self, price: PriceTicks) -> Decimal {
+        self.steps.price(price)
+    }
+
+    /// The number that [`Self::size`] writes, unless it is zero.
+    #[must_use]
+    pub fn size_decimal(&self, size: SizeLots) -> Decimal {
+        self.steps.size(size)
     }
 
     /// A size as text, with as many decimals as a lot has; zero is `0`.
     #[must_use]
     pub fn size(&self, size: SizeLots) -> String {
-        if size.is_zero() { "0".to_owned() } else { self.steps.size(size).to_string() }
+        if size.is_zero() { "0".to_owned() } else { self.size_decimal(size).to_string() }
     }
 
     /// A net position as text.
