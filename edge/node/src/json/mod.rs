@@ -8,6 +8,7 @@ pub mod once;
 pub mod outcome;
 pub mod requests;
 mod scale;
+pub mod strict;
 pub mod views;
 
 pub use requests::Refusal;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use walras_gateway::QuantityError;
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{
@@ -13,9 +14,9 @@ use walras_wire::{
     SetTradingPhase, Transfer,
 };
 
-use super::names;
 use super::outcome::Subject;
 use super::scale::{AssetScale, Catalog, InstrumentScale};
+use super::{names, strict};
 use crate::runtime::NoOutcome;
 
 /// A refusal with what exactly was wrong.
@@ -55,19 +56,19 @@ impl Refusal {
         Self { reason, detail: Some(detail.into()) }
     }
 
-    fn malformed(detail: impl Into<String>) -> Self {
+    pub(super) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(RejectReason::Malformed, detail)
     }
 }
 
 /// Reads a body.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes).map_err(|e| Refusal::malformed(e.to_string()))
+    parse_object(strict::object(bytes)?)
 }
 
-/// Reads a body that was already read as JSON.
-pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Refusal> {
-    serde_json::from_value(value).map_err(|e| Refusal::malformed(e.to_string()))
+/// Reads a body that was already read as JSON, by [`strict::object`].
+pub fn parse_object<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, Refusal> {
+    serde_json::from_value(object.into()).map_err(|e| Refusal::malformed(e.to_string()))
 }
 
 /// The number of a string of digits.

@@ -7,8 +7,8 @@ use walras_market_data::Interval;
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
-use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_value};
-use crate::json::{Catalog, InstrumentScale, Refusal, views};
+use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object};
+use crate::json::{Catalog, InstrumentScale, Refusal, strict, views};
 use crate::runtime::{Push, Subscription};
 
 /// What a client asks.
@@ -109,12 +109,17 @@ struct AuthBody {
     signature: String,
 }
 
+/// A message that says no more than what to do.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 /// Reads a message: its id, if it has one, and what it asks.
 pub(super) fn read(text: &str, catalog: &Catalog) -> (Option<String>, Result<Ask, Refusal>) {
     let malformed = |detail: String| Refusal::new(RejectReason::Malformed, detail);
-    let mut body: Map<String, Value> = match serde_json::from_str(text) {
+    let mut body = match strict::object(text.as_bytes()) {
         Ok(body) => body,
-        Err(e) => return (None, Err(malformed(e.to_string()))),
+        Err(refusal) => return (None, Err(refusal)),
     };
     let id = match body.remove("id") {
         None => None,
@@ -130,23 +135,26 @@ pub(super) fn read(text: &str, catalog: &Catalog) -> (Option<String>, Result<Ask
 
 fn ask(op: &str, mut body: Map<String, Value>, catalog: &Catalog) -> Result<Ask, Refusal> {
     Ok(match op {
-        "subscribe" => Ask::Subscribe(parse_value::<ChannelBody>(body.into())?.channel(catalog)?),
-        "unsubscribe" => Ask::Unsubscribe(parse_value::<ChannelBody>(body.into())?.channel(catalog)?),
-        "ping" => Ask::Ping,
+        "subscribe" => Ask::Subscribe(parse_object::<ChannelBody>(body)?.channel(catalog)?),
+        "unsubscribe" => Ask::Unsubscribe(parse_object::<ChannelBody>(body)?.channel(catalog)?),
+        "ping" => {
+            let Nothing {} = parse_object(body)?;
+            Ask::Ping
+        }
         "auth" => {
-            let AuthBody { key, timestamp, nonce, signature } = parse_value(body.into())?;
+            let AuthBody { key, timestamp, nonce, signature } = parse_object(body)?;
             Ask::Auth(AuthFields { key, timestamp, nonce, signature })
         }
-        "order" => Ask::Order(Box::new(parse_value(body.into())?)),
-        "cancel" => Ask::Cancel(parse_value(body.into())?),
+        "order" => Ask::Order(Box::new(parse_object(body)?)),
+        "cancel" => Ask::Cancel(parse_object(body)?),
         "amend" => {
             let mut of = Map::new();
             for name in ["instrument", "client_order_id"] {
                 of.extend(body.remove(name).map(|value| (name.to_owned(), value)));
             }
-            Ask::Amend(parse_value(of.into())?, parse_value(body.into())?)
+            Ask::Amend(parse_object(of)?, parse_object(body)?)
         }
-        "mass_cancel" => Ask::MassCancel(parse_value(body.into())?),
+        "mass_cancel" => Ask::MassCancel(parse_object(body)?),
         other => {
             let known = "subscribe, unsubscribe, ping, auth, order, cancel, amend, mass_cancel";
             return Err(Refusal::new(RejectReason::Malformed, format!("op: {other:?} is none of {known}")));
@@ -236,6 +244,49 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
             message["type"] = "demand".into();
             message["batch"] = catalog.batch(*market)?.name.as_str().into();
             Some(message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sound message of every kind, as far as its fields go.
+    const MESSAGES: [&str; 11] = [
+        r#"{"op":"ping","id":"1"}"#,
+        r#"{"op":"subscribe","channel":"status"}"#,
+        r#"{"op":"unsubscribe","channel":"status"}"#,
+        r#"{"op":"auth","key":"k","timestamp":"1","nonce":"n","signature":"s"}"#,
+        r#"{"op":"order","instrument":"X","client_order_id":"1","side":"buy","size":"1","type":"limit","price":"1"}"#,
+        r#"{"op":"order","instrument":"X","side":"sell","size":"1","type":"stop_limit","trigger":"1","price":"1","id":"2"}"#,
+        r#"{"op":"cancel","instrument":"X","client_order_id":"1"}"#,
+        r#"{"op":"amend","instrument":"X","client_order_id":"1","price":"1","trigger":"1","size":"1"}"#,
+        r#"{"op":"mass_cancel","instrument":"X","side":"buy"}"#,
+        r#"{"op":"mass_cancel"}"#,
+        r#"{"op":"ping"}"#,
+    ];
+
+    /// As over REST: there an order with a field twice is refused, so it must be here.
+    #[test]
+    fn a_field_twice_or_unknown_is_refused_by_its_name() {
+        let catalog = Catalog::default();
+        let says = |text: &str, expected: &str| {
+            let refusal = read(text, &catalog).1.expect_err(text);
+            assert_eq!(refusal.reason, RejectReason::Malformed, "{text}");
+            assert!(refusal.detail.as_ref().is_some_and(|detail| detail.contains(expected)), "{text}: {refusal:?}");
+        };
+        for message in MESSAGES {
+            assert!(read(message, &catalog).1.is_ok(), "{message}");
+            let Value::Object(fields) = serde_json::from_str(message).unwrap() else { panic!("{message} is no object") };
+            let rest = &message[1..];
+            says(&format!(r#"{{"surprise":1,{rest}"#), "unknown field `surprise`");
+            for (name, value) in &fields {
+                for value in [value.to_string(), r#""other""#.to_owned(), "null".to_owned()] {
+                    says(&format!(r#"{{"{name}":{value},{rest}"#), &format!("duplicate field `{name}`"));
+                    says(&format!(r#"{},"{name}":{value}}}"#, message.trim_end_matches('}')), &format!("duplicate field `{name}`"));
+                }
+            }
         }
     }
 }

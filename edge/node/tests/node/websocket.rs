@@ -271,6 +271,8 @@ fn what_does_not_parse_is_answered_and_the_connection_goes_on() {
         r#"{"op":"subscribe","channel":"candles","instrument":"BTC-USD","interval":"2s"}"#,
         r#"{"op":"auth"}"#,
         r#"{"op":"ping","more":1,"id":7}"#,
+        r#"{"op":"ping","more":1}"#,
+        r#"{"op":"order","instrument":"BTC-USD","side":"buy","side":"sell","size":"1","type":"limit","price":"1"}"#,
     ];
     for text in bad {
         socket.send_raw(Message::Text(text.into()));

@@ -134,6 +134,66 @@ const ALLOCATION: &[&str] = &["kind", "min_size", "top_size_max", "fifo_percent"
 const LIMITS: &[&str] = &["order_size_max", "order_value_max", "open_orders_max", "position_max"];
 const TRANSFER: &[&str] = &["account_id", "asset", "amount", "transfer_id"];
 
+fn object(value: Value) -> Map<String, Value> {
+    let Value::Object(object) = value else { panic!("{value} is no object") };
+    object
+}
+
+/// Reads a body, and says why not.
+type Reads = fn(&[u8]) -> Option<Refusal>;
+
+/// A sound body of every request, as far as its fields go.
+const BODIES: [(&str, Reads); 13] = [
+    (r#"{"instrument":"BTC/USD","client_order_id":"1","side":"buy","size":"1","type":"limit","price":"1"}"#, reads::<OrderRequest>),
+    (r#"{"instrument":"BTC/USD","client_order_id":"1"}"#, reads::<CancelRequest>),
+    (r#"{"price":"1","trigger":"1","size":"1"}"#, reads::<AmendRequest>),
+    (r#"{"instrument":"BTC/USD","side":"buy"}"#, reads::<MassCancelRequest>),
+    (r#"{"symbol":"X","decimals":2}"#, reads::<AssetRequest>),
+    (
+        r#"{"symbol":"X","base":"BTC","quote":"USD","tick_size":"1","lot_size":"1","reference_price":"1","allocation":
+        {"kind":"split","fifo_percent":5},"default_limits":{"order_size_max":"1"}}"#,
+        reads::<InstrumentRequest>,
+    ),
+    (r#"{"account_id":1,"asset":"USD","amount":"1","transfer_id":"1"}"#, reads::<TransferRequest>),
+    (r#"{"account_id":1,"asset":"USD"}"#, reads::<FeesRequest>),
+    (r#"{"account_id":1,"instrument":"BTC/USD","limits":{"position_max":"1"}}"#, reads::<LimitsRequest>),
+    (r#"{"instrument":"BTC/USD","phase":"halt"}"#, reads::<PhaseRequest>),
+    (r#"{"account_id":1,"status":"active"}"#, reads::<AccountStatusRequest>),
+    (r#"{"token":"1"}"#, reads::<crate::json::once::SessionRequest>),
+    (r#"{"asset":"USD","amount":"1","to_shard":1,"client_transfer_id":"1"}"#, reads::<TransferOutRequest>),
+];
+
+fn reads<T: DeserializeOwned>(bytes: &[u8]) -> Option<Refusal> {
+    parse::<T>(bytes).err()
+}
+
+/// Each field twice, with the same value and with another one, and a field that is none, at every depth.
+#[test]
+fn a_field_twice_or_unknown_is_refused_by_its_name() {
+    for (body, reads) in BODIES {
+        assert_eq!(reads(body.as_bytes()), None, "{body}");
+        let says = |text: &str, expected: &str| {
+            let refusal = reads(text.as_bytes()).unwrap_or_else(|| panic!("{text} is taken"));
+            assert_eq!(refusal.reason, RejectReason::Malformed);
+            assert!(refusal.detail.as_ref().is_some_and(|detail| detail.contains(expected)), "{text}: {refusal:?}");
+        };
+        for (at, _) in body.match_indices('{') {
+            let (before, after) = body.split_at(at + 1);
+            says(&format!(r#"{before}"surprise":1,{after}"#), "unknown field `surprise`");
+            let name = after.split('"').nth(1).expect("an object has a field");
+            for value in ["1", r#""other""#, "null"] {
+                says(&format!(r#"{before}"{name}":{value},{after}"#), &format!("duplicate field `{name}`"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_in_the_order_of_the_fields_is_no_body() {
+    assert!(parse::<AssetRequest>(br#"["X",2]"#).is_err());
+    assert!(parse::<CancelRequest>(br#"["BTC/USD","1"]"#).is_err());
+}
+
 proptest! {
     #[test]
     fn no_order_body_does_harm(values in body(ORDER), known in any::<bool>()) {
@@ -145,9 +205,9 @@ proptest! {
             }
         }
         let (account, catalog) = (AccountId(1), catalog());
-        check(parse_value::<OrderRequest>(values.clone()).and_then(|r| r.command(account, &catalog, || ClientOrderId(1)).map(|c| c.0)));
+        check(parse_object::<OrderRequest>(object(values.clone())).and_then(|r| r.command(account, &catalog, || ClientOrderId(1)).map(|c| c.0)));
         let of = CancelRequest { instrument: "A/B".into(), client_order_id: "7".into() };
-        check(parse_value::<AmendRequest>(values).and_then(|r| r.command(&of, account, &catalog).map(|c| c.0)));
+        check(parse_object::<AmendRequest>(object(values)).and_then(|r| r.command(&of, account, &catalog).map(|c| c.0)));
     }
 
     #[test]
@@ -169,8 +229,8 @@ proptest! {
             }
             values.extend([("allocation".to_owned(), allocation), ("default_limits".to_owned(), limits)]);
         }
-        check(parse_value::<InstrumentRequest>(instrument).and_then(|r| r.command(InstrumentId(2), &catalog)));
-        check(parse_value::<TransferRequest>(transfer).and_then(|r| r.transfer(&catalog).map(Command::Deposit)));
+        check(parse_object::<InstrumentRequest>(object(instrument)).and_then(|r| r.command(InstrumentId(2), &catalog)));
+        check(parse_object::<TransferRequest>(object(transfer)).and_then(|r| r.transfer(&catalog).map(Command::Deposit)));
     }
 
     #[test]
