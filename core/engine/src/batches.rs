@@ -197,7 +197,8 @@ impl<I: PriceIndex> Engine<I> {
             | Command::SetRiskLimits(_)
             | Command::SetTradingPhase(_)
             | Command::SetAccessDelays(_)
-            | Command::Shards(_) => unreachable!("a command of batch markets"),
+            | Command::Shards(_)
+            | Command::Invalid(_) => unreachable!("a command of batch markets"),
         }
     }
 

@@ -40,6 +40,8 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) batches: Batches,
     pub(crate) access_delays: AccessDelays,
     pub(crate) shards: Shards,
+    /// A command's bytes while its digest is made; no part of the state.
+    pub(crate) scratch: Vec<u8>,
 }
 
 /// Later than any order expires.
@@ -87,6 +89,7 @@ impl<I: PriceIndex> Engine<I> {
             batches: Batches::new(),
             access_delays: AccessDelays::default(),
             shards: Shards::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -157,6 +160,7 @@ impl<I: PriceIndex> Engine<I> {
             | Command::SubmitTransaction(_)
             | Command::CloseBatch(_) => self.execute_batch(command, events),
             Command::Shards(c) => self.execute_shards(c, events),
+            Command::Invalid(c) => Err(c.reason),
         }
     }
 
@@ -275,6 +279,7 @@ fn named(command: &Command) -> Named {
         Command::SubmitTransaction(c) => (Some(c.account()), None, None),
         Command::Shards(ShardCommand::AssignInstrument(c)) => (None, Some(c.instrument), None),
         Command::Shards(c) => (c.account(), None, None),
+        Command::Invalid(c) => (c.account, c.instrument, c.client_order_id),
         Command::Tick
         | Command::CloseSession(_)
         | Command::Checkpoint(_)

@@ -65,7 +65,7 @@ pub use batches::{FeeInForce, LastBlock};
 pub use engine::Engine;
 pub use frozen::Frozen;
 pub use queries::{ChangedLevel, InstrumentView, OpenOrder, Position};
-pub use sessions::{Numbered, SessionView};
+pub use sessions::{Numbered, SessionView, Standing};
 pub use shards::{InTransit, TransferOutcome};
 pub use snapshot::{RestoreError, snapshot_hash};
 pub use transfer_numbers::{TransferStanding, compare_numbers};

@@ -2,7 +2,8 @@
 //!
 //! A client numbers the commands of its session from 1 without gaps. [`Engine::apply_numbered`] applies a number once, in order, and
 //! remembers what came of it for as long as [`SESSION_WINDOW`] more have not followed; so whoever does not know whether a command
-//! arrived sends it again, here or over another replica. All of it is decided in the log's order and is part of the state, its hash and
+//! arrived sends it again, here or over another replica. With the answer it keeps a digest of the command: another command under a number
+//! that was used is refused, and never takes the first one's answer for its own. All of it is decided in the log's order and is part of the state, its hash and
 //! its snapshot: a leader that dies, a replica that restarts and one that was restored from a snapshot give the same answers.
 //!
 //! An account that opens one session too many loses the one it used least recently: by log index, never by a clock. A session is used
@@ -12,9 +13,9 @@ use std::collections::BTreeMap;
 
 use walras_order_book::PriceIndex;
 use walras_types::limits::{SESSION_WINDOW, SESSIONS_MAX, SESSIONS_PER_ACCOUNT_MAX};
-use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs, prefetch};
+use walras_types::{AccountId, Answer, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs, prefetch};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
-use walras_wire::{CloseSession, Command, Event, OpenSession, Rejected, SessionClosed, SessionOpened};
+use walras_wire::{CloseSession, Command, Event, OpenSession, Rejected, SessionClosed, SessionOpened, content_digest};
 
 use crate::engine::{Engine, rejection};
 use crate::session_index::{SessionIndex, Slot};
@@ -24,8 +25,9 @@ impl<I: PriceIndex> Engine<I> {
     /// Applies one log entry that holds a session's command, if it is the session's turn, and says what became of it.
     ///
     /// The session's next place is applied as by [`Engine::apply`], and its answer remembered, rejections too. A place before that gives
-    /// the remembered answer, or [`RejectReason::SessionSeqTooOld`]; one after it is [`RejectReason::SessionSeqGap`], and of a session
-    /// that is not open [`RejectReason::UnknownSession`]. All of these are to the state as [`Command::Tick`]: they use up the log index,
+    /// the remembered answer, or [`RejectReason::SessionSeqTooOld`]; where another command was applied there, it is
+    /// [`RejectReason::SessionSeqReused`]. A place after it is [`RejectReason::SessionSeqGap`], and one of a session that is not open
+    /// [`RejectReason::UnknownSession`]. All of these are to the state as [`Command::Tick`]: they use up the log index,
     /// and orders whose good-till time has come expire first.
     ///
     /// An operator's session may send any command; an account's its orders' commands and the close of itself, whether the account is
@@ -44,10 +46,11 @@ impl<I: PriceIndex> Engine<I> {
         events: &mut Vec<Event>,
     ) -> Numbered {
         self.begin(log_index, time, events);
+        let content = content_digest(command, &mut self.scratch);
         let Some(slot) = self.sessions.find(ordinal.session) else { return Numbered::Refused(RejectReason::UnknownSession) };
         let session = self.sessions.at_mut(slot);
         if ordinal.session_seq != session.next {
-            return not_next(session, ordinal.session_seq);
+            return not_next(session.standing(ordinal.session_seq), content);
         }
         // Before it takes effect: a session that opens another is not the one used least recently.
         session.last_used = log_index;
@@ -65,7 +68,7 @@ impl<I: PriceIndex> Engine<I> {
             events.push(forbidden(session.account, command));
             Err(RejectReason::Forbidden)
         };
-        let answer = Answer { log_index, rejected: outcome.err() };
+        let answer = Answer { log_index, rejected: outcome.err(), content };
         // The command may have closed this session, and given its slot to another.
         if let Some(session) = self.sessions.slots[slot.0 as usize].as_mut().filter(|session| session.id == ordinal.session) {
             session.remember(answer);
@@ -83,6 +86,13 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn answer(&self, ordinal: Ordinal) -> Option<Answer> {
         self.sessions.get(ordinal.session)?.answer(ordinal.session_seq)
+    }
+
+    /// Where an ordinal stands in its session.
+    #[must_use]
+    #[inline]
+    pub fn standing(&self, ordinal: Ordinal) -> Standing {
+        self.sessions.get(ordinal.session).map_or(Standing::UnknownSession, |session| session.standing(ordinal.session_seq))
     }
 
     /// The open sessions of an account, or with `None` the operator's, in the order in which they were opened.
@@ -122,12 +132,17 @@ impl<I: PriceIndex> Engine<I> {
 
 #[cold]
 #[inline(never)]
-fn not_next(session: &Session, session_seq: SessionSeq) -> Numbered {
-    match session.answer(session_seq) {
-        Some(answer) => Numbered::Repeated(answer),
-        None if session_seq > session.next => Numbered::Refused(RejectReason::SessionSeqGap),
-        None => Numbered::Refused(RejectReason::SessionSeqTooOld),
-    }
+fn not_next(standing: Standing, content: ContentDigest) -> Numbered {
+    let refused = match standing {
+        Standing::Known(answer) => match answer.to(content) {
+            Ok(answer) => return Numbered::Repeated(answer),
+            Err(reason) => reason,
+        },
+        Standing::Next { .. } => RejectReason::SessionSeqGap,
+        Standing::TooOld => RejectReason::SessionSeqTooOld,
+        Standing::UnknownSession => RejectReason::UnknownSession,
+    };
+    Numbered::Refused(refused)
 }
 
 /// The session's account is told, not the one that the command names: that one has nothing to do with it.
@@ -147,6 +162,22 @@ pub enum Numbered {
     Repeated(Answer),
     /// It was not applied, and nothing happened.
     Refused(RejectReason),
+}
+
+/// Where an ordinal stands in its session, by the state. Commands on their way to the log are not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It was applied, and this came of it. A repeat asks for it by [`Answer::to`].
+    Known(Answer),
+    /// It was applied so long ago that the session does not remember it.
+    TooOld,
+    /// It is still to come: this is the session's next place, this one or an earlier one.
+    Next {
+        /// The session's next place.
+        next: SessionSeq,
+    },
+    /// No such session is open.
+    UnknownSession,
 }
 
 /// An open session as it stands.
@@ -195,6 +226,14 @@ impl Session {
         remembered.then(|| self.window[window_index(session_seq)])
     }
 
+    #[inline]
+    fn standing(&self, session_seq: SessionSeq) -> Standing {
+        if session_seq >= self.next {
+            return Standing::Next { next: self.next };
+        }
+        self.answer(session_seq).map_or(Standing::TooOld, Standing::Known)
+    }
+
     /// The remembered answers, oldest first.
     fn answers(&self) -> impl ExactSizeIterator<Item = Answer> + '_ {
         let from = self.remembered_from();
@@ -224,6 +263,7 @@ impl Session {
             Command::CloseSession(c) => c.session == self.id,
             Command::SubmitTransaction(c) => c.account() == account,
             Command::Shards(c) => c.account() == Some(account),
+            Command::Invalid(c) => c.account == Some(account),
             Command::Tick
             | Command::OpenSession(_)
             | Command::Checkpoint(_)
@@ -361,9 +401,10 @@ impl Sessions {
             last_used.put(w);
             next.put(w);
             // As many answers as `next` implies.
-            for Answer { log_index, rejected } in session.answers() {
+            for Answer { log_index, rejected, content } in session.answers() {
                 log_index.put(w);
                 w.u16(rejected.map_or(0, RejectReason::number));
+                content.put(w);
             }
             flush(buffer);
         }
@@ -459,7 +500,7 @@ fn decode_session(r: &mut Reader<'_>) -> Result<Session, DecodeError> {
             0 => None,
             number => Some(r.checked(RejectReason::from_number(number), "0 (took effect) or a reject reason's number")?),
         };
-        session.window.push(Answer { log_index, rejected });
+        session.window.push(Answer { log_index, rejected, content: Wire::get(r)? });
     }
     session.next = next;
     // The oldest came first; in a window that has turned it lies elsewhere.

@@ -23,7 +23,7 @@ use crate::sessions::Sessions;
 use crate::shards::Shards;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 8;
+const SNAPSHOT_VERSION: u16 = 9;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.

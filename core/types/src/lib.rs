@@ -16,6 +16,7 @@
 mod advice;
 pub mod batch;
 pub mod batch_price;
+pub mod content;
 pub mod drop_reason;
 pub mod ids;
 pub mod instrument;
@@ -30,6 +31,7 @@ mod wide;
 
 pub use batch::*;
 pub use batch_price::*;
+pub use content::ContentDigest;
 pub use drop_reason::*;
 pub use ids::*;
 pub use instrument::*;

@@ -99,7 +99,7 @@ pub const MESSAGE_BYTES_MAX: usize = 256;
 const _: () = assert!((SIZE_LOTS_MAX as u128) * (ORDERS_PER_BOOK_MAX as u128) < 1 << 63);
 // Price times size times tick value fits 128 bits, so it can be formed first and checked after.
 const _: () = assert!((PRICE_TICKS_MAX as u128) * (SIZE_LOTS_MAX as u128) < u128::MAX / (UNITS_MAX as u128));
-// The windows of all sessions together stay below 2^28 bytes of memory.
-const _: () = assert!(SESSION_WINDOW.is_power_of_two() && SESSIONS_MAX * SESSION_WINDOW * size_of::<crate::Answer>() <= 1 << 28);
+// The windows of all sessions together stay below 2^29 bytes of memory.
+const _: () = assert!(SESSION_WINDOW.is_power_of_two() && SESSIONS_MAX * SESSION_WINDOW * size_of::<crate::Answer>() <= 1 << 29);
 // The number of an offer holds its account and the transaction that created it.
 const _: () = assert!(ACCOUNTS_MAX.is_power_of_two() && ACCOUNTS_MAX.trailing_zeros() + TRANSACTION_SEQ_BITS <= 64);

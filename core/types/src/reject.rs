@@ -111,6 +111,7 @@ reject_reasons! {
     SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";
     SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most 1024 commands unanswered.";
     TooManySessions = 82, "The venue has as many sessions as it can, and none is this account's to give up: try again later, or ask the operator.";
+    SessionSeqReused = 83, "Another command of this session has this session_seq, and this one changed nothing: give a new command the next number, and repeat a command unchanged.";
 
     // 90-99: the market's state does not allow it, continued: 40 to 59 are given.
     FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";

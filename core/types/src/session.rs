@@ -1,6 +1,6 @@
 //! A session's commands and what came of them.
 
-use crate::{LogIndex, RejectReason, SessionId, SessionSeq};
+use crate::{ContentDigest, LogIndex, RejectReason, SessionId, SessionSeq};
 
 /// Which of a session's commands: what a retry has in common with what it repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,4 +18,17 @@ pub struct Answer {
     pub log_index: LogIndex,
     /// Why it was rejected; `None` when it took effect.
     pub rejected: Option<RejectReason>,
+    /// What it said: only the same is a repeat of it.
+    pub content: ContentDigest,
+}
+
+impl Answer {
+    /// The answer to a repeat that says this.
+    ///
+    /// # Errors
+    /// It says something else.
+    #[inline]
+    pub fn to(self, content: ContentDigest) -> Result<Self, RejectReason> {
+        if self.content == content { Ok(self) } else { Err(RejectReason::SessionSeqReused) }
+    }
 }

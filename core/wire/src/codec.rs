@@ -2,8 +2,8 @@
 //! reader in any language is a page.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, LogIndex, OrderId, PriceTicks, SessionId,
-    SessionSeq, ShardId, Side, SizeLots, Symbol, TimeNs, TradeId, TransferId, TransferSeq,
+    AccountId, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, InstrumentId, LogIndex, OrderId, PriceTicks,
+    RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, Symbol, TimeNs, TradeId, TransferId, TransferSeq,
 };
 
 /// Why bytes were refused.
@@ -13,6 +13,16 @@ pub struct DecodeError {
     pub at_byte: usize,
     /// What was expected there.
     pub expected: &'static str,
+    /// The reject reason of a value that is out of its documented range; `None` where the bytes are laid out otherwise than they should be.
+    pub out_of_range: Option<RejectReason>,
+}
+
+impl DecodeError {
+    /// Bytes that are laid out otherwise than they should be.
+    #[must_use]
+    pub const fn layout(at_byte: usize, expected: &'static str) -> Self {
+        Self { at_byte, expected, out_of_range: None }
+    }
 }
 
 impl std::fmt::Display for DecodeError {
@@ -78,7 +88,7 @@ impl<'a> Reader<'a> {
     /// An error at the current byte.
     #[must_use]
     pub fn expected(&self, expected: &'static str) -> DecodeError {
-        DecodeError { at_byte: self.at, expected }
+        DecodeError::layout(self.at, expected)
     }
 
     /// Bytes taken so far.
@@ -91,6 +101,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn checked<T>(&self, value: Option<T>, expected: &'static str) -> Result<T, DecodeError> {
         value.ok_or_else(|| self.expected(expected))
+    }
+
+    /// As [`Self::checked`], of a value whose range is documented: outside it a command is rejected for `reason`.
+    #[inline]
+    pub fn in_range<T>(&self, value: Option<T>, reason: RejectReason, expected: &'static str) -> Result<T, DecodeError> {
+        value.ok_or(DecodeError { out_of_range: Some(reason), ..self.expected(expected) })
     }
 
     /// Takes the next `len` bytes as they are.
@@ -133,7 +149,7 @@ macro_rules! wire_ids {
     };
 }
 
-wire_ids!(AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, ClientTransferId: u64, TransferSeq: u64, ShardId: u8, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
+wire_ids!(ContentDigest: u64, AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, ClientTransferId: u64, TransferSeq: u64, ShardId: u8, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
 
 impl Wire for PriceTicks {
     #[inline]
@@ -143,7 +159,7 @@ impl Wire for PriceTicks {
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let ticks = r.i64()?;
-        r.checked(PriceTicks::new(ticks), "a price from 1 to PRICE_TICKS_MAX")
+        r.in_range(PriceTicks::new(ticks), RejectReason::PriceOutOfRange, "a price from 1 to PRICE_TICKS_MAX")
     }
 }
 
@@ -166,7 +182,7 @@ impl Wire for Amount {
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let units = r.u64()?;
-        r.checked(Amount::new(units), "an amount up to AMOUNT_MAX")
+        r.in_range(Amount::new(units), RejectReason::AmountOutOfRange, "an amount up to AMOUNT_MAX")
     }
 }
 

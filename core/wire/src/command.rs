@@ -9,6 +9,7 @@ use crate::batch_command::{
     AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
     SubmitTransaction,
 };
+use crate::invalid::InvalidCommand;
 use crate::shards::ShardCommand;
 
 /// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer.
@@ -70,6 +71,8 @@ pub enum Command {
     CloseBatch(CloseBatch),
     /// What a venue of several shards is asked beside.
     Shards(ShardCommand),
+    /// Nothing: a session's command that can not be carried out takes its number, and is rejected.
+    Invalid(InvalidCommand),
 }
 
 /// An order as it comes in.

@@ -1,8 +1,8 @@
 //! Commands to bytes and back: a tag byte, then the command's fields in the order of its struct.
 
 use walras_types::{
-    Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, RiskLimits, SelfTrade,
-    TimeInForce, TradingPhase,
+    Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, RejectReason, RiskLimits,
+    SelfTrade, TimeInForce, TradingPhase,
 };
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
@@ -20,6 +20,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::AmendOrder(c) => tagged(w, 3, c),
         Command::MassCancel(c) => tagged(w, 4, c),
         Command::Tick => w.u8(5),
+        Command::Invalid(c) => tagged(w, 12, c),
         Command::OpenSession(c) => tagged(w, 6, c),
         Command::CloseSession(c) => tagged(w, 7, c),
         Command::Checkpoint(c) => tagged(w, 8, c),
@@ -78,7 +79,8 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         9 => Command::SubmitTransaction(Wire::get(r)?),
         10 => Command::CloseBatch(Wire::get(r)?),
         11 => Command::Shards(Wire::get(r)?),
-        _ => return Err(DecodeError { at_byte: 0, expected: "a command's tag" }),
+        12 => Command::Invalid(Wire::get(r)?),
+        _ => return Err(DecodeError::layout(0, "a command's tag")),
     };
     r.clone().finish()?;
     Ok(command)
@@ -177,7 +179,7 @@ impl Wire for TimeInForce {
             2 => Ok(TimeInForce::GoodTill(Wire::get(r)?)),
             3 => Ok(TimeInForce::ImmediateOrCancel),
             4 => Ok(TimeInForce::FillOrKill),
-            _ => Err(r.expected("time in force 0 to 4")),
+            _ => r.in_range(None, RejectReason::TimeInForceInvalid, "time in force 0 to 4"),
         }
     }
 }
@@ -197,7 +199,7 @@ impl Wire for Display {
             0 => Ok(Display::Full),
             1 => Ok(Display::Iceberg { peak: Wire::get(r)? }),
             2 => Ok(Display::Hidden),
-            _ => Err(r.expected("display 0 to 2")),
+            _ => r.in_range(None, RejectReason::DisplayInvalid, "display 0 to 2"),
         }
     }
 }

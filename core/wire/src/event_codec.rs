@@ -22,7 +22,7 @@ macro_rules! event_codec {
             let r = &mut Reader::new(bytes);
             let event = match r.u8()? {
                 $($tag => Event::$variant(Wire::get(r)?),)*
-                _ => return Err(DecodeError { at_byte: 0, expected: "an event's tag" }),
+                _ => return Err(DecodeError::layout(0, "an event's tag")),
             };
             r.clone().finish()?;
             Ok(event)

@@ -20,8 +20,10 @@ mod batch_event;
 pub mod codec;
 mod command;
 mod command_codec;
+mod content;
 mod event;
 mod event_codec;
+mod invalid;
 pub mod order_entry;
 mod shards;
 
@@ -30,12 +32,14 @@ pub use batch_event::*;
 pub use codec::DecodeError;
 pub use command::*;
 pub use command_codec::{decode_command, encode_command};
+pub use content::content_digest;
 pub use event::*;
 pub use event_codec::{decode_event, encode_event};
+pub use invalid::{InvalidCommand, decode_submitted};
 pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 7;
+pub const WIRE_VERSION: u16 = 8;
 
 // Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
 const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

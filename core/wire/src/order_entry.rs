@@ -426,7 +426,7 @@ pub fn decode_report_event(bytes: &[u8]) -> Result<ReportEvent, DecodeError> {
         return Ok(ReportEvent::Filled(filled));
     }
     match decode_event(bytes)? {
-        Event::Traded(_) => Err(DecodeError { at_byte: 0, expected: "an event that names no other party" }),
+        Event::Traded(_) => Err(DecodeError::layout(0, "an event that names no other party")),
         event => Ok(ReportEvent::Event(event)),
     }
 }
@@ -445,7 +445,7 @@ pub fn split_frame(bytes: &[u8]) -> Result<Option<FrameAndRest<'_>>, DecodeError
 pub fn frame_len(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, DecodeError> {
     match usize::try_from(u32::from_le_bytes(header)) {
         Ok(len) if (1..=FRAME_LEN_MAX).contains(&len) => Ok(len),
-        _ => Err(DecodeError { at_byte: 0, expected: "a frame's length from 1 to 1,024" }),
+        _ => Err(DecodeError::layout(0, "a frame's length from 1 to 1,024")),
     }
 }
 
@@ -463,7 +463,7 @@ pub fn decode_client(frame: &[u8]) -> Result<ClientMessage<'_>, DecodeError> {
         2 => ClientMessage::Submit { session_seq: session_seq(r)?, command: payload(r)? },
         3 => ClientMessage::Ping(r.u64()?),
         4 => ClientMessage::Logout,
-        _ => return Err(DecodeError { at_byte: 0, expected: "a client's message 1 to 4" }),
+        _ => return Err(DecodeError::layout(0, "a client's message 1 to 4")),
     };
     r.clone().finish()?;
     Ok(message)
@@ -500,7 +500,7 @@ pub fn decode_venue(frame: &[u8]) -> Result<VenueMessage<'_>, DecodeError> {
         134 => VenueMessage::Pong(r.u64()?),
         135 => VenueMessage::Bye { reason: bye_reason(r)?, text: text(r)? },
         136 => VenueMessage::Late(Late { session_seq: session_seq(r)?, late_ns: r.u64()? }),
-        _ => return Err(DecodeError { at_byte: 0, expected: "a message of the venue, 129 to 136" }),
+        _ => return Err(DecodeError::layout(0, "a message of the venue, 129 to 136")),
     };
     r.clone().finish()?;
     Ok(message)

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientTransferId, InstrumentId, LogIndex, RejectReason, SessionId,
-    ShardId, TransferSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientTransferId, ContentDigest, InstrumentId, LogIndex,
+    RejectReason, SessionId, ShardId, TransferSeq,
 };
 use walras_wire::*;
 
@@ -36,6 +36,12 @@ fn command() -> impl Strategy<Value = Command> {
         (number(), any::<[u8; 32]>())
             .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
         shard_command().prop_map(Command::Shards),
+        (owner(), any::<bool>(), prop::sample::select(RejectReason::ALL), number()).prop_map(
+            |(account, is_named, reason, content)| {
+                let (instrument, client_order_id) = is_named.then_some((InstrumentId(3), ClientOrderId(content))).unzip();
+                Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content: ContentDigest(content) })
+            }
+        ),
         (any::<u16>(), fee())
             .prop_map(|(market, fee)| Command::SetAccountFee(SetAccountFee { market: BatchMarketId(market), fee })),
     ]

@@ -18,7 +18,7 @@ use walras_types::{
 use walras_wire::order_entry::{
     ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
 };
-use walras_wire::{Command, Event, NewOrder, OrderAccepted, Resting, TradeParty, Traded, encode_command};
+use walras_wire::{Command, Event, NewOrder, OrderAccepted, Resting, TradeParty, Traded, content_digest, encode_command};
 
 const NOW: u64 = 1_700_000_000_000_000_000;
 const BATCH: u64 = 64;
@@ -145,8 +145,10 @@ fn measure(is_charging: bool) -> [f64; 4] {
         server.on_bytes(NOW + batch, &input, &mut venue);
         spent[0].push(start.elapsed().as_nanos());
         let start = Instant::now();
+        let mut scratch = Vec::new();
         for ordinal in venue.ordinals.drain(..) {
-            let answer = walras_types::Answer { log_index: LogIndex(ordinal.session_seq.0 + 1), rejected: None };
+            let content = content_digest(&order(ordinal.session_seq.0), &mut scratch);
+            let answer = walras_types::Answer { log_index: LogIndex(ordinal.session_seq.0 + 1), rejected: None, content };
             server.answer(ordinal, answer, Some(TimeNs(NOW)));
         }
         spent[1].push(start.elapsed().as_nanos());

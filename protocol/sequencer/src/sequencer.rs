@@ -287,7 +287,7 @@ impl<O> Sequencer<O> {
 mod tests {
     use proptest::prelude::*;
     use walras_types::{AccountId, Answer, AssetId, RejectReason, SessionId, SessionSeq, Symbol};
-    use walras_wire::{AssetSpec, OpenSession};
+    use walras_wire::{AssetSpec, OpenSession, content_digest};
 
     use super::*;
     use crate::entry::decode_entry;
@@ -408,12 +408,14 @@ mod tests {
         s.submit(TimeNs(1), Command::OpenSession(OpenSession { account: None, token: 5 }), 0).unwrap();
         assert_eq!(applied(&mut s), [None]);
         let ordinal = |n| Some(Ordinal { session: SessionId(1), session_seq: SessionSeq(n) });
-        for n in [1, 1, 3, 2] {
-            s.submit_as(TimeNs(1), ordinal(n), asset(n as u32 - 1), 0).unwrap();
+        for (n, id) in [(1, 0), (1, 0), (3, 2), (2, 1), (1, 7)] {
+            s.submit_as(TimeNs(1), ordinal(n), asset(id), 0).unwrap();
         }
-        let (one, four) = (Answer { log_index: LogIndex(2), rejected: None }, Answer { log_index: LogIndex(5), rejected: None });
-        let gap = Numbered::Refused(RejectReason::SessionSeqGap);
-        assert_eq!(applied(&mut s), [Numbered::Done(one), Numbered::Repeated(one), gap, Numbered::Done(four)].map(Some));
+        let content = |id| content_digest(&asset(id), &mut Vec::new());
+        let one = Answer { log_index: LogIndex(2), rejected: None, content: content(0) };
+        let four = Answer { log_index: LogIndex(5), rejected: None, content: content(1) };
+        let [gap, reused] = [RejectReason::SessionSeqGap, RejectReason::SessionSeqReused].map(Numbered::Refused);
+        assert_eq!(applied(&mut s), [Numbered::Done(one), Numbered::Repeated(one), gap, Numbered::Done(four), reused].map(Some));
     }
 
     #[derive(Clone, Debug)]

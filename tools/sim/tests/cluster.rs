@@ -219,6 +219,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
+        // Where the first one did not reach the log, the other one is carried out instead.
+        Mutation::RetryAltered => (&["session", "done once"], 1..=5),
         Mutation::ForgetVote => (&["leaders"], 651..=800),
         Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
@@ -280,4 +282,16 @@ fn every_planted_fault_is_found() {
         println!("{mutation:?}: seed {seed}: {violation}");
         assert!(checkers.contains(&violation.check), "{mutation:?} was found by another checker: {violation}");
     }
+}
+
+/// A client that says something else under a number that it has used is told so by the venue, and not what came of its first command.
+#[test]
+fn a_repeat_with_other_content_is_refused() {
+    let settings = Settings { mutation: Some(Mutation::RetryAltered), ..PLAIN };
+    let refused = (1..=20).find_map(|seed| {
+        let violation = simulate(seed, &settings, &Trace::off()).err()?;
+        (violation.check == "session" && violation.to_string().contains("SessionSeqReused")).then_some((seed, violation))
+    });
+    let (seed, violation) = refused.expect("no seed showed the refusal");
+    println!("seed {seed}: {violation}");
 }

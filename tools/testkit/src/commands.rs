@@ -3,13 +3,13 @@
 use walras_engine::Engine;
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX, SIZE_LOTS_MAX, UNITS_MAX};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol,
-    TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, FeeSchedule, InstrumentId,
+    InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, SessionId,
+    SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
-    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command,
+    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use crate::Choices;
@@ -316,7 +316,7 @@ pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
 
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
-    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1]) {
+    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1, 1]) {
         0 => Command::NewOrder(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),
@@ -368,6 +368,13 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
         16 => Command::SetAccessDelays(AccessDelays {
             sequencing_ns: c.pick(&[0, 1, 10_000_000_000, 10_000_000_001]),
             release_ns: c.below(11_000_000_000),
+        }),
+        17 => Command::Invalid(InvalidCommand {
+            account: (c.below(8) > 0).then(|| account(c, range)),
+            instrument: (c.below(2) == 1).then(|| instrument(c, range)),
+            client_order_id: (c.below(2) == 1).then(|| name(c, range)),
+            reason: c.pick(&[RejectReason::PriceOutOfRange, RejectReason::Malformed, RejectReason::Forbidden]),
+            content: ContentDigest(c.below(4)),
         }),
         _ => Command::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),

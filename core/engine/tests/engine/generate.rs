@@ -203,6 +203,10 @@ pub fn command() -> impl Strategy<Value = Command> {
         1 => (prop::sample::select(vec![0, 1, 300_000, 10_000_000_000, 10_000_000_001, u64::MAX]), 0..11_000_000_000_u64)
             .prop_map(|(sequencing_ns, release_ns)| Command::SetAccessDelays(AccessDelays { sequencing_ns, release_ns })),
         1 => (0..4u32, account()).prop_map(|(asset, account)| Command::CollectFees(CollectFees { asset: AssetId(asset), account })),
+        1 => (prop::option::weighted(0.9, account()), prop::option::of(instrument_id()), prop::sample::select(RejectReason::ALL))
+            .prop_map(|(account, instrument, reason)| {
+                Command::Invalid(InvalidCommand { account, instrument, client_order_id: None, reason, content: ContentDigest(7) })
+            }),
         1 => Just(Command::CreateAccount(AccountId(4))),
         1 => instrument(2, Just(Allocation::PriceTime)).prop_map(Command::CreateInstrument),
     ]

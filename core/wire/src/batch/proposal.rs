@@ -306,7 +306,7 @@ fn put_pools(pools: &[PoolTradeWire], w: &mut Writer<'_>) -> Result<(), Unwritab
 /// [`DecodeError`] where the bytes stop being one: cut short, too long, not in the one form that a value has, a number out of range.
 pub fn decode_block_proposal(bytes: &[u8]) -> Result<BlockProposal, DecodeError> {
     if bytes.len() > BLOCK_PROPOSAL_BYTES_MAX {
-        return Err(DecodeError { at_byte: BLOCK_PROPOSAL_BYTES_MAX, expected: "the end of the longest block" });
+        return Err(DecodeError::layout(BLOCK_PROPOSAL_BYTES_MAX, "the end of the longest block"));
     }
     let r = &mut Reader::new(bytes);
     let (market, number, parent, batch_hash) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);

@@ -13,8 +13,8 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command,
-    MassCancel, NewOrder, OpenSession, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SetRiskLimits, SetTradingPhase, Transfer,
+    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
+    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, Transfer,
 };
 
 use super::names;
@@ -147,6 +147,17 @@ fn command(command: &Command) -> Value {
             let AccessDelays { sequencing_ns, release_ns } = c;
             let fields = [("sequencing_ns", Some(number(*sequencing_ns))), ("release_ns", Some(number(*release_ns)))];
             ("set_access_delays", object(fields))
+        }
+        Command::Invalid(c) => {
+            let InvalidCommand { account, instrument, client_order_id, reason, content } = c;
+            let fields = [
+                ("account_id", account.map(|id| id.0.into())),
+                ("instrument_id", instrument.map(|id| id.0.into())),
+                ("client_order_id", client_order_id.map(|id| number(id.0))),
+                ("reason", Some(reason.number().into())),
+                ("content", Some(number(content.0))),
+            ];
+            ("invalid", object(fields))
         }
         Command::CreateBatchMarket(c) => ("create_batch_market", batches::market(c)),
         Command::AddBatchAsset(c) => {

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_engine::SessionView;
-use walras_types::{Answer, ClientOrderId, Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_types::{ClientOrderId, Ordinal, RejectReason, SessionId, SessionSeq};
 
 use super::requests::{MassCancelRequest, Refusal, number};
+use crate::runtime::Kept;
 
 /// `?session=42&session_seq=7`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -80,7 +81,7 @@ pub fn name_of(ordinal: Ordinal) -> ClientOrderId {
 
 /// What stands in the log for good about a command: in each of its answers.
 #[must_use]
-pub fn with_number(mut answer: Value, ordinal: Ordinal, kept: Answer) -> Value {
+pub fn with_number(mut answer: Value, ordinal: Ordinal, kept: Kept) -> Value {
     answer["session"] = ordinal.session.0.to_string().into();
     answer["session_seq"] = ordinal.session_seq.0.to_string().into();
     answer["log_index"] = kept.log_index.0.to_string().into();

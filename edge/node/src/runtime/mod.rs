@@ -34,7 +34,7 @@ use walras_engine::Engine;
 use walras_market_data::MarketData;
 use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::SignedTransaction;
-use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected};
+use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected, content_digest};
 
 use batches::Signatures;
 use numbered::{Asker, Number};
@@ -48,7 +48,7 @@ pub use fair_clock::{FairClockOptions, FairTime};
 pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Indicatives, Push, Subscription, TickerPush};
 pub(crate) use feed::{Publication, Shared};
 pub use fills::Fills;
-pub use numbered::NumberedOutcome;
+pub use numbered::{Kept, NumberedOutcome};
 pub(crate) use recovery::engine_of_snapshot;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};
 pub use replica::{
@@ -218,10 +218,11 @@ impl VenueHandle {
     }
 
     /// Queues an account's command under a number of its session and waits for its outcome. Whoever does not hear it sends the same again, here or to
-    /// another replica that leads: it takes effect once.
+    /// another replica that leads: it takes effect once. Another command under the same number is refused.
     pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Numbered(Number { account, ordinal }, reply))?;
+        let content = content_digest(&command, &mut Vec::new());
+        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply))?;
         outcome.await.unwrap_or(Err(NoOutcome::GONE))
     }
 

@@ -3,10 +3,19 @@
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
-use walras_engine::{Engine, Numbered};
-use walras_types::{AccountId, Ordinal, RejectReason};
+use walras_engine::{Engine, Numbered, Standing};
+use walras_types::{AccountId, ContentDigest, LogIndex, Ordinal, RejectReason};
 
 use super::{NoOutcome, Outcome, Reply};
+
+/// What stands in the log for good about a session's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Where.
+    pub log_index: LogIndex,
+    /// Why it changed nothing; `None` when it was carried out.
+    pub rejected: Option<RejectReason>,
+}
 
 /// What came of a session's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,44 +29,52 @@ pub enum NumberedOutcome {
 impl NumberedOutcome {
     /// What stands in the log for good: the same however often the command is sent.
     #[must_use]
-    pub fn answer(&self) -> walras_types::Answer {
+    pub fn answer(&self) -> Kept {
         match self {
-            Self::Done(outcome) => walras_types::Answer { log_index: outcome.log_index, rejected: outcome.rejected() },
-            Self::Repeated(answer) => *answer,
+            Self::Done(outcome) => Kept { log_index: outcome.log_index, rejected: outcome.rejected() },
+            Self::Repeated(answer) => Kept { log_index: answer.log_index, rejected: answer.rejected },
         }
     }
 
-    fn told(numbered: Numbered, outcome: impl FnOnce() -> Outcome) -> Result<Self, NoOutcome> {
-        match numbered {
-            Numbered::Done(_) => Ok(Self::Done(outcome())),
-            Numbered::Repeated(answer) => Ok(Self::Repeated(answer)),
-            Numbered::Refused(reason) => Err(NoOutcome::Refused(reason)),
-        }
+    /// What somebody is told who sent this command, which may be another one than the log has under its number.
+    fn told(numbered: Numbered, content: ContentDigest, outcome: impl FnOnce() -> Outcome) -> Result<Self, NoOutcome> {
+        let told = match numbered {
+            Numbered::Done(answer) => answer.to(content).map(|_| Self::Done(outcome())),
+            Numbered::Repeated(answer) => answer.to(content).map(Self::Repeated),
+            Numbered::Refused(reason) => Err(reason),
+        };
+        told.map_err(NoOutcome::Refused)
     }
 }
 
 /// Who waits for a session's command.
 pub(super) type NumberedReply = oneshot::Sender<Result<NumberedOutcome, NoOutcome>>;
 
-/// Whose command it is, and under which number of which session.
+/// Whose command it is, under which number of which session, and what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) account: AccountId,
     pub(super) ordinal: Ordinal,
+    /// What the command says.
+    pub(super) content: ContentDigest,
 }
 
 impl Number {
     /// What the state knows of it: `None` when it is still to come.
     ///
     /// # Errors
-    /// The session is not open, or not this account's; or it is too long ago.
+    /// The session is not open, or not this account's; it is too long ago; or another command has this number.
     pub(super) fn known(&self, engine: &Engine) -> Result<Option<walras_types::Answer>, RejectReason> {
-        let session = engine.session(self.ordinal.session).filter(|session| session.account == Some(self.account));
-        let next = session.ok_or(RejectReason::UnknownSession)?.next;
-        if self.ordinal.session_seq >= next {
-            return Ok(None);
+        let is_own = engine.session(self.ordinal.session).is_some_and(|session| session.account == Some(self.account));
+        if !is_own {
+            return Err(RejectReason::UnknownSession);
         }
-        engine.answer(self.ordinal).map(Some).ok_or(RejectReason::SessionSeqTooOld)
+        match engine.standing(self.ordinal) {
+            Standing::Next { .. } => Ok(None),
+            Standing::Known(answer) => answer.to(self.content).map(Some),
+            Standing::TooOld => Err(RejectReason::SessionSeqTooOld),
+            Standing::UnknownSession => Err(RejectReason::UnknownSession),
+        }
     }
 }
 
@@ -98,7 +115,9 @@ impl Asker {
     pub(super) fn answer(self, numbered: Option<Numbered>, outcome: impl FnOnce() -> Outcome) {
         match (self, numbered) {
             (Self::Reply(reply), _) => drop(reply.send(Ok(outcome()))),
-            (Self::Numbered(_, reply), Some(numbered)) => drop(reply.send(NumberedOutcome::told(numbered, outcome))),
+            (Self::Numbered(number, reply), Some(numbered)) => {
+                drop(reply.send(NumberedOutcome::told(numbered, number.content, outcome)));
+            }
             (Self::Numbered(..), None) => unreachable!("it was logged under its number"),
         }
     }
@@ -106,33 +125,33 @@ impl Asker {
 
 /// Those who wait at a replica, until the log holds their command or this replica can not tell them.
 #[derive(Debug, Default)]
-pub(super) struct NumberedWaits(BTreeMap<Ordinal, Vec<NumberedReply>>);
+pub(super) struct NumberedWaits(BTreeMap<Ordinal, Vec<(ContentDigest, NumberedReply)>>);
 
 impl NumberedWaits {
-    /// Somebody waits, besides others perhaps who sent the same.
-    pub(super) fn wait(&mut self, ordinal: Ordinal, reply: NumberedReply) {
-        let waiting = self.0.entry(ordinal).or_default();
-        waiting.retain(|reply| !reply.is_closed());
-        waiting.push(reply);
+    /// Somebody waits, besides others perhaps who sent the same, or something else under the same number.
+    pub(super) fn wait(&mut self, number: Number, reply: NumberedReply) {
+        let waiting = self.0.entry(number.ordinal).or_default();
+        waiting.retain(|(_, reply)| !reply.is_closed());
+        waiting.push((number.content, reply));
     }
 
     /// The log holds it.
     pub(super) fn applied(&mut self, ordinal: Ordinal, numbered: Numbered, outcome: impl Fn() -> Outcome) {
-        for reply in self.0.remove(&ordinal).unwrap_or_default() {
-            let _ = reply.send(NumberedOutcome::told(numbered, &outcome));
+        for (content, reply) in self.0.remove(&ordinal).unwrap_or_default() {
+            let _ = reply.send(NumberedOutcome::told(numbered, content, &outcome));
         }
     }
 
     /// The leader does not take it.
     pub(super) fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
-        for reply in self.0.remove(&ordinal).unwrap_or_default() {
+        for (_, reply) in self.0.remove(&ordinal).unwrap_or_default() {
             let _ = reply.send(Err(NoOutcome::Refused(reason)));
         }
     }
 
     /// Another replica leads, or the state came from elsewhere: what is here may be in the log or may yet be.
     pub(super) fn lose_all(&mut self) {
-        for reply in std::mem::take(&mut self.0).into_values().flatten() {
+        for (_, reply) in std::mem::take(&mut self.0).into_values().flatten() {
             let _ = reply.send(Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
         }
     }
@@ -140,7 +159,7 @@ impl NumberedWaits {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{LogIndex, SessionId, SessionSeq, TimeNs};
+    use walras_types::{SessionId, SessionSeq, TimeNs};
 
     use super::*;
 
@@ -155,18 +174,21 @@ mod tests {
     #[test]
     fn all_who_sent_the_same_are_told_the_same() {
         let mut waits = NumberedWaits::default();
-        let mut wait = |session_seq| {
+        let mut wait = |session_seq, content| {
             let (reply, answer) = oneshot::channel();
-            waits.wait(ordinal(session_seq), reply);
+            let content = ContentDigest(content);
+            waits.wait(Number { account: AccountId(0), ordinal: ordinal(session_seq), content }, reply);
             answer
         };
-        let (mut first, mut again, mut other, mut refused) = (wait(1), wait(1), wait(2), wait(3));
-        drop(wait(4));
-        let answer = walras_types::Answer { log_index: LogIndex(9), rejected: None };
+        let (mut first, mut again, mut other, mut refused) = (wait(1, 5), wait(1, 5), wait(2, 5), wait(3, 5));
+        let mut differs = wait(1, 6);
+        drop(wait(4, 5));
+        let answer = walras_types::Answer { log_index: LogIndex(9), rejected: None, content: ContentDigest(5) };
         waits.applied(ordinal(1), Numbered::Done(answer), outcome);
         for told in [&mut first, &mut again] {
             assert_eq!(told.try_recv().unwrap(), Ok(NumberedOutcome::Done(outcome())));
         }
+        assert_eq!(differs.try_recv().unwrap(), Err(NoOutcome::Refused(RejectReason::SessionSeqReused)), "it sent something else");
         waits.refused(ordinal(3), RejectReason::SessionSeqGap);
         assert_eq!(refused.try_recv().unwrap(), Err(NoOutcome::Refused(RejectReason::SessionSeqGap)));
         assert!(other.try_recv().is_err(), "it waits");

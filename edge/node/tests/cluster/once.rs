@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use walras_gateway::ClientKey;
 use walras_node::cli::client::{Client, ClientError};
 use walras_node::runtime::now;
+use walras_types::RejectReason;
 
 use super::proxy::{Passing, Proxy};
 use super::{Cluster, PATIENCE, Shape, until};
@@ -84,6 +85,15 @@ fn repeated(client: &Client, path: &str) -> Value {
     answer["log_index"].clone()
 }
 
+/// Another order under the number.
+fn refuses_another(client: &Client, path: &str) {
+    let mut other = take();
+    other["side"] = "sell".into();
+    let refused = client.signed("POST", path, Some(&other));
+    let reused = u64::from(RejectReason::SessionSeqReused.number());
+    assert!(matches!(refused, Err(ClientError::Refused { status: 409, code, .. }) if code == reused), "{refused:?}");
+}
+
 fn sent_again_at_both_leaders(mut cluster: Cluster) {
     let trader = begin(&cluster);
     let first = cluster.local.wait_for_leader(PATIENCE).unwrap();
@@ -91,10 +101,12 @@ fn sent_again_at_both_leaders(mut cluster: Cluster) {
     // The answer is lost on its way: the same leader is asked, then another one.
     trader.send_unheard(&mut cluster, first, 1, |_| ());
     let log_index = repeated(&trader.at(&cluster, first), &trader.path(1));
+    refuses_another(&trader.at(&cluster, first), &trader.path(1));
     assert_eq!(trader.position(&cluster, first), "1.0000");
     cluster.kill(first);
     let second = cluster.local.wait_for_leader(PATIENCE).unwrap();
     assert_eq!(repeated(&trader.at(&cluster, second), &trader.path(1)), log_index);
+    refuses_another(&trader.at(&cluster, second), &trader.path(1));
     assert_eq!(trader.position(&cluster, second), "1.0000");
 
     // The leader is killed with the answer.

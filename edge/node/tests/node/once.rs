@@ -101,6 +101,62 @@ fn an_order_whose_answer_is_lost_is_sent_again_and_stands_once_also_after_a_rest
     assert_eq!((position(&alice).as_str(), next_seq(&alice, session)), ("1.0000", 3));
 }
 
+/// As a trader's program did it: number 1 is taken for a second order by mistake. It was told that the second one stood.
+#[test]
+fn another_command_under_a_number_that_was_used_is_refused() {
+    let mut venue = Venue::start();
+    let market = venue.market();
+    let session = open(&market.alice, 7);
+    let first = limit(11, "buy", "1", "28000");
+    let path = under("/v1/orders", session, 1);
+    let done = market.alice.signed("POST", &path, Some(&first)).unwrap();
+    let with = |field: &str, value: Value| {
+        let mut other = first.clone();
+        other[field] = value;
+        other
+    };
+    let others = [
+        limit(22, "sell", "1", "52000"),
+        with("client_order_id", json!("22")),
+        with("side", json!("sell")),
+        with("size", json!("2")),
+        with("price", json!("28001")),
+        with("time_in_force", json!("day")),
+        with("post_only", json!("reject")),
+        with("self_trade", json!("allow")),
+    ];
+    let reused = (409, u64::from(RejectReason::SessionSeqReused.number()));
+    let cancel = under("/v1/orders/BTC-USD/11", session, 1);
+    let check = |client: &Client| {
+        for other in &others {
+            assert_eq!(refusal(client.signed("POST", &path, Some(other))), reused, "{other}");
+        }
+        assert_eq!(refusal(client.signed("DELETE", &cancel, None)), reused);
+        assert_eq!(refusal(client.signed("PATCH", &cancel, Some(&json!({"size": "0.5"})))), reused);
+        // The same in other words is the same.
+        for same in [first.clone(), with("price", json!("28000.00")), with("time_in_force", json!("gtc"))] {
+            let again = client.signed("POST", &path, Some(&same)).unwrap();
+            assert_eq!(
+                (&again["repeated"], &again["log_index"], &again["client_order_id"]),
+                (&json!(true), &done["log_index"], &json!("11"))
+            );
+        }
+        let orders = client.signed("GET", "/v1/orders", None).unwrap();
+        let names: Vec<&Value> = orders["orders"].as_array().unwrap().iter().map(|order| &order["client_order_id"]).collect();
+        assert_eq!((names, next_seq(client, session)), (vec![&json!("11")], 2));
+    };
+    check(&market.alice);
+    // From the log, and from a snapshot.
+    for has_snapshot in [false, true] {
+        if has_snapshot {
+            venue.operator().signed("POST", "/v1/admin/snapshots", None).unwrap();
+        }
+        venue.stop();
+        venue.node = Some(restart(walras_log_store::RealDisk, &venue.dir, &config()));
+        check(&Client::new(&venue.url(), Some(market.alice_key.clone())));
+    }
+}
+
 #[test]
 fn a_rejection_uses_its_number_up_and_other_refusals_do_not() {
     let venue = Venue::start();

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, ContentDigest, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
 };
-use walras_wire::{Command, ShardCommand, decode_command};
+use walras_wire::{Command, InvalidCommand, ShardCommand, decode_submitted, encode_command};
 
 use super::UNANSWERED_MAX;
 use super::reports::Reports;
@@ -183,8 +183,21 @@ struct Asked {
     expected: SessionSeq,
     /// The client was told to go back to `expected`: what it had already sent behind that is dropped.
     is_set_back: bool,
+    /// What the last commands of this connection said, up to the one before `expected`.
+    contents: VecDeque<ContentDigest>,
     /// Answers that came before an earlier one: from `unanswered` on, which itself is none.
     early: VecDeque<Option<Answer>>,
+}
+
+/// So many commands are compared with what comes again under their numbers: all that are unanswered, and as many before them as there is room for.
+const CONTENTS_MAX: usize = UNANSWERED_MAX as usize;
+
+impl Asked {
+    /// What a command said, if it came by this connection lately.
+    fn content(&self, session_seq: SessionSeq) -> Option<ContentDigest> {
+        let back = usize::try_from(self.expected.0.checked_sub(session_seq.0)?).ok()?;
+        self.contents.get(self.contents.len().checked_sub(back)?).copied()
+    }
 }
 
 impl SessionServer {
@@ -255,30 +268,50 @@ impl SessionServer {
         let State::Open(open) = &mut self.state else { return };
         if open.asked.is_none() && session_seq <= open.next {
             let early = VecDeque::new();
-            open.asked = Some(Asked { unanswered: session_seq, expected: session_seq, is_set_back: false, early });
+            open.asked = Some(Asked {
+                unanswered: session_seq,
+                expected: session_seq,
+                is_set_back: false,
+                contents: VecDeque::new(),
+                early,
+            });
         }
         let Some(asked) = &mut open.asked else {
             let text = format!("The venue expects {}, or one that it had before.", open.next);
             return self.bye(ByeReason::SessionSeqGap, &text);
         };
-        if session_seq < asked.expected || (session_seq > asked.expected && asked.is_set_back) {
-            // It is on its way or answered; or it was sent before the client knew that it must go back.
+        if session_seq > asked.expected && asked.is_set_back {
+            // It was sent before the client knew that it must go back.
             return;
         }
         if session_seq > asked.expected {
             let expected = asked.expected;
             return self.bye(ByeReason::SessionSeqGap, &format!("The venue expects {expected}."));
         }
+        let Client { terms, account, .. } = open.client;
+        let permission = permission_of(terms.role);
+        let mut command = decode_submitted(bytes, account);
+        if !may_submit(&command, terms.role) {
+            command = Command::Invalid(InvalidCommand::new(account, bytes, RejectReason::Forbidden));
+        }
+        let mut in_its_place = Vec::new();
+        let bytes = match command {
+            Command::Invalid(_) => {
+                encode_command(&command, &mut in_its_place);
+                &in_its_place
+            }
+            _ => bytes,
+        };
+        let content = ContentDigest::of_bytes(bytes);
+        if session_seq < asked.expected {
+            // It is on its way, or answered.
+            return match asked.content(session_seq) {
+                Some(before) if before != content => self.reused(session_seq),
+                Some(_) | None => {}
+            };
+        }
         if asked.expected.0 - asked.unanswered.0 >= u64::from(self.settings.window) {
             return self.bye(ByeReason::WindowExceeded, "");
-        }
-        let command = match decode_command(bytes) {
-            Ok(command) => command,
-            Err(error) => return self.bye(ByeReason::Malformed, &format!("Command {session_seq}: {error}")),
-        };
-        let permission = permission_of(open.client.terms.role);
-        if !may_submit(&command, open.client.terms.role) {
-            return self.bye(ByeReason::Rejected(RejectReason::Forbidden), "This kind of command is not for this kind of session.");
         }
         if let Err(refusal) = host.charge(now_ns, &open.client.principal, permission) {
             return match refusal.reason {
@@ -288,7 +321,17 @@ impl SessionServer {
         }
         asked.expected = session_seq.next();
         asked.is_set_back = false;
+        if asked.contents.len() >= CONTENTS_MAX {
+            asked.contents.pop_front();
+        }
+        asked.contents.push_back(content);
         host.submit(Ordinal { session: open.session, session_seq }, &command, bytes);
+    }
+
+    /// A number was used for two commands. Which of them its sender takes the answer for, the venue can not know.
+    fn reused(&mut self, session_seq: SessionSeq) {
+        let text = format!("Command {session_seq} differs from the one that had this number before, which counts.");
+        self.bye(ByeReason::Rejected(RejectReason::SessionSeqReused), &text);
     }
 
     /// The gate's verdict on the logon.
@@ -341,6 +384,9 @@ impl SessionServer {
         let session_seq = ordinal.session_seq;
         if session_seq < asked.unanswered || session_seq >= asked.expected {
             return;
+        }
+        if asked.content(session_seq).is_some_and(|content| answer.content != content) {
+            return self.reused(session_seq);
         }
         let mut answer = Answer { session_seq, log_index: answer.log_index, time, rejected: answer.rejected };
         if session_seq > asked.unanswered {
@@ -396,6 +442,8 @@ impl SessionServer {
     fn set_back(&mut self, session_seq: SessionSeq, reason: RejectReason, retry_after_ns: Option<u64>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = &mut open.asked else { return };
+        let taken_back = usize::try_from(asked.expected.0 - session_seq.0).expect("within the window");
+        asked.contents.truncate(asked.contents.len().saturating_sub(taken_back));
         asked.expected = session_seq;
         asked.is_set_back = true;
         asked.early.truncate(usize::try_from(session_seq.0 - asked.unanswered.0).expect("within the window"));
@@ -576,5 +624,7 @@ pub fn may_submit(command: &Command, role: Role) -> bool {
         // Nobody checks a transaction's signature here; a batch is closed, and delays are set, by whoever leads.
         Command::SubmitTransaction(_) | Command::CloseBatch(_) | Command::SetAccessDelays(_) => false,
         Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,
+        // In the place of one that can not be carried out.
+        Command::Invalid(_) => true,
     }
 }

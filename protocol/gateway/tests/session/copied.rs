@@ -7,8 +7,8 @@ use walras_gateway::session::{
     SubmitError, Wish,
 };
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq};
-use walras_wire::Command;
 use walras_wire::order_entry::{ByeReason, ReportsWanted};
+use walras_wire::{Command, content_digest};
 
 use crate::setup::{Asked, Notes, Random, SECOND, START, gate, key, nonce, order, source};
 
@@ -32,17 +32,18 @@ impl Log {
             assert_eq!(self.commands[session_seq.0 as usize - 1], *command, "the same under the same number");
         }
     }
+
+    fn answer(&self, session_seq: u64) -> (Ordinal, Answer) {
+        let content = content_digest(&self.commands[session_seq as usize - 1], &mut Vec::new());
+        let answer = Answer { log_index: LogIndex(1_000 + session_seq), rejected: None, content };
+        (Ordinal { session: SESSION, session_seq: SessionSeq(session_seq) }, answer)
+    }
 }
 
 /// A replica: how much of the log it has applied, and the connection of the one client.
 struct Replica {
     applied: u64,
     server: Option<SessionServer>,
-}
-
-fn answer(session_seq: u64) -> (Ordinal, Answer) {
-    let answer = Answer { log_index: LogIndex(1_000 + session_seq), rejected: None };
-    (Ordinal { session: SESSION, session_seq: SessionSeq(session_seq) }, answer)
 }
 
 struct World {
@@ -123,7 +124,7 @@ impl World {
                         server.opened(now_ns, start);
                     }
                     Asked::Submit(ordinal, _) if ordinal.session_seq.0 <= *applied => {
-                        let (ordinal, answer) = answer(ordinal.session_seq.0);
+                        let (ordinal, answer) = log.answer(ordinal.session_seq.0);
                         server.answer(ordinal, answer, None);
                     }
                     Asked::Submit(ordinal, command) => log.take(ordinal.session_seq, &command),
@@ -150,7 +151,7 @@ impl World {
         if *applied < self.log.commands.len() as u64 {
             *applied += 1;
             if let Some(server) = server {
-                let (ordinal, answer) = answer(*applied);
+                let (ordinal, answer) = self.log.answer(*applied);
                 server.answer(ordinal, answer, None);
             }
         }

@@ -1,15 +1,22 @@
 //! Each way in which a connection goes, by hand.
 
+use std::collections::BTreeMap;
+
 use walras_gateway::session::{
     ClientError, ClientEvent, ClientSettings, Ended, ServerSettings, SessionClient, SessionServer, SessionStart, SubmitError, Wish,
 };
 use walras_gateway::{Gateway, Request};
-use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, Display, InstrumentId, LogIndex,
+    OrderType, Ordinal, PriceTicks, RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, TimeInForce, TimeNs,
+};
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, Copies, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect,
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
 };
-use walras_wire::{Command, Event, encode_command, encode_event};
+use walras_wire::{
+    AmendOrder, Command, Event, MassCancel, ShardCommand, TransferOut, content_digest, encode_command, encode_event,
+};
 
 use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
 
@@ -27,12 +34,15 @@ struct Line {
     server: SessionServer,
     asked: Vec<Asked>,
     throttled: bool,
+    /// What was submitted first under each number.
+    contents: BTreeMap<u64, ContentDigest>,
     now_ns: u64,
 }
 
 impl Line {
     fn new(settings: ServerSettings) -> Self {
-        Self { gateway: gate(1), server: SessionServer::new(settings, START), asked: Vec::new(), throttled: false, now_ns: START }
+        let (gateway, server) = (gate(1), SessionServer::new(settings, START));
+        Self { gateway, server, asked: Vec::new(), throttled: false, contents: BTreeMap::new(), now_ns: START }
     }
 
     fn open(settings: ServerSettings, next: u64) -> Self {
@@ -53,6 +63,12 @@ impl Line {
     fn send(&mut self, bytes: &[u8]) {
         let mut host = Notes { gateway: &mut self.gateway, throttled: self.throttled, asked: Vec::new() };
         self.server.on_bytes(self.now_ns, bytes, &mut host);
+        for asked in &host.asked {
+            if let Asked::Submit(ordinal, command) = asked {
+                let content = content_digest(command, &mut Vec::new());
+                self.contents.entry(ordinal.session_seq.0).or_insert(content);
+            }
+        }
         self.asked.append(&mut host.asked);
     }
 
@@ -70,7 +86,8 @@ impl Line {
 
     fn answer(&mut self, session_seq: u64) {
         let ordinal = Ordinal { session: SESSION, session_seq: SessionSeq(session_seq) };
-        let answer = walras_types::Answer { log_index: LogIndex(100 + session_seq), rejected: None };
+        let content = self.contents.get(&session_seq).copied().unwrap_or(ContentDigest(0));
+        let answer = walras_types::Answer { log_index: LogIndex(100 + session_seq), rejected: None, content };
         self.server.answer(ordinal, answer, Some(TimeNs(START)));
     }
 
@@ -237,8 +254,64 @@ fn answers_go_out_in_order_and_once() {
     assert_eq!(line.hear(), ["Answer 4"]);
     let other = Ordinal { session: SessionId(1), session_seq: SessionSeq(5) };
     line.submit(5);
-    line.server.answer(other, walras_types::Answer { log_index: LogIndex(1), rejected: None }, None);
+    let answer = walras_types::Answer { log_index: LogIndex(1), rejected: None, content: ContentDigest(0) };
+    line.server.answer(other, answer, None);
     assert!(line.hear().is_empty(), "an answer of another session");
+}
+
+/// Another command under a number that was used ends the connection, whether the first one is on its way, answered, or came by another
+/// connection of the session. The same again does not.
+#[test]
+fn another_command_under_a_number_that_was_used_is_refused() {
+    let other = |seq: u64| submit_bytes(seq, &order(AccountId(0), 1_000 + seq));
+    let refused = ["Bye Rejected(SessionSeqReused)"];
+    let invalid = |seq, price: i64| {
+        let mut bytes = command_bytes(&order(AccountId(0), seq));
+        bytes.splice(27..35, price.to_le_bytes());
+        let mut frame = Vec::new();
+        encode_client(&ClientMessage::Submit { session_seq: SessionSeq(seq), command: &bytes }, &mut frame);
+        frame
+    };
+    let opened = || {
+        let mut line = Line::open(ServerSettings::default(), 1);
+        (1..=4).for_each(|seq| line.submit(seq));
+        line.send(&invalid(5, 0));
+        (1..=2).for_each(|seq| line.answer(seq));
+        (1..=4).for_each(|seq| line.submit(seq));
+        line.send(&invalid(5, 0));
+        assert_eq!((line.hear(), line.submitted()), (vec!["Answer 1".to_owned(), "Answer 2".to_owned()], vec![1, 2, 3, 4, 5]));
+        line
+    };
+    for seq in 1..=5 {
+        let mut line = opened();
+        line.send(&other(seq));
+        assert_eq!((line.hear(), line.submitted()), (refused.map(str::to_owned).to_vec(), vec![]));
+        assert_eq!(line.cancels(), Some(AccountId(0)));
+    }
+    let mut line = opened();
+    line.send(&invalid(5, -1));
+    assert_eq!(line.hear(), refused, "two prices out of range are two commands");
+    // What was taken back comes again as it likes: it was never in the log.
+    let mut line = opened();
+    line.server.refused(Ordinal { session: SESSION, session_seq: SessionSeq(4) }, RejectReason::Overloaded, None);
+    line.send(&other(4));
+    assert_eq!((line.hear(), line.submitted()), (vec!["Refused 4 Overloaded".to_owned()], vec![4]));
+    // The log has another command under the number: of the session's connection before, or through another gateway.
+    let mut line = opened();
+    line.contents.insert(3, ContentDigest(7));
+    line.answer(3);
+    assert_eq!(line.hear(), refused);
+    // A window and more ago, nobody can tell.
+    let mut line = Line::open(ServerSettings::default(), 1);
+    for seq in 1..=1_025 {
+        line.submit(seq);
+        line.answer(seq);
+    }
+    line.hear();
+    line.send(&other(1));
+    assert_eq!(line.hear(), [] as [&str; 0]);
+    line.send(&other(2));
+    assert_eq!(line.hear(), refused);
 }
 
 #[test]
@@ -281,15 +354,130 @@ fn what_is_refused_comes_again_with_all_that_follows() {
     assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"], "sending it again would not help");
 }
 
+/// The command that goes to the log for these bytes under the next number. The connection goes on.
+fn in_the_log(line: &mut Line, session_seq: u64, bytes: &[u8]) -> Command {
+    let mut frame = Vec::new();
+    encode_client(&ClientMessage::Submit { session_seq: SessionSeq(session_seq), command: bytes }, &mut frame);
+    line.send(&frame);
+    assert_eq!(line.hear(), [] as [&str; 0], "{bytes:?}");
+    let Some(Asked::Submit(ordinal, command)) = line.asked.pop() else { panic!("{bytes:?} takes no place") };
+    assert_eq!(ordinal.session_seq, SessionSeq(session_seq));
+    line.answer(session_seq);
+    assert_eq!(line.hear(), [format!("Answer {session_seq}")]);
+    command
+}
+
+fn command_bytes(command: &Command) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_command(command, &mut bytes);
+    bytes
+}
+
+/// Every field of every command that an account's session sends, out of its range: the command is rejected for that, and the connection
+/// goes on. What only the state can judge goes to the log as it is.
 #[test]
-fn what_a_client_may_not_send_ends_the_connection() {
+fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
+    use RejectReason::{AmountOutOfRange, DisplayInvalid, Malformed, PriceOutOfRange, TimeInForceInvalid};
+    let number = |value: i64| value.to_le_bytes().to_vec();
+    let id = |value: u32| value.to_le_bytes().to_vec();
+    let limit = command_bytes(&order(AccountId(0), 77));
+    let stop_limit = {
+        let Command::NewOrder(mut stop) = order(AccountId(0), 77) else { panic!("an order") };
+        let (trigger, price) = (PriceTicks::saturating(90), PriceTicks::saturating(91));
+        stop.terms.order_type = OrderType::StopLimit { trigger, price };
+        stop.terms.display = Display::Iceberg { peak: SizeLots::new(1) };
+        stop.terms.time_in_force = TimeInForce::GoodTill(TimeNs(START));
+        stop.terms.min_size = Some(SizeLots::new(1));
+        command_bytes(&Command::NewOrder(stop))
+    };
+    let (account, instrument) = (AccountId(0), InstrumentId(0));
+    let amendment = Amendment {
+        client_order_id: ClientOrderId(77),
+        price: Some(PriceTicks::MIN),
+        trigger: Some(PriceTicks::MIN),
+        size: Some(SizeLots::new(1)),
+    };
+    let amend = command_bytes(&Command::AmendOrder(AmendOrder { account, instrument, amendment }));
+    let mass = command_bytes(&Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Buy) }));
+    let out = command_bytes(&Command::Shards(ShardCommand::TransferOut(TransferOut {
+        account,
+        asset: AssetId(0),
+        amount: Amount::MAX,
+        to_shard: ShardId(1),
+        client_transfer_id: ClientTransferId(1),
+    })));
+    // Which bytes of which command are replaced by what, and why that is rejected; `None` where the state decides.
+    let table: Vec<(&str, &[u8], usize, Vec<u8>, Option<RejectReason>)> = vec![
+        ("order: account", &limit, 1, id(u32::MAX), None),
+        ("order: instrument", &limit, 5, id(u32::MAX), None),
+        ("order: client_order_id", &limit, 9, number(-1), None),
+        ("order: side", &limit, 17, vec![2], Some(Malformed)),
+        ("order: size 0", &limit, 18, number(0), None),
+        ("order: size beyond all", &limit, 18, number(-1), None),
+        ("order: type", &limit, 26, vec![4], Some(Malformed)),
+        ("order: price 0", &limit, 27, number(0), Some(PriceOutOfRange)),
+        ("order: price below 0", &limit, 27, number(-1), Some(PriceOutOfRange)),
+        ("order: price beyond all", &limit, 27, number(1 << 40), Some(PriceOutOfRange)),
+        ("order: post_only", &limit, 35, vec![3], Some(Malformed)),
+        ("order: time in force", &limit, 36, vec![5], Some(TimeInForceInvalid)),
+        ("order: display", &limit, 37, vec![3], Some(DisplayInvalid)),
+        ("order: whether min_size", &limit, 38, vec![2], Some(Malformed)),
+        ("order: self_trade", &limit, 39, vec![5], Some(Malformed)),
+        ("stop: trigger 0", &stop_limit, 27, number(0), Some(PriceOutOfRange)),
+        ("stop: price 0", &stop_limit, 35, number(0), Some(PriceOutOfRange)),
+        ("stop: a time long ago", &stop_limit, 44, number(0), None),
+        ("stop: peak above the size", &stop_limit, 53, number(99), None),
+        ("stop: min_size 0", &stop_limit, 62, number(0), None),
+        ("cancel: cut off", &limit[..16], 0, vec![2], Some(Malformed)),
+        ("amend: whether a price", &amend, 17, vec![7], Some(Malformed)),
+        ("amend: price 0", &amend, 18, number(0), Some(PriceOutOfRange)),
+        ("amend: trigger 0", &amend, 27, number(0), Some(PriceOutOfRange)),
+        ("amend: size 0", &amend, 36, number(0), None),
+        ("mass cancel: whether an instrument", &mass, 5, vec![2], Some(Malformed)),
+        ("mass cancel: side", &mass, 11, vec![2], Some(Malformed)),
+        ("transfer: amount", &out, 10, number(-1), Some(AmountOutOfRange)),
+        ("transfer: which of the shards' commands", &out, 1, vec![9], Some(Malformed)),
+        ("no command", &limit, 0, vec![99], Some(Malformed)),
+        ("the venue's own in the place of one", &limit, 0, vec![12], Some(Malformed)),
+    ];
     let mut line = Line::open(ServerSettings::default(), 1);
-    line.send(&submit_bytes(1, &Command::Tick));
-    assert_eq!((line.hear(), line.submitted()), (vec!["Bye Rejected(Forbidden)".to_owned()], vec![]));
+    for (session_seq, (what, sound, at, bytes, expected)) in (1..).zip(table) {
+        let mut changed = sound.to_vec();
+        changed.splice(at..at + bytes.len(), bytes);
+        match (in_the_log(&mut line, session_seq, &changed), expected) {
+            (Command::Invalid(invalid), Some(expected)) => {
+                let names_an_order = (1..=3).contains(&changed[0]) && changed.len() >= 17;
+                let named = names_an_order.then_some((instrument, ClientOrderId(77))).unzip();
+                assert_eq!((invalid.reason, invalid.account), (expected, Some(AccountId(0))), "{what}");
+                assert_eq!((invalid.instrument, invalid.client_order_id), named, "{what}");
+            }
+            (command, None) => assert_eq!(command_bytes(&command), changed, "{what}"),
+            (command, Some(expected)) => panic!("{what} is {command:?}, and no rejection for {expected:?}"),
+        }
+    }
+    assert_eq!(line.server.take_ended(), None);
+}
+
+#[test]
+fn what_a_session_may_not_send_is_rejected_and_the_connection_goes_on() {
     let mut line = Line::open(ServerSettings::default(), 1);
-    line.send(&submit_bytes(1, &Command::CreateAccount(AccountId(1))));
-    assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"]);
-    for garbage in [&[0, 0, 0, 0][..], &[255, 255, 255, 255], &[1, 0, 0, 0, 77], &[9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0]] {
+    for (session_seq, command) in [(1, Command::Tick), (2, Command::CreateAccount(AccountId(1)))] {
+        let Command::Invalid(invalid) = in_the_log(&mut line, session_seq, &command_bytes(&command)) else {
+            panic!("{command:?} goes to the log")
+        };
+        assert_eq!((invalid.reason, invalid.account), (RejectReason::Forbidden, Some(AccountId(0))), "{command:?}");
+    }
+}
+
+#[test]
+fn what_is_no_message_ends_the_connection() {
+    for garbage in [
+        &[0, 0, 0, 0][..],
+        &[255, 255, 255, 255],
+        &[1, 0, 0, 0, 77],
+        &[9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0],
+        &[10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 5],
+    ] {
         let mut line = Line::open(ServerSettings::default(), 1);
         line.send(garbage);
         line.submit(1);

@@ -12,7 +12,7 @@ use walras_types::{
 };
 use walras_wire::order_entry::{ClientMessage, VenueMessage};
 use walras_wire::order_entry::{ReportEvent, ReportsWanted, decode_client, decode_venue, encode_client, encode_venue, split_frame};
-use walras_wire::{Command, Event, OrderAccepted, Rejected, Resting};
+use walras_wire::{Command, Event, OrderAccepted, Rejected, Resting, content_digest};
 
 use crate::setup::{Asked, Notes, Random, START, gate, key, nonce, order, source};
 
@@ -352,7 +352,8 @@ impl World {
                 let is_known = known.is_some();
                 if let Some(&(log_index, _, rejected)) = known.filter(|_| !self.is_forgetful) {
                     // What is known already may pass what is being decided.
-                    connection.server.answer(ordinal, walras_types::Answer { log_index, rejected }, None);
+                    let content = content_digest(&command, &mut Vec::new());
+                    connection.server.answer(ordinal, walras_types::Answer { log_index, rejected, content }, None);
                 } else if ordinal.session_seq.0 > next {
                     connection.server.refused(ordinal, RejectReason::SessionSeqGap, None);
                 } else if std::mem::take(&mut self.is_full) {
@@ -428,7 +429,11 @@ impl World {
         };
         let time = known.is_none().then_some(time);
         if let Some(server) = self.server_of(ordinal.session) {
-            server.answer(ordinal, walras_types::Answer { log_index, rejected }, time);
+            server.answer(
+                ordinal,
+                walras_types::Answer { log_index, rejected, content: content_digest(command, &mut Vec::new()) },
+                time,
+            );
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
-use walras_engine::Engine;
+use walras_engine::{Engine, Standing};
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::resequence::Stamp;
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
@@ -156,12 +156,11 @@ impl<O> FairAccess<O> {
     /// # Errors
     /// What is known of it here already, or why it is not passed on.
     pub fn submit(&mut self, at: GatewayTime, engine: &Engine, ordinal: Ordinal, content: &[u8]) -> Result<(), NotTaken> {
-        let Some(session) = engine.session(ordinal.session) else {
-            return Err(NotTaken::Refused(RejectReason::UnknownSession));
-        };
-        if ordinal.session_seq < session.next {
-            let answer = engine.answer(ordinal).map(NotTaken::Repeated);
-            return Err(answer.unwrap_or(NotTaken::Refused(RejectReason::SessionSeqTooOld)));
+        match engine.standing(ordinal) {
+            Standing::Next { .. } => {}
+            Standing::Known(answer) => return Err(NotTaken::Repeated(answer)),
+            Standing::TooOld => return Err(NotTaken::Refused(RejectReason::SessionSeqTooOld)),
+            Standing::UnknownSession => return Err(NotTaken::Refused(RejectReason::UnknownSession)),
         }
         let message = self.forwards.order(at.now_ns, at.stamp(), ordinal, content).map_err(NotTaken::Refused)?;
         self.for_leader.extend(message);

@@ -113,10 +113,10 @@ impl Forwards {
         }
     }
 
-    /// Takes a session's command: what to send now, if anything. The same again keeps its first stamp and content.
+    /// Takes a session's command: what to send now, if anything. The same again keeps its first stamp.
     ///
     /// # Errors
-    /// When too many are unanswered: it leaves no trace.
+    /// When too many are unanswered, or another command is on its way under this number: it leaves no trace.
     pub fn order(
         &mut self,
         now_ns: u64,
@@ -135,7 +135,7 @@ impl Forwards {
                 let forward = known.into_mut();
                 if forward.content != content {
                     self.counts.differing += 1;
-                    return Ok(None);
+                    return Err(RejectReason::SessionSeqReused);
                 }
                 self.counts.resent += u64::from(is_reachable);
                 forward
@@ -393,7 +393,7 @@ mod tests {
         forwards.on_leading(0, id(1), Term(1));
         take(&mut forwards, 10, 1);
         assert_eq!(take(&mut forwards, 20, 1), Some(order(1, 10)));
-        assert_eq!(forwards.order(30, Stamp::Gateway(30), place(1), &[9]), Ok(None));
+        assert_eq!(forwards.order(30, Stamp::Gateway(30), place(1), &[9]), Err(RejectReason::SessionSeqReused));
         assert_eq!(forwards.counts().differing, 1);
         assert_eq!(forwards.on_timer(50), [], "it was sent a moment ago");
         assert_eq!(forwards.on_timer(forwards.next_look_ns().max(120)), [order(1, 10)]);

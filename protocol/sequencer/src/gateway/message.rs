@@ -170,7 +170,7 @@ impl GatewayMessage {
             if begin == end && begin > 0 {
                 return None;
             }
-            let none = DecodeError { at_byte: begin, expected: "a message behind its number of bytes, of several" };
+            let none = DecodeError::layout(begin, "a message behind its number of bytes, of several");
             let message = bytes.get(begin..begin + 2).filter(|_| begin + 2 <= end).ok_or(none).and_then(|len| {
                 let from = begin + 2;
                 let to = from + usize::from(u16::from_le_bytes([len[0], len[1]]));
@@ -187,8 +187,7 @@ impl GatewayMessage {
     /// # Errors
     /// For bytes that are none.
     pub fn decode(bytes: &Bytes) -> Result<Self, DecodeError> {
-        let none =
-            DecodeError { at_byte: bytes.len(), expected: "a message between gateways and leader: its kind, 2 to 10, at the end" };
+        let none = DecodeError::layout(bytes.len(), "a message between gateways and leader: its kind, 2 to 10, at the end");
         let (&kind, body) = bytes.split_last().ok_or(none)?;
         let r = &mut Reader::new(body);
         let message = match kind {

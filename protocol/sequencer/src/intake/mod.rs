@@ -220,6 +220,7 @@ impl<O> Intake<O> {
                 if !std::mem::replace(&mut line.has_differed, true) {
                     told.push(Told::Differs { gateway, ordinal });
                 }
+                told.push(Told::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused });
             }
             duplicates::Copy::TooFarAhead | duplicates::Copy::UnknownSession => {
                 self.refuse(gateway, ordinal, RejectReason::SessionSeqGap, told);

@@ -24,7 +24,7 @@ use walras_consensus::{
     Committed, Effect, MemberChange, Members, Recovered, Refused as ConsensusRefused, Replica, ReplicaId, Role, RoleChange,
     SnapshotMeta, StartError, Status, Term, Ticket,
 };
-use walras_engine::Engine;
+use walras_engine::{Engine, Standing};
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{Checkpoint, Command, Event, ShardCommand};
@@ -207,14 +207,13 @@ impl<O> ReplicatedSequencer<O> {
         let (leader, waiting, room) = (self.leader(), self.waiting(), self.pack_bytes_room());
         let Some(collecting) = &mut self.collecting else { return Err(NotTaken::NotLeader { leader }) };
         if let Some(ordinal) = ordinal {
-            let Some(session) = self.engine.session(ordinal.session) else {
-                return Err(NotTaken::Refused(RejectReason::UnknownSession));
+            let applied = match self.engine.standing(ordinal) {
+                Standing::Next { next } => next,
+                Standing::Known(answer) => return Err(NotTaken::Repeated(answer)),
+                Standing::TooOld => return Err(NotTaken::Refused(RejectReason::SessionSeqTooOld)),
+                Standing::UnknownSession => return Err(NotTaken::Refused(RejectReason::UnknownSession)),
             };
-            if ordinal.session_seq < session.next {
-                let answer = self.engine.answer(ordinal).map(NotTaken::Repeated);
-                return Err(answer.unwrap_or(NotTaken::Refused(RejectReason::SessionSeqTooOld)));
-            }
-            let next = collecting.next_of(ordinal.session).unwrap_or(session.next).max(session.next);
+            let next = collecting.next_of(ordinal.session).unwrap_or(applied).max(applied);
             if ordinal.session_seq < next {
                 return Err(NotTaken::OnItsWay);
             }

@@ -10,7 +10,10 @@ fn copies_that_differ_are_a_breach_and_the_first_counts() {
     world.comes(1_002, 2, Stamp::Gateway(1_000), ordinal(1, 1), 8);
     world.runs_until(u64::MAX);
     assert_eq!(world.venue.taken(), [Some(ordinal(1, 1))]);
-    assert_eq!(world.told(), [Told::Differs { gateway: GatewayId(2), ordinal: ordinal(1, 1) }], "once for a session");
+    let (gateway, ordinal) = (GatewayId(2), ordinal(1, 1));
+    let refused = || Told::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused };
+    let told = [Told::Differs { gateway, ordinal }, refused(), refused()];
+    assert_eq!(world.told(), told, "the operator once for a session, the sender each time");
     let figures = world.figures();
     assert_eq!(figures.gateways.iter().map(|g| (g.gateway.0, g.copies.differing)).collect::<Vec<_>>(), [(1, 0), (2, 2)]);
 }

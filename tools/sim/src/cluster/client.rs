@@ -3,9 +3,9 @@
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, TimeNs};
-use walras_wire::Command;
-use walras_wire::order_entry::{OnDisconnect, ReportsWanted, Role};
+use walras_types::{AccountId, SessionSeq, TimeNs};
+use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role, decode_client, encode_client, split_frame};
+use walras_wire::{Command, decode_command, encode_command};
 
 use super::checks::Checks;
 use super::mutation::Mutation;
@@ -40,6 +40,8 @@ pub(super) struct Client {
     pub(super) wake_ns: Option<u64>,
     /// The last command asked, and the user's own count of answers that are missing.
     last_asked: Option<Command>,
+    /// The last of its commands that it has sent, over any connection.
+    sent: SessionSeq,
     mutation: Option<Mutation>,
 }
 
@@ -121,6 +123,7 @@ impl Client {
             is_hasty,
             wake_ns,
             last_asked,
+            sent: SessionSeq(0),
             mutation,
         }
     }
@@ -259,7 +262,35 @@ impl Client {
     pub(super) fn take_output(&mut self, line: usize) -> Vec<u8> {
         let bytes = self.end.output(line).to_vec();
         self.end.consume(line, bytes.len());
-        bytes
+        if self.mutation == Some(Mutation::RetryAltered) { self.altered(&bytes) } else { bytes }
+    }
+
+    /// What is sent again says something else than at first, under the same number.
+    fn altered(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let (mut rest, mut altered) = (bytes, Vec::new());
+        while let Ok(Some((frame, after))) = split_frame(rest) {
+            let whole = &rest[..rest.len() - after.len()];
+            rest = after;
+            match decode_client(frame) {
+                Ok(ClientMessage::Submit { session_seq, command }) if session_seq <= self.sent => {
+                    let mut other = Vec::new();
+                    match decode_command(command) {
+                        Ok(Command::NewOrder(mut order)) => {
+                            order.terms.side = order.terms.side.opposite();
+                            encode_command(&Command::NewOrder(order), &mut other);
+                        }
+                        _ => other.extend_from_slice(command),
+                    }
+                    encode_client(&ClientMessage::Submit { session_seq, command: &other }, &mut altered);
+                }
+                Ok(ClientMessage::Submit { session_seq, .. }) => {
+                    self.sent = session_seq;
+                    altered.extend_from_slice(whole);
+                }
+                _ => altered.extend_from_slice(whole),
+            }
+        }
+        altered
     }
 
     /// When it has something to do again.

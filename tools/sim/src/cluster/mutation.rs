@@ -21,6 +21,9 @@ mutations! {
     ForgetSessions,
     /// A client gives what is unanswered another number when it sends it again.
     RetryRenumbered,
+    /// A client says something else under the number of what is unanswered when it sends it again. The venue refuses it where the first one
+    /// is in the log.
+    RetryAltered,
     /// A replica starts without the vote that it wrote down.
     ForgetVote,
     /// A replica starts from its snapshot without the slots that follow it.

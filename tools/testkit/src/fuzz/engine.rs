@@ -5,9 +5,9 @@ use std::num::NonZero;
 use walras_engine::{Engine, Numbered};
 use walras_market_data::{MarketData, PublicBooks};
 use walras_order_book::Art;
-use walras_types::{LogIndex, Ordinal, TimeNs};
+use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, content_digest};
 
 use crate::commands::{self, Range};
 use crate::{Choices, Listener};
@@ -202,6 +202,10 @@ impl Venue {
                 assert_eq!(answer.rejected, told, "{ordinal:?} is answered otherwise than told");
             }
             Numbered::Repeated(answer) => assert_eq!((remembered, is_next), (Some(answer), false), "{ordinal:?}"),
+            Numbered::Refused(RejectReason::SessionSeqReused) => {
+                let content = content_digest(command, &mut Vec::new());
+                assert!(remembered.is_some_and(|answer| answer.content != content) && !is_next, "{ordinal:?}");
+            }
             Numbered::Refused(_) => assert_eq!((remembered, is_next), (None, false), "{ordinal:?}"),
         }
         if !matches!(became, Numbered::Done(_)) && self.events.is_empty() {

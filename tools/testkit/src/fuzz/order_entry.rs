@@ -12,10 +12,10 @@ use walras_gateway::{
 use walras_market_data::{PublicBooks, concerned};
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage, decode_client,
-    decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
+    ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage,
+    decode_client, decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
 };
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, content_digest, decode_command, decode_submitted, encode_command};
 
 use crate::Choices;
 use crate::commands::{self, Range};
@@ -34,6 +34,9 @@ pub fn stream(bytes: &[u8]) {
         if let Ok(message) = decode_client(frame) {
             encode_client(&message, &mut again);
             assert_eq!(again, whole, "one message has one encoding: {message:?}");
+            if let ClientMessage::Submit { command, .. } = message {
+                submitted(command);
+            }
         }
         again.clear();
         if let Ok(message) = decode_venue(frame) {
@@ -51,6 +54,18 @@ pub fn stream(bytes: &[u8]) {
     let whole = venue_hears(stream, stream.len().max(1));
     assert_eq!(whole, venue_hears(stream, cut), "a stream means the same however it is cut");
     assert_eq!(client_hears(stream, stream.len().max(1)), client_hears(stream, cut));
+}
+
+/// Bytes that stand where a command stands are one: that of the bytes, or one that is rejected in its place.
+fn submitted(bytes: &[u8]) {
+    let (account, mut again) = (Some(AccountId(3)), Vec::new());
+    let command = decode_submitted(bytes, account);
+    encode_command(&command, &mut again);
+    assert_eq!(decode_command(&again), Ok(command));
+    match command {
+        Command::Invalid(invalid) => assert_eq!(invalid.account, account),
+        _ => assert_eq!(again, bytes, "one command has one encoding: {command:?}"),
+    }
 }
 
 #[derive(Default)]
@@ -89,7 +104,7 @@ fn venue_hears(stream: &[u8], cut: usize) -> (Vec<(Ordinal, Command)>, Vec<u8>) 
         nonce: &fields.nonce,
         signature: &fields.signature,
     };
-    encode_client(&walras_wire::order_entry::ClientMessage::Logon(message), &mut logon);
+    encode_client(&ClientMessage::Logon(message), &mut logon);
     let mut server = SessionServer::new(ServerSettings { window: 8, ..ServerSettings::default() }, NOW_NS);
     let mut host = Notes::default();
     server.on_bytes(NOW_NS, &logon, &mut host);
@@ -101,8 +116,9 @@ fn venue_hears(stream: &[u8], cut: usize) -> (Vec<(Ordinal, Command)>, Vec<u8>) 
         server.on_bytes(NOW_NS, piece, &mut host);
         assert!(server.unanswered_count() <= 8);
     }
-    for &(ordinal, _) in &host.0 {
-        server.answer(ordinal, Answer { log_index: LogIndex(ordinal.session_seq.0), rejected: None }, None);
+    for (ordinal, command) in &host.0 {
+        let content = content_digest(command, &mut Vec::new());
+        server.answer(*ordinal, Answer { log_index: LogIndex(ordinal.session_seq.0), rejected: None, content }, None);
     }
     (host.0, server.output().to_vec())
 }

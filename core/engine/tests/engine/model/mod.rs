@@ -192,6 +192,7 @@ impl Model {
             | Command::SubmitTransaction(_)
             | Command::CloseBatch(_) => unreachable!("batch markets have a model of their own"),
             Command::Shards(_) => unreachable!("shards have tests of their own"),
+            Command::Invalid(InvalidCommand { reason, .. }) => Err(reason),
         }
     }
 

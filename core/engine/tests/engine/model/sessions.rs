@@ -13,12 +13,12 @@ pub struct Session {
     pub token: u64,
     pub used: LogIndex,
     /// From the first command on. Only the last 1,024 are remembered.
-    pub history: Vec<Answer>,
+    pub history: Vec<(Answer, Command)>,
 }
 
 impl Session {
     /// What came of a place, if it is remembered.
-    pub fn answer(&self, session_seq: SessionSeq) -> Option<Answer> {
+    pub fn answer(&self, session_seq: SessionSeq) -> Option<(Answer, Command)> {
         let forgotten = self.history.len().saturating_sub(1_024);
         let at = (session_seq.0 as usize).checked_sub(1)?;
         if at < forgotten { None } else { self.history.get(at).copied() }
@@ -40,7 +40,8 @@ impl Model {
             Some(session) => {
                 let answered = session.history.len() as u64;
                 match session.answer(ordinal.session_seq) {
-                    Some(answer) => Numbered::Repeated(answer),
+                    Some((answer, done)) if done == *command => Numbered::Repeated(answer),
+                    Some(_) => Numbered::Refused(RejectReason::SessionSeqReused),
                     None if ordinal.session_seq.0 <= answered => Numbered::Refused(RejectReason::SessionSeqTooOld),
                     None if ordinal.session_seq.0 > answered + 1 => Numbered::Refused(RejectReason::SessionSeqGap),
                     None => return self.apply_next(index, time, ordinal.session, command, events),
@@ -61,6 +62,7 @@ impl Model {
                 | Command::CancelOrder(CancelOrder { account, .. })
                 | Command::AmendOrder(AmendOrder { account, .. })
                 | Command::MassCancel(MassCancel { account, .. }) => Some(account) == owner,
+                Command::Invalid(InvalidCommand { account, .. }) => account == owner,
                 Command::CloseSession(CloseSession { session }) => session == id,
                 _ => false,
             };
@@ -72,9 +74,9 @@ impl Model {
             events.push(Event::Rejected(Rejected { account: owner, ..rejected(command, RejectReason::Forbidden) }));
         }
         let rejected = events[before..].iter().find_map(|event| if let Event::Rejected(e) = event { Some(e.reason) } else { None });
-        let answer = Answer { log_index: index, rejected };
+        let answer = Answer { log_index: index, rejected, content: content_digest(command, &mut Vec::new()) };
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == id) {
-            session.history.push(answer);
+            session.history.push((answer, *command));
         }
         Numbered::Done(answer)
     }

@@ -48,6 +48,8 @@ enum Step {
         at: Place,
         command: Command,
         own: bool,
+        /// What was sent before under this number, where it is known here.
+        again: bool,
     },
     /// So many commands in a row.
     Burst {
@@ -85,8 +87,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(by, owner, token)| Step::Open { by, owner, token }),
         1 => (owner(), 0..40u64, 8..20u64).prop_map(|(owner, first, count)| Step::Crowd { owner, first, count }),
         2 => (prop::option::weighted(0.6, session()), session()).prop_map(|(by, session)| Step::Close { by, session }),
-        40 => (session(), place, generate::command(), prop::bool::weighted(0.9))
-            .prop_map(|(session, at, command, own)| Step::Send { session, at, command, own }),
+        40 => (session(), place, generate::command(), prop::bool::weighted(0.9), prop::bool::weighted(0.7))
+            .prop_map(|(session, at, command, own, again)| Step::Send { session, at, command, own, again }),
         1 => (session(), burst).prop_map(|(session, count)| Step::Burst { session, count }),
         2 => Just(Step::Restart),
         2 => (1..40u64).prop_map(Step::Wait),
@@ -113,14 +115,23 @@ struct Pair {
     /// Every session that there ever was, and one that there never was.
     ever: Vec<(SessionId, Option<AccountId>)>,
     reached: BTreeMap<String, u32>,
+    /// What was sent first under each number.
+    sent: BTreeMap<Ordinal, Command>,
     restart: Restart,
 }
 
 impl Pair {
     fn new(restart: Restart) -> Self {
         let ever = vec![(SessionId(1), None)];
-        let mut pair =
-            Self { engine: Engine::new(), model: Model::default(), now: TimeNs(1), ever, reached: BTreeMap::new(), restart };
+        let mut pair = Self {
+            engine: Engine::new(),
+            model: Model::default(),
+            now: TimeNs(1),
+            ever,
+            reached: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            restart,
+        };
         for command in start().into_iter().chain([open(None, 0), open(Some(0), 0), open(Some(1), 0)]) {
             pair.apply(None, command).unwrap();
         }
@@ -148,6 +159,9 @@ impl Pair {
         };
         if (became, &events) != (should, &expected) {
             return Err(format!("{ordinal:?} {command:?}: {became:?} {events:?}, and in the model {should:?} {expected:?}"));
+        }
+        if let (Some(Numbered::Done(_)), Some(ordinal)) = (became, ordinal) {
+            self.sent.insert(ordinal, command);
         }
         if let Some(became) = became {
             self.reach(match became {
@@ -200,7 +214,7 @@ impl Pair {
                 let by = by.map(|by| self.next(if by % 3 > 0 { session } else { self.pick(by).0 }));
                 self.apply(by, close(session))
             }
-            Step::Send { session, at, command, own } => {
+            Step::Send { session, at, command, own, again } => {
                 let (session, owner) = self.pick(session);
                 let Ordinal { session_seq: SessionSeq(next), .. } = self.next(session);
                 let session_seq = SessionSeq(match at {
@@ -210,7 +224,9 @@ impl Pair {
                     Place::Any(place) => place,
                 });
                 let command = owner.filter(|_| own).map_or(command, |account| owned(command, account));
-                self.apply(Some(Ordinal { session, session_seq }), command)
+                let ordinal = Ordinal { session, session_seq };
+                let command = self.sent.get(&ordinal).copied().filter(|_| again).unwrap_or(command);
+                self.apply(Some(ordinal), command)
             }
             Step::Burst { session, count } => {
                 let (session, owner) = self.pick(session);
@@ -275,7 +291,7 @@ proptest! {
 
 const REACHED: &str = "
     Done Done/Forbidden Done/UnknownOrder Done/UnknownSession Done/UnknownAccount Done/AccountSuspended Repeated
-    Refused/SessionSeqGap Refused/SessionSeqTooOld Refused/UnknownSession
+    Refused/SessionSeqGap Refused/SessionSeqTooOld Refused/SessionSeqReused Refused/UnknownSession
     Opened Opened/Again Closed Closed/ForRoom Closed/ItsOwn
 ";
 
@@ -309,7 +325,7 @@ fn a_window_left_out_of_the_snapshot_is_found() {
     // The least that shows it: an order that is sent again over a restart.
     let mut pair = Pair::new(forgetful);
     let session = pair.ever[2].0;
-    let sent = Step::Send { session: 2, at: Place::Next, command: idle(0), own: true };
+    let sent = Step::Send { session: 2, at: Place::Next, command: idle(0), own: true, again: false };
     pair.run(&[sent]).unwrap();
     let done = pair.engine.answer(super::place(session, 1)).unwrap();
     let kept = Engine::restore(&snapshot(&pair.engine)).unwrap();

@@ -67,7 +67,7 @@ fn who_has_one_session_of_a_full_venue_gives_it_up_for_another() {
     // The operator's session opens another through itself: it is the only one to make room, and may leave its slot to the new one.
     let (index, mut events) = (engine.last_applied().next(), Vec::new());
     let became = engine.apply_numbered(index, TimeNs(1), place(operator, 1), &open(None, 2), &mut events);
-    let answer = Answer { log_index: index, rejected: None };
+    let answer = Answer { log_index: index, rejected: None, content: content_digest(&open(None, 2), &mut Vec::new()) };
     assert_eq!(became, Numbered::Done(answer));
     assert_eq!(engine.answer(place(operator, 1)), None, "who is gone remembers nothing");
     let new = SessionId(index.0);

@@ -17,7 +17,7 @@ struct Record {
     token: u64,
     last_used: u64,
     next: u64,
-    answers: Vec<(u64, u16)>,
+    answers: Vec<(u64, u16, u64)>,
 }
 
 fn records(engine: &Engine) -> Vec<Record> {
@@ -29,7 +29,7 @@ fn records(engine: &Engine) -> Vec<Record> {
             let remembered = (view.remembered_from.0..view.next.0).map(SessionSeq);
             let answers = remembered.map(|session_seq| {
                 let answer = engine.answer(Ordinal { session, session_seq }).unwrap();
-                (answer.log_index.0, answer.rejected.map_or(0, RejectReason::number))
+                (answer.log_index.0, answer.rejected.map_or(0, RejectReason::number), answer.content.0)
             });
             Record {
                 id: session.0,
@@ -59,9 +59,10 @@ fn encoded(records: &[Record]) -> Vec<u8> {
         for number in [record.token, record.last_used, record.next] {
             bytes.extend(number.to_le_bytes());
         }
-        for (log_index, reason) in &record.answers {
+        for (log_index, reason, content) in &record.answers {
             bytes.extend(log_index.to_le_bytes());
             bytes.extend(reason.to_le_bytes());
+            bytes.extend(content.to_le_bytes());
         }
     }
     bytes

@@ -1,6 +1,6 @@
 //! What a client may rely on.
 
-use walras_engine::Numbered;
+use walras_engine::{Numbered, Standing};
 use walras_types::*;
 use walras_wire::*;
 
@@ -13,8 +13,91 @@ fn buy(account: u32, name: u64, time_in_force: TimeInForce) -> Command {
     Command::NewOrder(NewOrder { account, instrument: InstrumentId(0), client_order_id, terms })
 }
 
-fn done(log_index: u64, rejected: Option<RejectReason>) -> Numbered {
-    Numbered::Done(Answer { log_index: LogIndex(log_index), rejected })
+fn answer(log_index: u64, rejected: Option<RejectReason>, command: &Command) -> Answer {
+    Answer { log_index: LogIndex(log_index), rejected, content: content_digest(command, &mut Vec::new()) }
+}
+
+/// Each with what is wrong with it as a repeat of the order: only the same is one.
+#[test]
+fn another_command_under_a_number_that_was_used_is_refused() {
+    let mut venue = venue();
+    let session = opened(&mut venue, Some(0), 7);
+    let order = buy(0, 11, TimeInForce::GoodTillCancel);
+    venue.apply_numbered(place(session, 1), order);
+    let at = venue.engine.last_applied().0;
+    let Command::NewOrder(sound) = order else { panic!("an order") };
+    let with = |change: fn(&mut NewOrder)| {
+        let mut other = sound;
+        change(&mut other);
+        Command::NewOrder(other)
+    };
+    for other in [
+        with(|o| o.client_order_id = ClientOrderId(22)),
+        with(|o| o.terms.side = Side::Sell),
+        with(|o| o.terms.size = lots(6)),
+        with(|o| o.terms.order_type = OrderType::Limit { price: ticks(98), post_only: PostOnly::Off }),
+        with(|o| o.terms.order_type = OrderType::Limit { price: ticks(99), post_only: PostOnly::Reprice }),
+        with(|o| o.terms.time_in_force = TimeInForce::Day),
+        with(|o| o.terms.display = Display::Hidden),
+        with(|o| o.terms.min_size = Some(lots(1))),
+        with(|o| o.terms.self_trade = SelfTrade::Allow),
+        with(|o| o.instrument = InstrumentId(1)),
+        with(|o| o.account = AccountId(1)),
+        idle(0),
+        close(session),
+        Command::Tick,
+    ] {
+        let refused = Numbered::Refused(RejectReason::SessionSeqReused);
+        assert_eq!(venue.apply_numbered(place(session, 1), other), (refused, vec![]), "{other:?}");
+    }
+    assert_eq!(venue.apply_numbered(place(session, 1), order).0, Numbered::Repeated(answer(at, None, &order)), "it is remembered");
+    let mut orders = Vec::new();
+    venue.engine.open_orders(AccountId(0), InstrumentId(0), &mut orders);
+    assert_eq!(orders.len(), 1);
+    assert_eq!(
+        venue.engine.session(session).map(|view| view.next),
+        Some(SessionSeq(2)),
+        "a number that was refused is not used up"
+    );
+}
+
+/// A command that can not be carried out takes its number like any other, and is known from another one that can not.
+#[test]
+fn an_invalid_command_is_rejected_once_in_its_place() {
+    let mut venue = venue();
+    let session = opened(&mut venue, Some(0), 7);
+    let (account, instrument) = (Some(AccountId(0)), Some(InstrumentId(0)));
+    let invalid = |content| {
+        let (client_order_id, reason) = (Some(ClientOrderId(3)), RejectReason::PriceOutOfRange);
+        Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content: ContentDigest(content) })
+    };
+    let (became, events) = venue.apply_numbered(place(session, 1), invalid(1));
+    let at = venue.engine.last_applied().0;
+    let rejected = answer(at, Some(RejectReason::PriceOutOfRange), &invalid(1));
+    let (client_order_id, reason) = (Some(ClientOrderId(3)), RejectReason::PriceOutOfRange);
+    assert_eq!(became, Numbered::Done(rejected));
+    assert_eq!(events, [Event::Rejected(Rejected { account, instrument, client_order_id, reason })]);
+    assert_eq!(venue.apply_numbered(place(session, 1), invalid(1)), (Numbered::Repeated(rejected), vec![]));
+    let refused = Numbered::Refused(RejectReason::SessionSeqReused);
+    assert_eq!(venue.apply_numbered(place(session, 1), invalid(2)), (refused, vec![]));
+    assert!(matches!(venue.apply_numbered(place(session, 2), buy(0, 3, TimeInForce::GoodTillCancel)).0, Numbered::Done(_)));
+}
+
+#[test]
+fn where_an_ordinal_stands() {
+    let mut venue = venue();
+    let session = opened(&mut venue, Some(0), 7);
+    let window = limits::SESSION_WINDOW as u64;
+    for seq in 1..=window + 1 {
+        venue.apply_numbered(place(session, seq), idle(0));
+    }
+    let (engine, next) = (&venue.engine, SessionSeq(window + 2));
+    assert_eq!([0, 1].map(|seq| engine.standing(place(session, seq))), [Standing::TooOld; 2]);
+    for seq in [2, window + 1] {
+        assert_eq!(engine.answer(place(session, seq)).map(Standing::Known), Some(engine.standing(place(session, seq))));
+    }
+    assert_eq!([window + 2, u64::MAX].map(|seq| engine.standing(place(session, seq))), [Standing::Next { next }; 2]);
+    assert_eq!(engine.standing(place(SessionId(session.0 + 1), 1)), Standing::UnknownSession);
 }
 
 #[test]
@@ -24,13 +107,10 @@ fn an_order_sent_twice_is_taken_once() {
     let order = buy(0, 1, TimeInForce::GoodTillCancel);
     let (became, events) = venue.apply_numbered(place(session, 1), order);
     let at = venue.engine.last_applied().0;
-    assert_eq!(became, done(at, None));
+    assert_eq!(became, Numbered::Done(answer(at, None, &order)));
     assert!(matches!(events[..], [Event::OrderAccepted(OrderAccepted { order_id: OrderId(id), .. })] if id == at));
-    // Again, and even as another command: the ordinal says which it is.
-    for command in [order, idle(0), buy(0, 2, TimeInForce::GoodTillCancel)] {
-        let repeated = Numbered::Repeated(Answer { log_index: LogIndex(at), rejected: None });
-        assert_eq!(venue.apply_numbered(place(session, 1), command), (repeated, vec![]));
-    }
+    let repeated = Numbered::Repeated(answer(at, None, &order));
+    assert_eq!(venue.apply_numbered(place(session, 1), order), (repeated, vec![]));
     let mut orders = Vec::new();
     venue.engine.open_orders(AccountId(0), InstrumentId(0), &mut orders);
     assert_eq!(orders.len(), 1);
@@ -42,9 +122,9 @@ fn a_rejection_is_remembered_like_any_answer() {
     let session = opened(&mut venue, Some(0), 7);
     let (became, events) = venue.apply_numbered(place(session, 1), idle(0));
     let at = venue.engine.last_applied();
-    assert_eq!(became, done(at.0, Some(RejectReason::UnknownOrder)));
+    let answer = answer(at.0, Some(RejectReason::UnknownOrder), &idle(0));
+    assert_eq!(became, Numbered::Done(answer));
     assert_eq!(events.len(), 1);
-    let answer = Answer { log_index: at, rejected: Some(RejectReason::UnknownOrder) };
     assert_eq!(venue.apply_numbered(place(session, 1), idle(0)), (Numbered::Repeated(answer), vec![]));
     assert_eq!(venue.engine.answer(place(session, 1)), Some(answer));
     assert_eq!(venue.engine.answer(place(session, 2)), None);
@@ -108,7 +188,8 @@ fn a_session_sends_what_its_account_may_and_no_more() {
     ];
     for (seq, command) in (1..).zip(strange) {
         let (became, events) = venue.apply_numbered(place(session, seq), command);
-        assert_eq!(became, done(venue.engine.last_applied().0, Some(RejectReason::Forbidden)), "{command:?}");
+        let rejected = Some(RejectReason::Forbidden);
+        assert_eq!(became, Numbered::Done(answer(venue.engine.last_applied().0, rejected, &command)), "{command:?}");
         // Who sent it is told, not who it names.
         let [Event::Rejected(rejected)] = events[..] else { panic!("{events:?}") };
         assert_eq!((rejected.account, rejected.reason), (Some(AccountId(0)), RejectReason::Forbidden));
@@ -120,12 +201,12 @@ fn a_session_sends_what_its_account_may_and_no_more() {
     for (seq, command) in (1..).zip(strange) {
         let became = venue.apply_numbered(place(operator, seq), command).0;
         let expected = if seq == 2 { Some(RejectReason::UnknownOrder) } else { None };
-        assert_eq!(became, done(venue.engine.last_applied().0, expected), "{command:?}");
+        assert_eq!(became, Numbered::Done(answer(venue.engine.last_applied().0, expected, &command)), "{command:?}");
     }
     // And an account's may close itself: it is gone with all that it remembers.
     let seq = venue.engine.session(session).unwrap().next.0;
     let (became, events) = venue.apply_numbered(place(session, seq), close(session));
-    assert_eq!(became, done(venue.engine.last_applied().0, None));
+    assert_eq!(became, Numbered::Done(answer(venue.engine.last_applied().0, None, &close(session))));
     assert_eq!(events, [Event::SessionClosed(SessionClosed { session, account: Some(AccountId(0)) })]);
     assert_eq!(venue.apply_numbered(place(session, seq), close(session)).0, Numbered::Refused(RejectReason::UnknownSession));
 }
@@ -136,13 +217,11 @@ fn a_suspended_account_keeps_its_session() {
     let session = opened(&mut venue, Some(0), 7);
     venue.apply_numbered(place(session, 1), buy(0, 1, TimeInForce::GoodTillCancel));
     venue.apply(Command::SetAccountStatus(SetAccountStatus { account: AccountId(0), status: AccountStatus::Suspended }));
-    let (became, _) = venue.apply_numbered(place(session, 2), buy(0, 2, TimeInForce::GoodTillCancel));
-    let at = venue.engine.last_applied();
-    assert_eq!(became, done(at.0, Some(RejectReason::AccountSuspended)));
-    assert_eq!(
-        venue.apply_numbered(place(session, 2), buy(0, 2, TimeInForce::GoodTillCancel)).0,
-        Numbered::Repeated(Answer { log_index: at, rejected: Some(RejectReason::AccountSuspended) })
-    );
+    let order = buy(0, 2, TimeInForce::GoodTillCancel);
+    let (became, _) = venue.apply_numbered(place(session, 2), order);
+    let rejected = answer(venue.engine.last_applied().0, Some(RejectReason::AccountSuspended), &order);
+    assert_eq!(became, Numbered::Done(rejected));
+    assert_eq!(venue.apply_numbered(place(session, 2), order).0, Numbered::Repeated(rejected));
     assert_eq!(opened(&mut venue, Some(0), 7), session);
     assert_ne!(opened(&mut venue, Some(0), 8), session, "and may open more, to cancel through");
 }

@@ -4,13 +4,13 @@ use serde_json::Value;
 use walras_sequencer::Entry;
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol,
-    TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, FeeSchedule, InstrumentId,
+    InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, SessionId,
+    SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command, MassCancel,
-    NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
+    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command,
+    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
 };
 
 use super::*;
@@ -249,6 +249,13 @@ fn read_command(mut f: Fields) -> Command {
         "set_access_delays" => {
             Command::SetAccessDelays(AccessDelays { sequencing_ns: f.number("sequencing_ns"), release_ns: f.number("release_ns") })
         }
+        "invalid" => Command::Invalid(InvalidCommand {
+            account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
+            instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
+            client_order_id: f.maybe_number("client_order_id").map(ClientOrderId),
+            reason: RejectReason::from_number(u16::try_from(f.small("reason")).unwrap()).unwrap(),
+            content: ContentDigest(f.number("content")),
+        }),
         other => {
             let of_shards = shards::read_command(other, &mut f);
             let found = of_shards.or_else(|| batches::read_command(other, &mut f));
@@ -265,7 +272,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 35;
+const KINDS: usize = 36;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -304,6 +311,7 @@ fn kind(command: &Command) -> usize {
         Command::Shards(ShardCommand::DoubtTransfers) => 32,
         Command::Shards(ShardCommand::CompareTransfers(_)) => 33,
         Command::SetAccountFee(_) => 34,
+        Command::Invalid(_) => 35,
     }
 }
 
@@ -393,6 +401,20 @@ fn commands() -> Vec<Command> {
         Command::CollectFees(CollectFees { asset: AssetId(1), account }),
         Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }),
         Command::SetAccessDelays(AccessDelays { sequencing_ns: EXACT_BELOW, release_ns: 0 }),
+        Command::Invalid(InvalidCommand {
+            account: Some(account),
+            instrument: Some(instrument),
+            client_order_id: Some(client_order_id),
+            reason: RejectReason::PriceOutOfRange,
+            content: ContentDigest(EXACT_BELOW),
+        }),
+        Command::Invalid(InvalidCommand {
+            account: None,
+            instrument: None,
+            client_order_id: None,
+            reason: RejectReason::Malformed,
+            content: ContentDigest(0),
+        }),
     ];
     all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
     all.extend(batches::commands());

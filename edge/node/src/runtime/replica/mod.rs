@@ -634,8 +634,8 @@ fn take_numbered<D: Disk>(
         (Ok(None), None) => sequencer.submit(now, Some(ordinal), command, None).map_err(|(why, _)| why),
     };
     let told = match taken {
-        Ok(()) | Err(NotTaken::OnItsWay) => return around.numbered.wait(ordinal, reply),
-        Err(NotTaken::Repeated(answer)) => Ok(NumberedOutcome::Repeated(answer)),
+        Ok(()) | Err(NotTaken::OnItsWay) => return around.numbered.wait(number, reply),
+        Err(NotTaken::Repeated(answer)) => answer.to(number.content).map(NumberedOutcome::Repeated).map_err(NoOutcome::Refused),
         Err(NotTaken::NotLeader { .. }) => Err(NoOutcome::Refused(RejectReason::NotLeader)),
         Err(NotTaken::Refused(reason)) => Err(NoOutcome::Refused(reason)),
     };

@@ -127,14 +127,15 @@ impl Sessions {
 mod tests {
     use walras_sequencer::Entry;
     use walras_types::{AccountId, Answer, TimeNs};
-    use walras_wire::SessionOpened;
+    use walras_wire::{SessionOpened, content_digest};
 
     use super::*;
 
     fn replayed(index: u64, session_seq: u64, command: Command) -> Replayed {
         let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
         let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), content: command.into() };
-        let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None }));
+        let content = content_digest(&command, &mut Vec::new());
+        let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None, content }));
         Replayed { entry, numbered, events: Vec::new() }
     }
 

@@ -8,7 +8,7 @@ use walras_consensus::ReplicaId;
 use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{Gateway, Permission, Principal, Refusal, SourceId};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
-use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Answer, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
 
@@ -56,7 +56,7 @@ enum Immediate {
     Open(NotTaken),
     Logon(Box<Result<Principal, Refusal>>),
     /// As [`Mutation::AcknowledgeBeforeCommit`] has it.
-    TooEarly(Ordinal, LogIndex),
+    TooEarly(Ordinal, Answer),
 }
 
 /// What connections need of the replica.
@@ -120,7 +120,7 @@ impl Desk {
                     Immediate::Command(ordinal, NotTaken::Repeated(answer)) => server.answer(ordinal, answer, None),
                     Immediate::Command(_, NotTaken::OnItsWay) => {}
                     Immediate::Command(ordinal, NotTaken::Refused(reason)) => server.refused(ordinal, reason, None),
-                    Immediate::TooEarly(ordinal, log_index) => server.answer(ordinal, Answer { log_index, rejected: None }, None),
+                    Immediate::TooEarly(ordinal, answer) => server.answer(ordinal, answer, None),
                 }
             }
         }
@@ -382,7 +382,8 @@ impl EntryHost for Doorkeeper<'_, '_> {
             Ok(()) if self.clerk.mutation == Some(Mutation::AcknowledgeBeforeCommit) => {
                 let Clerk { sequencer, .. } = &*self.clerk;
                 let log_index = sequencer.engine().last_applied().0 + sequencer.waiting() as u64;
-                self.immediate.push(Immediate::TooEarly(ordinal, LogIndex(log_index)));
+                let answer = Answer { log_index: LogIndex(log_index), rejected: None, content: ContentDigest::of_bytes(bytes) };
+                self.immediate.push(Immediate::TooEarly(ordinal, answer));
             }
             Ok(()) => {}
         }

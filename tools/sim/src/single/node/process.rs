@@ -391,6 +391,7 @@ fn account_of(command: &Command) -> Option<AccountId> {
         Command::OpenSession(c) => c.account,
         Command::SubmitTransaction(c) => Some(c.account()),
         Command::Shards(c) => c.account(),
+        Command::Invalid(c) => c.account,
         Command::CloseSession(_)
         | Command::Checkpoint(_)
         | Command::Tick
