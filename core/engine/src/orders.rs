@@ -16,8 +16,8 @@ use crate::settle::Settler;
 use crate::terms;
 
 impl<I: PriceIndex> Engine<I> {
-    /// Checks in this order: account, instrument, terms, phase, collar, value, limits, funds; then the book's own (name, post-only,
-    /// fill-or-kill, minimum size, room).
+    /// Checks in this order: account, instrument, terms, phase, that a stop waits, collar, value, limits, funds; then the book's own (name,
+    /// post-only, fill-or-kill, minimum size, room).
     #[inline]
     pub(crate) fn new_order(&mut self, order: &NewOrder, order_id: OrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(order.account)?;
@@ -63,8 +63,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
-    /// Checks in this order: account, instrument, phase, that the order is open, that the amendment says something, size, collar,
-    /// value, limits (only what grows), funds; then the book's own.
+    /// Checks in this order: account, instrument, phase, that the order is open, that the amendment says something, size, that a stop with
+    /// another trigger waits, collar, value, limits (only what grows), funds; then the book's own.
     pub(crate) fn amend_order(&mut self, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(amend.account)?;
         let index = self.enter_market(amend.instrument)?;
@@ -358,6 +358,9 @@ impl<I: PriceIndex> Market<I> {
         let old = self.book.view(handle);
         let Change { stake: new, trigger } = amended(&self.state, &old, &amend.amendment)?;
         let stood = Stake { limit: old.price, open: old.open };
+        if let Some(trigger) = trigger {
+            terms::check_waits(old.side, trigger, self.book.last_price())?;
+        }
         // The collar of a stop lies around its trigger, so that it moves with it.
         let collar = match trigger.or(old.trigger.map(|waits| waits.price)) {
             Some(trigger) => self.state.trigger_collar(trigger),
@@ -374,7 +377,7 @@ impl<I: PriceIndex> Market<I> {
         self.state.exposure_of(old.owner).resized(old.side, old.open, new.open);
 
         if let Some(trigger) = trigger {
-            self.retrigger(ledger, handle, amend, trigger, new, events);
+            self.retrigger(handle, amend, trigger, new, events);
             return Ok(());
         }
         let amended_at = events.len();
@@ -425,17 +428,9 @@ impl<I: PriceIndex> Market<I> {
         Ok(())
     }
 
-    /// Gives a stop that waits another trigger. It is accounted for already.
+    /// Gives a stop that waits another trigger, which the last trade does not touch. It is accounted for already.
     #[cold]
-    fn retrigger(
-        &mut self,
-        ledger: &mut Ledger,
-        handle: Handle,
-        amend: &AmendOrder,
-        trigger: PriceTicks,
-        new: Stake,
-        events: &mut Vec<Event>,
-    ) {
+    fn retrigger(&mut self, handle: Handle, amend: &AmendOrder, trigger: PriceTicks, new: Stake, events: &mut Vec<Event>) {
         let order = self.book.retrigger(handle, trigger, new.limit, new.open);
         events.push(Event::OrderAmended(OrderAmended {
             instrument: amend.instrument,
@@ -447,8 +442,6 @@ impl<I: PriceIndex> Market<I> {
             priority: Priority::Lost,
             resting: resting(&order),
         }));
-        // The last trade may touch it.
-        self.trigger_stops(ledger, events);
     }
 
     /// Checks what an amendment would make of an order against the limits, as far as it grows, and says what it has reserved and would

@@ -3,14 +3,14 @@
 use walras_order_book::{Band, Becomes, Entry, OwnerId, Trigger};
 use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
-    Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, SizeLots, TimeInForce, TimeNs, TradingPhase,
+    Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TimeNs, TradingPhase,
 };
 use walras_wire::NewOrder;
 
 use crate::market::{MarketState, contains, far_end};
 
 /// What the book takes for `order`, or the first reason against it: first its terms among themselves (20 to 39, in the order of
-/// [`OrderTerms`]' rules below), then the phase, then the collar.
+/// [`OrderTerms`]' rules below), then the phase, then that a stop waits, then the collar.
 #[inline]
 pub(crate) fn entry(
     order: &NewOrder,
@@ -22,6 +22,9 @@ pub(crate) fn entry(
     let terms = &order.terms;
     check_terms(terms, time)?;
     check_phase(terms, market.phase)?;
+    if let OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } = terms.order_type {
+        check_waits(terms.side, trigger, last_price)?;
+    }
     let (price, post_only, trigger) = match terms.order_type {
         OrderType::Limit { price, post_only } => (within(market.collar(last_price), price)?, post_only, None),
         OrderType::Market => (far_end(market.collar(last_price), terms.side), PostOnly::Off, None),
@@ -117,6 +120,16 @@ fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReas
         }
         OrderType::Limit { .. } => Ok(()),
     }
+}
+
+/// Refuses a trigger that the last trade has touched: such a stop would not wait, but take at once whatever price there is. The same in every
+/// phase that takes orders: while an auction collects, the last trade is the one before it. Before the first trade every stop waits.
+pub(crate) fn check_waits(side: Side, trigger: PriceTicks, last_price: Option<PriceTicks>) -> Result<(), RejectReason> {
+    let is_touched = last_price.is_some_and(|last| match side {
+        Side::Buy => last >= trigger,
+        Side::Sell => last <= trigger,
+    });
+    if is_touched { Err(RejectReason::StopWouldTrigger) } else { Ok(()) }
 }
 
 #[inline]

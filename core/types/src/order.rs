@@ -194,7 +194,7 @@ pub struct Amendment {
     pub client_order_id: ClientOrderId,
     /// New limit price; `None` keeps it. A stop without a limit has none to change.
     pub price: Option<PriceTicks>,
-    /// New trigger of a stop that waits; `None` keeps it. If the last trade touches it, the stop enters at once.
+    /// New trigger of a stop that waits; `None` keeps it. One that the last trade touches is refused.
     pub trigger: Option<PriceTicks>,
     /// New open size (what remains to trade, not what was first asked); `None` keeps it.
     pub size: Option<SizeLots>,

@@ -114,6 +114,7 @@ reject_reasons! {
     SessionSeqReused = 83, "Another command of this session has this session_seq, and this one changed nothing: give a new command the next number, and repeat a command unchanged.";
 
     // 90-99: the market's state does not allow it, continued: 40 to 59 are given.
+    StopWouldTrigger = 90, "The last trade has touched the stop's trigger: give a buy stop a trigger above the last price and a sell stop one below it, or send a limit or market order to trade at once.";
     FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.

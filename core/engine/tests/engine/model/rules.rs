@@ -104,6 +104,16 @@ impl Market {
         behind.filter(|_| is_repriced).map_or(Ok(()), |behind| self.check_amount(self.value(behind, order.open)))
     }
 
+    /// Whether a stop would wait: the last trade, of whatever phase, has not reached its trigger.
+    fn check_waits(&self, side: Side, trigger: Option<i64>) -> Outcomes {
+        let would_trigger = match (trigger, self.last) {
+            (Some(trigger), Some(last)) if side == Side::Buy => trigger <= last,
+            (Some(trigger), Some(last)) => trigger >= last,
+            _ => false,
+        };
+        ensure(!would_trigger, RejectReason::StopWouldTrigger)
+    }
+
     fn check_collar(&self, trigger: Option<i64>, at: i64) -> Outcomes {
         let (low, high) = self.around(trigger.or(self.last).unwrap_or(self.reference), self.spec.collar_ppm);
         ensure((low..=high).contains(&at), RejectReason::PriceOutsideCollar)
@@ -187,6 +197,9 @@ impl Model {
         if let Display::Iceberg { peak } = old.display {
             ensure(new.open <= old.open.max(peak.get() * 1_000), RejectReason::DisplayInvalid)?;
         }
+        if new.trigger != old.trigger {
+            market.check_waits(old.side, new.trigger)?;
+        }
         if new.price != old.price || new.trigger != old.trigger {
             market.check_collar(new.trigger, new.price)?;
         }
@@ -218,9 +231,6 @@ impl Model {
             resting: market.resting(old.id),
         });
         self.finish(m, &new, state, trades, events);
-        if new.trigger != old.trigger {
-            self.trigger_stops(m, events);
-        }
         Ok(())
     }
 }
@@ -239,6 +249,7 @@ impl Market {
             OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger.get()),
             OrderType::Limit { .. } | OrderType::Market => None,
         };
+        self.check_waits(terms.side, trigger)?;
         let (low, high) = self.around(trigger.or(self.last).unwrap_or(self.reference), self.spec.collar_ppm);
         let (price, post_only) = match terms.order_type {
             OrderType::Limit { price, post_only } => (price.get(), post_only),

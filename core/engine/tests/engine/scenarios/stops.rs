@@ -65,7 +65,7 @@ fn stops_cascade_in_the_order_in_which_they_are_touched() {
 }
 
 #[test]
-fn a_touched_stop_enters_at_once() {
+fn a_stop_that_would_not_wait_is_refused() {
     check(
         plain(),
         "
@@ -77,17 +77,24 @@ fn a_touched_stop_enters_at_once() {
         A sell 3 @101 #2
             accepted A#2 sell 3 @101 rests 3
         B buy 2 @102 stop=99 #2
-            accepted B#2 buy 2 @102 rests 0
-            trade 2 @101 A#2 left 1, B#2 left 0
-        B buy 2 stop=101 fok #3
-            rejected FillOrKillUnfillable
-        B buy 3 @103 stop=101 fok #4
-            rejected FillOrKillUnfillable
-        A sell 1 @99 #3
-            accepted A#3 sell 1 @99 rests 1
-        C buy 1 @101 #1
-            accepted C#1 buy 1 @101 rests 0
-            trade 1 @99 A#3 left 0, C#1 left 0
+            rejected StopWouldTrigger
+        B buy 2 stop=100 fok #2
+            rejected StopWouldTrigger
+        B buy 2 @102 stop=101 #2
+            accepted B#2 buy 2 waits with 2
+        C sell 1 stop=101 #1
+            rejected StopWouldTrigger
+        C sell 1 @95 stop=100 #1
+            rejected StopWouldTrigger
+        C sell 1 stop=99 #1
+            accepted C#1 sell 1 waits with 1
+        D buy 1 @101 #1
+            accepted D#1 buy 1 @101 rests 0
+            trade 1 @101 A#2 left 2, D#1 left 0
+            triggered B#2 buy @102 rests 0
+            trade 2 @101 A#2 left 0, B#2 left 0
+        C amend #1 stop=100
+            amended C#1 waits with 1, priority Lost
         ",
     );
 }
@@ -161,9 +168,6 @@ fn nothing_of_a_stop_without_a_limit_rests() {
             triggered A#1 buy @200 rests 0
             trade 2 @100 B#1 left 0, A#1 left 3
             cancelled A#1 3 Unfilled
-        A buy 2 stop=99 till=95 #2
-            accepted A#2 buy 2 @198 rests 0
-            cancelled A#2 2 Unfilled
         ",
     );
 }
@@ -198,7 +202,7 @@ fn a_trigger_moves_and_the_reserve_of_a_stop_without_a_limit_with_it() {
 }
 
 #[test]
-fn a_stop_whose_new_trigger_is_touched_enters_at_once() {
+fn a_stop_keeps_its_trigger_where_the_new_one_is_touched() {
     check(
         plain(),
         "
@@ -210,9 +214,60 @@ fn a_stop_whose_new_trigger_is_touched_enters_at_once() {
         C buy 1 stop=105 #1
             accepted C#1 buy 1 waits with 1
         C amend #1 stop=100
+            rejected StopWouldTrigger
+        C amend #1 stop=99 size=2
+            rejected StopWouldTrigger
+        C amend #1 stop=101
             amended C#1 waits with 1, priority Lost
-            triggered C#1 buy @200 rests 0
-            trade 1 @100 A#1 left 1, C#1 left 0
+        C amend #1 size=2
+            amended C#1 waits with 2, priority Kept
+        B buy 1 @100 #2
+            accepted B#2 buy 1 @100 rests 0
+            trade 1 @100 A#1 left 1, B#2 left 0
+        ",
+    );
+}
+
+/// While an auction collects, the last trade is the one before it: it decides whether a stop waits, for it is what may touch the stop where
+/// the auction trades nothing.
+#[test]
+fn during_an_auction_the_trade_before_it_decides() {
+    check(
+        plain(),
+        "
+        A sell 1 @100 #1
+            accepted A#1 sell 1 @100 rests 1
+        B buy 1 @100 #1
+            accepted B#1 buy 1 @100 rests 0
+            trade 1 @100 A#1 left 0, B#1 left 0
+        phase Halt
+            phase Halt by Operator
+        C buy 1 stop=105 #1
+            rejected PhaseTakesNoOrders
+        phase OpeningAuction
+            phase OpeningAuction by Operator
+        C buy 1 stop=100 #1
+            rejected StopWouldTrigger
+        C sell 1 stop=100 #1
+            rejected StopWouldTrigger
+        C buy 1 @110 stop=101 #1
+            accepted C#1 buy 1 waits with 1
+        D sell 1 @80 stop=90 #1
+            accepted D#1 sell 1 waits with 1
+        C amend #1 stop=95
+            rejected StopWouldTrigger
+        A buy 2 @85 #2
+            accepted A#2 buy 2 @85 rests 2
+        B sell 1 @85 #2
+            accepted B#2 sell 1 @85 rests 1
+        phase Continuous
+            trade 1 @85 A#2 left 1, B#2 left 0
+            uncrossed 1 @85, imbalance 1
+            phase Continuous by Operator
+            triggered D#1 sell @80 rests 0
+            trade 1 @85 A#2 left 0, D#1 left 0
+        C amend #1 stop=86
+            amended C#1 waits with 1, priority Lost
         ",
     );
 }
