@@ -180,6 +180,16 @@ impl<I: PriceIndex> Engine<I> {
         })
     }
 
+    /// The lowest and the highest limit price that are allowed now: around the last trade, before any around the reference price, and of a stop
+    /// around its trigger.
+    #[must_use]
+    pub fn collar(&self, instrument: InstrumentId, trigger: Option<PriceTicks>) -> Option<(PriceTicks, PriceTicks)> {
+        let market = self.markets.get(instrument.0 as usize)?;
+        let center = trigger.or(market.book.last_price()).unwrap_or(market.state.reference_price);
+        let band = market.state.trigger_collar(center);
+        Some((band.low, band.high))
+    }
+
     /// Appends an account's open orders in an instrument, in the order in which they were entered.
     pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
         let Some(market) = self.markets.get(instrument.0 as usize) else { return };

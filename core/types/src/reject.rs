@@ -41,9 +41,9 @@ macro_rules! reject_reasons {
 
 reject_reasons! {
     // 1-19: what is named does not exist, or exists already.
-    UnknownAccount = 1, "No such account: ask the operator to create it.";
-    UnknownInstrument = 2, "No such instrument: list the venue's instruments and use an id from there.";
-    UnknownAsset = 3, "No such asset: list the venue's assets and use an id from there.";
+    UnknownAccount = 1, "No such account: check its number; the operator creates accounts, from 0 without gaps.";
+    UnknownInstrument = 2, "No such instrument: list the venue's instruments and use a symbol, or over binary order entry an id, from there.";
+    UnknownAsset = 3, "No such asset: list the venue's assets and use a symbol, or over binary order entry an id, from there.";
     UnknownOrder = 4, "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted; look at the account's orders and fills.";
     DuplicateClientOrderId = 5, "An open order of this account already has that client_order_id: choose another, or cancel the first.";
     IdNotNext = 6, "Ids of accounts, assets and instruments are dense: use the next free one.";
@@ -66,7 +66,7 @@ reject_reasons! {
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: leave it out, or use another time in force than immediate-or-cancel and fill-or-kill.";
     TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
     AlreadyExpired = 27, "The good-till time has passed: give a later one.";
-    SpecInvalid = 28, "The definition is inconsistent: see its fields' documented ranges.";
+    SpecInvalid = 28, "The definition is inconsistent: see the ranges of its fields at POST /v1/admin/instruments in the API's description, /openapi.yaml.";
     AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";
     DecimalsOutOfRange = 31, "The asset has too many decimals: give at most 18.";
@@ -85,7 +85,7 @@ reject_reasons! {
     FillOrKillUnfillable = 44, "The book can not fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.";
     MinSizeUnfillable = 45, "The book can not fill the minimum size now: lower it, give the order a better price, or leave the minimum out.";
     BookFull = 46, "The book holds as many orders as it can: cancel orders that are not needed, or wait until others leave it.";
-    PriceOutsideCollar = 48, "The limit price is too far from the reference price: use one within the instrument's collar.";
+    PriceOutsideCollar = 48, "The limit price is outside the instrument's collar: use one within it; it lies around the last trade, before any around the reference price, and around a stop's trigger.";
     BatchMarketClosed = 49, "The batch market is closed: wait until the operator opens it.";
     BatchFull = 50, "The batch has as many transactions as it can: send it again for the next one.";
     BatchNotNext = 51, "That is not the number of the market's next block: look at the last one, and close the one after it.";
@@ -108,7 +108,7 @@ reject_reasons! {
     NoTransactionKey = 67, "The account has no key for transactions: ask the operator to set one.";
 
     // 80-89: the session does not allow it.
-    SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, in order and without gaps.";
+    SessionSeqGap = 80, "A command of this session before this session_seq has not come: send all of them again, from the session's next number on, in order and without gaps.";
     SessionSeqTooOld = 81, "The session no longer remembers what came of this session_seq: read the account's reports, and leave at most 1024 commands unanswered.";
     TooManySessions = 82, "The venue has as many sessions as it can, and none is this account's to give up: try again later, or ask the operator.";
     SessionSeqReused = 83, "Another command of this session has this session_seq, and this one changed nothing: give a new command the next number, and repeat a command unchanged.";
@@ -121,9 +121,9 @@ reject_reasons! {
     Malformed = 100, "The request does not parse: see the API's documented shape.";
     TooLarge = 101, "The request is larger than the gateway reads: send a smaller one.";
     Unauthenticated = 102, "No valid key and signature: sign the request as the API documents.";
-    UnknownKey = 103, "No such API key: create one, or check the key id.";
-    SignatureInvalid = 104, "The signature does not match the request: check the secret and the exact bytes signed.";
-    TimestampStale = 105, "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.";
+    UnknownKey = 103, "No such API key: check the key id; if the key was revoked, ask the operator for another one.";
+    SignatureInvalid = 104, "The signature does not match the request: check the secret, and sign exactly the text that the venue checks.";
+    TimestampStale = 105, "The request's timestamp is too far from the gateway's clock, or before the first one that it takes after a restart: synchronise the clock, and sign again with the later of now and takes_signed_from_ns of GET /v1/status.";
     NonceReused = 106, "This nonce was used already: a request is taken once; use a fresh nonce.";
     Throttled = 107, "Too many requests: slow down and try again.";
     Forbidden = 108, "The key or the session may not do this: use one with the permission.";

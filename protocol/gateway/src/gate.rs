@@ -251,8 +251,9 @@ impl Gateway {
         let held = KeyId::new(&fields.key).and_then(|key_id| self.keys.get(&key_id));
         let held = held.ok_or(Refusal::new(RejectReason::UnknownKey))?;
         let signature = decode_signature(held.record.credential().algorithm(), &fields.signature)?;
-        if !held.record.credential().verifies(&signed_bytes(request, &fields.timestamp, nonce), &signature) {
-            return Err(Refusal::new(RejectReason::SignatureInvalid));
+        let signed = signed_bytes(request, &fields.timestamp, nonce);
+        if !held.record.credential().verifies(&signed, &signature) {
+            return Err(Refusal::with(RejectReason::SignatureInvalid, what_was_signed(&signed)));
         }
         let key_id = held.record.key_id();
         Ok(Verified { key_id, key_serial: held.serial, stamp_ns, fingerprint: Fingerprint::of(key_id, nonce) })
@@ -319,6 +320,15 @@ impl Gateway {
             Ok(())
         }
     }
+}
+
+/// The text that a signature is checked against. It holds nothing but what came with the request.
+fn what_was_signed(signed: &[u8]) -> String {
+    let lines: Vec<String> = String::from_utf8_lossy(signed).lines().map(|line| format!("{line:?}")).collect();
+    format!(
+        "It must cover these lines, with a line feed between each and none at the end: {}. The last is the body's SHA-256.",
+        lines.join(", ")
+    )
 }
 
 fn check_permission(permissions: Permissions, permission: Permission) -> Result<(), Refusal> {

@@ -250,7 +250,7 @@ sections! {
     }
     order_entry: Once /// The binary order-entry port (`docs/order-entry.md`), of a replica alone.
     OrderEntry {
-        /// Address and port to listen on; empty for none.
+        /// Address and port to listen on; empty for none. It needs `cluster.replica`: a cluster of one will do.
         listen: String = "";
     }
     fair_access: Once /// Fair access (`docs/fair-access.md`), of a cluster alone: orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_types::AccountId;
 
-use super::market::query;
+use super::market::{at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::batches::hex;
 use crate::json::{names, requests, views};
-use crate::runtime::{balances, open_orders, positions};
+use crate::runtime::{FILLS_MAX, balances, open_orders, positions};
 
 /// An account's status, balances and positions; `None` when there is no such account.
 pub(super) async fn describe(app: &App, account: AccountId) -> Result<Option<Value>, ApiError> {
@@ -69,7 +69,7 @@ pub(super) struct FillsOf {
 
 pub(super) async fn fills(State(app): State<App>, asked: Result<Query<FillsOf>, QueryRejection>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let limit = query(asked)?.limit.unwrap_or(100);
+    let limit = at_most("limit", query(asked)?.limit, 100, FILLS_MAX)?;
     let fills = app.venue.read(move |v| v.fills.newest_first(account).take(limit).copied().collect::<Vec<_>>()).await?;
     Ok(ok(&json!({"fills": views::fills(&app.venue.catalog(), &fills)})))
 }

@@ -13,7 +13,7 @@ use super::{Answer, App, ok};
 use crate::config;
 use crate::json::account_fee::{SHAPE, WrittenFee};
 use crate::json::batches::{self, hex, unhex};
-use crate::json::requests::parse;
+use crate::json::requests::{parse, unknown_asset};
 use crate::json::{Catalog, Refusal, outcome};
 
 fn malformed(detail: impl Into<String>) -> Refusal {
@@ -26,7 +26,7 @@ fn batch_named(catalog: &Catalog, name: &str) -> Result<BatchMarketId, Refusal> 
 }
 
 fn asset_named(catalog: &Catalog, key: &str, name: &str) -> Result<AssetId, Refusal> {
-    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{key}: {name:?}"));
+    let unknown = || unknown_asset(catalog, key, name);
     Ok(catalog.asset_by_symbol(name).ok_or_else(unknown)?.spec.asset)
 }
 

@@ -12,7 +12,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, OfferName, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
-use super::market::query;
+use super::market::{at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::batches::{self, hex, unhex};
@@ -41,7 +41,7 @@ fn of_path(catalog: &Catalog, name: &str) -> Result<BatchMarketId, ApiError> {
 
 /// An asset of a query.
 fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiError> {
-    let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{field}: {symbol:?}"));
+    let unknown = || requests::unknown_asset(catalog, field, symbol);
     Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn blocks(
 ) -> Answer {
     let catalog = app.venue.catalog();
     let market = of_path(&catalog, &name)?;
-    let limit = query(asked)?.limit.unwrap_or(100).min(BLOCKS_MAX);
+    let limit = at_most("limit", query(asked)?.limit, 100, BLOCKS_MAX)?;
     let (assets, blocks) = app
         .venue
         .read(move |v| {

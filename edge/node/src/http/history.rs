@@ -16,7 +16,7 @@ use walras_engine::DepthLevel;
 use walras_market_data::PublicTrade;
 use walras_types::{RejectReason, TimeNs};
 
-use super::market::{of_path, query};
+use super::market::{at_most, of_path, query};
 use super::{Answer, ApiError, App, ok};
 use crate::json::{InstrumentScale, Refusal, views};
 
@@ -70,7 +70,7 @@ pub(super) async fn trades(State(app): State<App>, asked: Result<Query<Trades>, 
         instrument: scale.spec.instrument,
         from: TimeNs(from.unwrap_or(0)),
         to: TimeNs(to.unwrap_or(u64::MAX)),
-        limit: limit.unwrap_or(100).clamp(1, TRADES_MAX),
+        limit: at_most("limit", limit, 100, TRADES_MAX)?.max(1),
         after,
     };
     let page = ask(&app, move |history| history.trades(&asked)).await?;

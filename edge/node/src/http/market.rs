@@ -11,6 +11,7 @@ use walras_market_data::{Candle, Interval, PublicTrade};
 use walras_types::{RejectReason, Side, TradeId};
 
 use super::{Answer, ApiError, App, ok};
+use crate::json::requests::unknown_instrument;
 use crate::json::{Catalog, InstrumentScale, Refusal, views};
 use crate::runtime::{Storage, View};
 
@@ -56,8 +57,19 @@ pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Api
 
 /// An instrument of a path, or of a query: unknown ones are not found.
 pub(super) fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, ApiError> {
-    let refusal = || Refusal::new(RejectReason::UnknownInstrument, format!("instrument: {symbol:?}"));
+    let refusal = || unknown_instrument(catalog, "instrument", symbol);
     catalog.instrument_by_symbol(symbol).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))
+}
+
+/// How many are asked for. More than there may be are refused: whoever gets fewer takes them for all that there are.
+pub(super) fn at_most(field: &str, asked: Option<usize>, default: usize, max: usize) -> Result<usize, ApiError> {
+    match asked.unwrap_or(default) {
+        asked if asked <= max => Ok(asked),
+        asked => {
+            Err(Refusal::new(RejectReason::Malformed, format!("{field}: {asked} is more than the {max} that one answer holds"))
+                .into())
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -73,7 +85,7 @@ pub(super) async fn book(
 ) -> Answer {
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
-    let depth = query(asked)?.depth.unwrap_or(50).min(DEPTH_MAX);
+    let depth = at_most("depth", query(asked)?.depth, 50, DEPTH_MAX)?;
     let instrument = scale.spec.instrument;
     let (log_index, bids, asks, indicative) = app
         .venue
@@ -102,7 +114,7 @@ pub(super) async fn trades(
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
     let asked = query(asked)?;
-    let (limit, before) = (asked.limit.unwrap_or(100).min(TRADES_MAX), asked.before.map(TradeId));
+    let (limit, before) = (at_most("limit", asked.limit, 100, TRADES_MAX)?, asked.before.map(TradeId));
     let instrument = scale.spec.instrument;
     let trades: Vec<PublicTrade> = app
         .venue
@@ -130,7 +142,7 @@ pub(super) async fn candles(
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
     let asked = query(asked)?;
-    let limit = asked.limit.unwrap_or(500).min(CANDLES_MAX);
+    let limit = at_most("limit", asked.limit, 500, CANDLES_MAX)?;
     let name = asked.interval.as_deref().unwrap_or("1m");
     let unknown = || Refusal::new(RejectReason::Malformed, format!("interval: {name:?} is none of 1s, 10s, 1m, 5m, 1h"));
     let interval = Interval::from_name(name).ok_or_else(unknown)?;

@@ -4,6 +4,7 @@ mod account;
 mod admin;
 mod batch_admin;
 mod batches;
+mod bounds;
 mod clock;
 mod cluster;
 mod consistency;
@@ -36,6 +37,7 @@ use tracing::error;
 use walras_clock_sync::Source;
 use walras_types::RejectReason;
 
+pub(crate) use bounds::bound_met;
 pub use error::{ApiError, status_of};
 pub(crate) use history::day_view;
 pub use openapi::DOCUMENT as OPENAPI_YAML;

@@ -5,13 +5,14 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
+use walras_engine::Engine;
 use walras_types::{AccountId, ClientOrderId, Ordinal, RejectReason};
 use walras_wire::Command;
 
 use super::market::query;
 use super::shards::with_address;
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok, status_of};
+use super::{Answer, ApiError, App, bound_met, ok, status_of};
 use crate::json::Refusal;
 use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
 use crate::json::outcome::{self, Subject};
@@ -38,14 +39,17 @@ async fn carry_out(
         let outcome = app.venue.command(command).await?;
         return match describe(&outcome) {
             Ok(answer) => Ok(ok(&answer)),
-            Err(reason) => Err(refusal(app, reason, of).await),
+            Err(reason) => Err(refusal(app, reason, &command, of).await),
         };
     };
-    let came = app.venue.numbered(account, ordinal, command).await.map_err(unknown)?;
+    let came = match app.venue.numbered(account, ordinal, command).await {
+        Ok(came) => came,
+        Err(why) => return Err(unknown(app, ordinal, why).await),
+    };
     let kept = came.answer();
     if let Some(reason) = kept.rejected {
         // It used its number up: the answer says so, which a refusal that is not in the log does not.
-        let refusal = refusal(app, reason, of).await.refusal;
+        let refusal = refusal(app, reason, &command, of).await.refusal;
         let body = with_number(json!({"error": views::error(reason, refusal.detail.as_deref())}), ordinal, kept).to_string();
         return Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body).into_response());
     }
@@ -60,21 +64,40 @@ async fn carry_out(
     Ok(ok(&with_number(body, ordinal, kept)))
 }
 
-async fn refusal(app: &App, reason: RejectReason, of: Option<&Subject>) -> ApiError {
-    match of {
-        Some(of) => with_address(app, reason, of.instrument).await,
-        None => reason.into(),
+async fn refusal(app: &App, reason: RejectReason, command: &Command, of: Option<&Subject>) -> ApiError {
+    match (bound_met(app, reason, command).await, of) {
+        (Some(bound), _) => Refusal::new(reason, bound).into(),
+        (None, Some(of)) => with_address(app, reason, of.instrument).await,
+        (None, None) => reason.into(),
     }
 }
 
 /// Of a command with a number: whoever does not know what came of it need not look, but sends it again.
-fn unknown(why: NoOutcome) -> ApiError {
+async fn unknown(app: &App, ordinal: Ordinal, why: NoOutcome) -> ApiError {
     match why {
         NoOutcome::InDoubt(reason) => {
             ApiError::with_status(Refusal::new(reason, NoOutcome::IN_DOUBT_NUMBERED), StatusCode::SERVICE_UNAVAILABLE)
         }
-        NoOutcome::Refused(_) => why.into(),
+        NoOutcome::Refused(reason) => match place_known(app, ordinal, reason).await {
+            Some(detail) => Refusal::new(reason, detail).into(),
+            None => why.into(),
+        },
     }
+}
+
+/// What the session says of a number that is not its next one.
+async fn place_known(app: &App, ordinal: Ordinal, reason: RejectReason) -> Option<String> {
+    if !matches!(reason, RejectReason::SessionSeqGap | RejectReason::SessionSeqTooOld | RejectReason::SessionSeqReused) {
+        return None;
+    }
+    let look = move |engine: &Engine| Some((engine.session(ordinal.session)?, engine.answer(ordinal)));
+    let (session, answer) = app.venue.read(move |v| look(v.engine)).await.ok().flatten()?;
+    Some(match answer {
+        Some(answer) => {
+            format!("log entry {} holds the command of this number; the next number is {}", answer.log_index, session.next)
+        }
+        None => format!("the next number is {}, and answers are kept from {} on", session.next, session.remembered_from),
+    })
 }
 
 async fn one(app: &App, ordinal: Option<Ordinal>, command: Command, subject: Subject) -> Answer {

@@ -1,9 +1,9 @@
 //! What it costs to open an account, as the operator writes it: an amount and an asset, such as `0.5 USD`, or `none`.
 
 use serde_json::{Value, json};
-use walras_types::{AccountFee, RejectReason, Symbol};
+use walras_types::{AccountFee, Symbol};
 
-use super::requests::Refusal;
+use super::requests::{Refusal, unknown_asset};
 use super::scale::Catalog;
 
 /// What would do where a text is none.
@@ -45,7 +45,7 @@ impl<'t> WrittenFee<'t> {
     /// What is wrong with the asset or the amount.
     pub fn fee(self, catalog: &Catalog) -> Result<Option<AccountFee>, Refusal> {
         let Self::Of { amount, asset } = self else { return Ok(None) };
-        let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("account_fee: {asset:?}"));
+        let unknown = || unknown_asset(catalog, "account_fee", asset);
         let scale = catalog.asset_by_symbol(asset).ok_or_else(unknown)?;
         let amount = scale.parse(amount).map_err(|e| Refusal::new(e.reason(), format!("account_fee: {e}")))?;
         Ok(Some(AccountFee { asset: scale.spec.asset, amount }))
@@ -64,7 +64,7 @@ pub fn shown(catalog: &Catalog, fee: Option<AccountFee>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{Amount, AssetId};
+    use walras_types::{Amount, AssetId, RejectReason};
     use walras_wire::AssetSpec;
 
     use super::*;

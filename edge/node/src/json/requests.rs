@@ -94,10 +94,40 @@ fn absent<T>(field: &str, value: &Option<T>, why: &str) -> Result<(), Refusal> {
     if value.is_some() { Err(Refusal::malformed(format!("{field} does not go here: {why}"))) } else { Ok(()) }
 }
 
+/// A symbol that is none, with the one that is nearest to it.
+#[must_use]
+pub fn unknown_instrument(catalog: &Catalog, field: &str, symbol: &str) -> Refusal {
+    let symbols = catalog.instruments().iter().map(|scale| scale.spec.symbol);
+    Refusal::new(RejectReason::UnknownInstrument, format!("{field}: {}", with_nearest(symbol, symbols)))
+}
+
+/// As [`unknown_instrument`], of an asset.
+#[must_use]
+pub fn unknown_asset(catalog: &Catalog, field: &str, symbol: &str) -> Refusal {
+    let symbols = catalog.assets().iter().map(|scale| scale.spec.symbol);
+    Refusal::new(RejectReason::UnknownAsset, format!("{field}: {}", with_nearest(symbol, symbols)))
+}
+
+/// So many symbols are compared with one that is none: anybody may ask for one.
+const NEAREST_OF_MAX: usize = 1_000;
+
+/// Symbols differ in letters that are told apart, so the nearest is looked for without the case and what stands between two assets.
+fn with_nearest(asked: &str, symbols: impl Iterator<Item = Symbol>) -> String {
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
+    // What is longer than any symbol is near none.
+    let wanted: String = letters(asked).chars().take(2 * Symbol::LEN_MAX).collect();
+    let nearest = symbols
+        .take(NEAREST_OF_MAX)
+        .min_by_key(|symbol| (strsim::damerau_levenshtein(&letters(symbol.as_str()), &wanted), *symbol));
+    match nearest {
+        Some(symbol) => format!("{asked:?} is none; the nearest is {:?}", symbol.as_str()),
+        None => format!("{asked:?} is none; there are none yet"),
+    }
+}
+
 /// Finds an instrument by its symbol.
 pub fn instrument<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, Refusal> {
-    let unknown = || Refusal::new(RejectReason::UnknownInstrument, format!("instrument: {symbol:?}"));
-    catalog.instrument_by_symbol(symbol).ok_or_else(unknown)
+    catalog.instrument_by_symbol(symbol).ok_or_else(|| unknown_instrument(catalog, "instrument", symbol))
 }
 
 /// `POST /v1/orders`.
@@ -369,7 +399,7 @@ impl InstrumentRequest {
     /// The command. Units follow from the tick and the lot: both must be whole numbers of the assets' smallest units.
     pub fn command(&self, next: InstrumentId, catalog: &Catalog) -> Result<Command, Refusal> {
         let asset = |name: &str, text: &str| {
-            let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{name}: {text:?}"));
+            let unknown = || unknown_asset(catalog, name, text);
             catalog.asset_by_symbol(text).copied().ok_or_else(unknown)
         };
         let (base, quote) = (asset("base", &self.base)?, asset("quote", &self.quote)?);
@@ -448,7 +478,7 @@ pub struct TransferRequest {
 impl TransferRequest {
     /// What is moved.
     pub fn transfer(&self, catalog: &Catalog) -> Result<Transfer, Refusal> {
-        let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("asset: {:?}", self.asset));
+        let unknown = || unknown_asset(catalog, "asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?;
         Ok(Transfer {
             account: AccountId(self.account_id),
@@ -470,7 +500,7 @@ pub struct FeesRequest {
 impl FeesRequest {
     /// The command.
     pub fn command(&self, catalog: &Catalog) -> Result<Command, Refusal> {
-        let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("asset: {:?}", self.asset));
+        let unknown = || unknown_asset(catalog, "asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?.spec.asset;
         Ok(Command::CollectFees(CollectFees { asset, account: AccountId(self.account_id) }))
     }

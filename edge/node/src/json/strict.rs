@@ -1,5 +1,5 @@
-//! One reader of JSON for REST and WebSocket: a key that stands twice in an object, at any depth, is refused by its name. Where the last value won, an order
-//! with two sides would trade on one that its sender may not have meant.
+//! One reader of JSON for REST and WebSocket: a key that stands twice in an object, at any depth, is refused by its name. Where the last
+//! value won, an order with two sides would trade on one that its sender may not have meant.
 
 use std::fmt;
 

@@ -47,6 +47,7 @@ pub use clock::Clock;
 pub use fair_clock::{FairClockOptions, FairTime};
 pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Indicatives, Push, Subscription, TickerPush};
 pub(crate) use feed::{Publication, Shared};
+pub(crate) use fills::FILLS_MAX;
 pub use fills::Fills;
 pub use numbered::{Kept, NumberedOutcome};
 pub(crate) use recovery::engine_of_snapshot;

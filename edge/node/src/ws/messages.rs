@@ -7,7 +7,9 @@ use walras_market_data::Interval;
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
-use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object};
+use crate::json::requests::{
+    AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object, unknown_asset,
+};
 use crate::json::{Catalog, InstrumentScale, Refusal, strict, views};
 use crate::runtime::{Push, Subscription};
 
@@ -68,7 +70,7 @@ impl ChannelBody {
         };
         let asset = |field: &str, symbol: &Option<String>| match symbol {
             Some(symbol) => {
-                let unknown = || Refusal::new(RejectReason::UnknownAsset, format!("{field}: {symbol:?}"));
+                let unknown = || unknown_asset(catalog, field, symbol);
                 Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
             }
             None => Err(malformed(format!("{field} is missing: a demand is of two assets, sell and buy"))),

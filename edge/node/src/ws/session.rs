@@ -19,7 +19,7 @@ use super::CLOSE_SLOW;
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
 use crate::access::Caller;
-use crate::http::{App, Place, fresh_client_order_id, stopped};
+use crate::http::{App, Place, bound_met, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
 use crate::json::{Refusal, views};
 use crate::runtime::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
@@ -219,7 +219,10 @@ impl Session {
         let (id, asked) = messages::read(text, &catalog);
         match asked.and_then(|ask| self.on_ask(ask, id.as_deref())) {
             Ok(replies) => {
-                for reply in replies {
+                for mut reply in replies {
+                    if let Some(id) = &id {
+                        reply["id"] = id.as_str().into();
+                    }
                     self.send(&reply).await?;
                 }
                 Ok(())
@@ -330,7 +333,7 @@ impl Session {
         let outcome = self.app.venue.submit(command)?;
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
         let answer = async move {
-            let answered = outcome.await.unwrap_or(Err(NoOutcome::GONE)).map_err(Refusal::from).and_then(|outcome| {
+            let mut answered = outcome.await.unwrap_or(Err(NoOutcome::GONE)).map_err(Refusal::from).and_then(|outcome| {
                 let catalog = app.venue.catalog();
                 match subject {
                     Some(subject) => {
@@ -340,6 +343,11 @@ impl Session {
                     None => Ok(outcome::mass_cancel(&outcome, account, &catalog)?),
                 }
             });
+            if let Err(refusal) = &mut answered
+                && refusal.detail.is_none()
+            {
+                refusal.detail = bound_met(&app, refusal.reason, &command).await;
+            }
             match answered {
                 Ok(mut reply) => {
                     reply["type"] = "reply".into();

@@ -191,6 +191,8 @@ fn public(walk: &mut Walk) {
     for of in ["book", "trades", "candles"] {
         walk.get(404, &format!("/v1/instruments/NO-SUCH/{of}"));
         walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?limit=many"));
+        walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?limit=1001"));
+        walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?depth=1001"));
     }
     walk.get(400, "/v1/ws");
     let yaml = walk.get(200, "/openapi.yaml");
@@ -238,6 +240,7 @@ fn trading(walk: &mut Walk) {
     let fills = walk.trade(200, "get", "/v1/fills?limit=1", &Value::Null);
     assert_eq!((&fills["fills"][0]["role"], &fills["fills"][0]["fee"]), (&json!("taker"), &json!("3")));
     walk.trade(400, "get", "/v1/fills?limit=x", &Value::Null);
+    walk.trade(400, "get", "/v1/fills?limit=1001", &Value::Null);
     let none = json!({"transfers": [], "last_client_transfer_id": null});
     assert_eq!(walk.trade(200, "get", "/v1/account/transfers", &Value::Null), none);
     walk.trade(409, "post", "/v1/account/transfers", &json!({"asset": "USD", "amount": "1", "to_shard": 1}));

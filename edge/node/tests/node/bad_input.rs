@@ -89,6 +89,46 @@ fn what_only_the_market_can_tell_is_a_conflict() {
 }
 
 #[test]
+fn a_refusal_says_which_bound_the_order_met() {
+    let venue = Venue::start();
+    let market = venue.market();
+    market.order(&market.bob, &limit(1, "sell", "1", "30000"));
+    market.order(&market.alice, &limit(1, "buy", "0.5", "30000"));
+    let limits = json!({"order_size_max": "10", "order_value_max": "200000", "open_orders_max": 1, "position_max": "2"});
+    let account = market.alice.signed("GET", "/v1/account", None).unwrap()["account_id"].clone();
+    let set = json!({"account_id": account, "instrument": "BTC-USD", "limits": limits});
+    market.operator.signed("POST", "/v1/admin/limits", Some(&set)).unwrap();
+    let stop =
+        |side: &str, trigger: &str| json!({"instrument": "BTC-USD", "side": side, "type": "stop", "size": "1", "trigger": trigger});
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    let mut check = |body: Value, reason: R, detail: &str| {
+        let text = body.to_string();
+        let answer =
+            Raw { method: "POST", path: "/v1/orders", body: text.as_bytes(), key: Some(&market.alice_key) }.send(&venue.url());
+        let said = answer.json()["error"].clone();
+        let mut message = body.clone();
+        message["op"] = "order".into();
+        for said in [said, socket.ask(&message, "error")["error"].clone()] {
+            assert_eq!(said["code"], reason.number(), "{body}: {said}");
+            assert!(said["detail"].as_str().is_some_and(|said| said.contains(detail)), "{body}: {said}");
+        }
+    };
+    check(limit(2, "buy", "1", "300000"), R::PriceOutsideCollar, "the collar is now ");
+    check(limit(2, "buy", "11", "29000"), R::OrderTooLarge, "the largest size is 10.0000");
+    check(limit(2, "buy", "9", "29000"), R::OrderValueTooLarge, "the largest value is 200000 USD");
+    check(limit(2, "buy", "2", "29000"), R::PositionLimit, "the limit is 2.0000; the position is 0.5000");
+    check(stop("buy", "30000"), R::StopWouldTrigger, "the last price is 30000.00");
+    check(stop("buy", "29000"), R::StopWouldTrigger, "the last price is 30000.00");
+    check(stop("sell", "30000"), R::StopWouldTrigger, "the last price is 30000.00");
+    let mut unknown = limit(2, "buy", "1", "29000");
+    unknown["instrument"] = "btcusd".into();
+    check(unknown, R::UnknownInstrument, "the nearest is \"BTC/USD\"");
+    market.order(&market.alice, &limit(3, "buy", "1", "29000"));
+    check(limit(4, "buy", "0.1", "29000"), R::TooManyOpenOrders, "at most 1 may be open, and 1 are");
+}
+
+#[test]
 fn signatures_cover_everything_and_are_taken_once() {
     let venue = Venue::start();
     let market = venue.market();

@@ -284,6 +284,12 @@ fn what_does_not_parse_is_answered_and_the_connection_goes_on() {
     let unknown = json!({"op": "subscribe", "channel": "book", "instrument": "NO/SUCH"});
     assert_eq!(socket.ask(&unknown, "error")["error"]["code"], R::UnknownInstrument.number());
     check_named(&document(), "WsPong", &socket.ask(&json!({"op": "ping"}), "pong"));
+    let pong = socket.ask(&json!({"op": "ping", "id": "p-1"}), "pong");
+    check_named(&document(), "WsPong", &pong);
+    assert_eq!(pong["id"], "p-1");
+    let subscribed = socket.ask(&json!({"op": "subscribe", "channel": "ticker", "instrument": "BTC-USD", "id": "s"}), "subscribed");
+    check_named(&document(), "WsSubscribed", &subscribed);
+    assert_eq!(subscribed["id"], "s");
     socket.send(&json!({"op": "subscribe", "channel": "status"}));
     check_named(&document(), "WsStatus", &socket.next_of("status"));
     // One message too large ends it, with the code for that or none.
