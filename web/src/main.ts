@@ -112,7 +112,8 @@ if (preferred !== null || venue.instruments.value.length === 0) show(preferred ?
 
 /** The first cancel button of a panel's table, else the panel. */
 function focusIn(panel: string): void {
-  (byId(panel).querySelector<HTMLElement>("td button:not([hidden])") ?? byId(panel)).focus();
+  const buttons = [...byId(panel).querySelectorAll<HTMLElement>("td button")];
+  (buttons.find((button) => button.checkVisibility()) ?? byId(panel)).focus();
 }
 
 function goTo(fragment: string): void {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Fill, OpenOrder } from "../src/api/types.ts";
+import type { Fill, OpenOrder, OrderUpdate } from "../src/api/types.ts";
 import { Account } from "../src/state/account.ts";
+import { eventText } from "../src/state/order-history.ts";
 
 const order = (id: string, open = "1.0"): OpenOrder => ({
   instrument: "BTC/USD", order_id: `9${id}`, client_order_id: id, side: "buy", type: "limit", price: "10.00", trigger: null, open, shown: open, time_in_force: "gtc",
@@ -12,7 +13,7 @@ const fill = (trade: string, timeNs = "1700000000000000000"): Fill => ({
 const open = (account: Account): string[] => [...account.orders.value.values()].map((each) => `${each.client_order_id}:${each.open}`);
 
 test("orders come, change and go as the venue says", () => {
-  const account = new Account();
+  const account = new Account(() => 7n);
   account.apply({ type: "account", kind: "snapshot", orders: [order("1")], balances: [] });
   account.apply({ type: "account", kind: "update", order_updates: [{ ...order("2"), status: "resting" }] });
   account.apply({ type: "account", kind: "update", order_updates: [{ instrument: "BTC/USD", client_order_id: "1", open: "0.4", status: "partially_filled" }] });
@@ -23,13 +24,13 @@ test("orders come, change and go as the venue says", () => {
 });
 
 test("an order with nothing open is gone whatever its status", () => {
-  const account = new Account();
+  const account = new Account(() => 7n);
   account.apply({ type: "account", kind: "update", order_updates: [{ ...order("3", "0.000"), status: "partially_filled" }] });
   assert.deepEqual(open(account), []);
 });
 
 test("a snapshot after a reconnect replaces what was known", () => {
-  const account = new Account();
+  const account = new Account(() => 7n);
   account.apply({ type: "account", kind: "snapshot", orders: [order("1")], balances: [{ asset: "USD", available: "1", reserved: "0" }] });
   account.apply({ type: "account", kind: "snapshot", orders: [order("2")], balances: [{ asset: "BTC", available: "1", reserved: "0" }] });
   assert.deepEqual(open(account), ["2:1.0"]);
@@ -37,8 +38,28 @@ test("a snapshot after a reconnect replaces what was known", () => {
 });
 
 test("a fill is counted once, whichever ways it comes, newest first by number", () => {
-  const account = new Account();
+  const account = new Account(() => 7n);
   assert.equal(account.addFills([fill("9"), fill("10")]).length, 2);
   assert.equal(account.apply({ type: "account", kind: "update", fills: [fill("10"), fill("11", "1700000000000000001")] }).length, 1);
   assert.deepEqual(account.fills.value.map(({ trade_id }) => trade_id), ["11", "10", "9"]);
+});
+
+test("what became of orders is remembered, as it came, newest first", () => {
+  const account = new Account(() => 7n);
+  account.apply({ type: "account", kind: "snapshot", orders: [order("1")], balances: [] });
+  const update = (...order_updates: OrderUpdate[]): void => void account.apply({ type: "account", kind: "update", order_updates });
+  update({ ...order("2"), status: "resting" });
+  update({ instrument: "BTC/USD", client_order_id: "1", price: "9.50", open: "0.8", status: "resting" });
+  update({ instrument: "BTC/USD", client_order_id: "1", price: "9.50", open: "0.8", status: "resting" });
+  account.apply({ type: "account", kind: "update", fills: [fill("9")], order_updates: [{ instrument: "BTC/USD", client_order_id: "1", open: "0.3", status: "resting" }] });
+  update({ ...order("1", "0"), price: "9.50", status: "filled" }, { ...order("2", "0"), status: "cancelled", reason: "requested" });
+  update({ ...order("3", "0"), side: "sell", type: "market", price: null, status: "cancelled", reason: "self_trade" });
+  account.history.onRefused({ instrument: "BTC/USD", side: "buy", type: "stop_limit", size: "2.50", price: "11.00", trigger: "10.50" }, 60, "InsufficientFunds", 7n);
+  const told = account.history.events.value.map((event) => `${eventText(event)}: ${event.what}`);
+  assert.deepEqual(told, [
+    "▲ Buy 2.5 BTC at 11.00, stop limit at 10.50: Refused, no. 60: insufficient funds", "▼ Sell BTC at market: Cancelled: self trade", "▲ Buy 1 BTC at 10.00: Cancelled", "▲ Buy 0.3 BTC at 9.50: Filled",
+    "▲ Buy 0.3 BTC at 9.50: Traded in part, 0.3 left", "▲ Buy 0.8 BTC at 9.50: Amended from 10.00, from 1", "▲ Buy 1 BTC at 10.00: Placed",
+  ]);
+  account.clear("no_key");
+  assert.deepEqual(account.history.events.value, []);
 });

@@ -52,10 +52,11 @@ export async function layoutSteps(browser: Browser): Promise<void> {
     });
   await at("a button that can do nothing looks so, also under the pointer", [WIDE], looksDisabled);
   await at("an order is amended in a row that is not cut", SIZES, amendsInSight);
+  await at("what became of orders is in their history", SIZES, remembersOrders);
   await at("fills show all columns with figures of real sizes", SIZES, fillsInSight, { before: tradeMuch });
   await at("the ticket stays whole after an answer, and opens its other fields in sight", [WIDE], ticketInSight);
   await at("the chart's figures lie on nothing else", SIZES, readoutApart);
-  await at("an empty side is called empty, and the day's figures say which day", SIZES, saysWhatIsThere);
+  await at("an empty side is called empty, and the day's figures say which day", [...SIZES, { width: 1100, height: 900 }, { width: 768, height: 1024 }], saysWhatIsThere);
   await at("a stop that would not wait is warned of at its field", [WIDE], warnsOfStops);
   await at("no price in the batch view is cut, nor a column of its blocks", SIZES, batchInSight, { batch: true });
   await at("a notice covers nothing that it speaks of, and a ticket forgets what is over", [WIDE, { width: 1280, height: 720 }], speaksInPlace, { batch: true });
@@ -111,6 +112,25 @@ async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Si
   await page.keyboard.press("Escape");
   assert.deepEqual(await row.locator("button").allTextContents(), ["Amend", "Cancel"]);
   assert.equal(await row.locator("td:visible").count(), 5);
+}
+
+async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
+  await rests(page, await lowBid(page), "0.02");
+  await page.locator("#orders-table tbody button", { hasText: "Cancel" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
+  await enter(page, "b", "999999");
+  await page.locator("#ticket-answer[data-tone=bad]").waitFor();
+  await page.locator("input[name=orders-shown][value=history]").check({ force: true });
+  await until("all three are told", async () => (await page.locator("#history-table tbody tr").count()) === 3);
+  const told = (await page.locator("#history-table td.what").allTextContents()).join("; ");
+  assert.equal(told, "Refused, no. 60: insufficient funds; Cancelled; Placed");
+  assert.match(await text(page, "#history-words"), /Seen by this page since it was opened/);
+  assert.match(await text(page, "#orders-title"), /history/);
+  await assertNotCut(page, "#history-table td, #history-table th", "#orders-body");
+  await assertNotCut(page, "#orders-tools > *", "#orders");
+  await shoot(`history-${width}`);
+  await page.locator("input[name=orders-shown][value=open]").check({ force: true });
+  await page.locator("#history-table").waitFor({ state: "hidden" });
 }
 
 function tradeMuch({ venue }: Running): void {

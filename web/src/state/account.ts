@@ -2,6 +2,7 @@
 
 import type { AccountMessage, Balance, Fill, OpenOrder, OrderUpdate, Position } from "../api/types.ts";
 import { Signal } from "../base/signal.ts";
+import { OrderHistory } from "./order-history.ts";
 
 const FILLS_KEPT = 200;
 const ENDED = new Set(["filled", "cancelled", "expired", "rejected"]);
@@ -17,6 +18,12 @@ export class Account {
   readonly orders = new Signal<Map<string, OpenOrder>>(new Map());
   /** Newest first. */
   readonly fills = new Signal<Fill[]>([]);
+  readonly history = new OrderHistory();
+  readonly #nowNs: () => bigint;
+
+  constructor(nowNs: () => bigint) {
+    this.#nowNs = nowNs;
+  }
 
   /** Returns the fills that are new. */
   apply(message: AccountMessage): Fill[] {
@@ -53,13 +60,18 @@ export class Account {
     this.positions.value = new Map();
     this.orders.value = new Map();
     this.fills.value = [];
+    this.history.clear();
     this.state.value = state;
   }
 
   #applyOrders(message: AccountMessage, fresh: boolean): void {
     const orders = fresh ? new Map<string, OpenOrder>() : this.orders.value;
     for (const order of message.orders ?? []) orders.set(orderKey(order), order);
-    for (const update of message.order_updates ?? []) applyUpdate(orders, update);
+    const traded = new Set(message.fills?.map(orderKey));
+    for (const update of message.order_updates ?? []) {
+      this.history.onUpdate(orders.get(orderKey(update)), update, traded.has(orderKey(update)), this.#nowNs());
+      applyUpdate(orders, update);
+    }
     this.orders.value = orders;
   }
 }

@@ -1,6 +1,6 @@
 // The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to the user.
 
-import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions } from "../api/rest.ts";
+import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions, venueTimeNs } from "../api/rest.ts";
 import type { Key } from "../api/signing.ts";
 import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
 import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status } from "../api/types.ts";
@@ -18,7 +18,7 @@ export class Venue {
   readonly status = new Signal<Status | null>(null);
   readonly instruments = new Signal<Instrument[]>([]);
   readonly market = new Signal<Market | null>(null);
-  readonly account = new Account();
+  readonly account = new Account(venueTimeNs);
   readonly notice = new Signal<Said | null>(null);
   /** New fills, as they come. */
   readonly filled = new Signal<Fill[]>([]);

@@ -1,13 +1,15 @@
-// One's own open orders: cancel, amend in place, cancel all.
+// One's own open orders: cancel, amend in place, cancel all; and what became of those before.
 
 import type { OpenOrder } from "../api/types.ts";
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, ungroup, words } from "../base/format.ts";
+import { group, showTime, ungroup, words } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
+import { eventText, type OrderEvent } from "../state/order-history.ts";
 import { describeError } from "../state/outcome.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { Choice } from "./form.ts";
 import { Rows, keepFocus, setCells, sideText, table } from "./rows.ts";
 
 export function ordersView(venue: Venue): void {
@@ -17,8 +19,10 @@ export function ordersView(venue: Venue): void {
   element.id = "orders-table";
   const empty = h("p.empty", {}, "None. A limit order that does not trade at once stands here until it does, or until you cancel it.");
   const cancelAll = h("button", { type: "button", id: "cancel-all", onclick: () => void cancelEverything(venue) }, "Cancel all");
-  byId("orders-tools").append(cancelAll);
-  byId("orders-body").append(element, empty);
+  const shown = new Choice<"open" | "history">("orders-shown", "Which orders", [["open", "Open"], ["history", "History"]], "light");
+  byId("orders-tools").append(shown.element, cancelAll);
+  const history = historyTable(venue);
+  byId("orders-body").append(element, empty, history.element);
   /** Keys of orders that are being amended. */
   const editing = new Set<string>();
 
@@ -42,13 +46,40 @@ export function ordersView(venue: Venue): void {
     const orders = [...venue.account.orders.value.values()].reverse();
     for (const key of editing) if (!venue.account.orders.value.has(key)) editing.delete(key);
     keepFocus(body, cancelAll, () => rows.show(orders, orderKey));
-    element.hidden = orders.length === 0;
-    empty.hidden = orders.length > 0;
+    const isHistory = shown.value === "history";
+    history.element.hidden = !isHistory;
+    element.hidden = isHistory || orders.length === 0;
+    empty.hidden = isHistory || orders.length > 0;
     cancelAll.disabled = orders.length === 0;
-    setText(byId("orders-title"), orders.length === 0 ? "Your open orders" : `Your open orders (${orders.length})`);
+    const count = orders.length === 0 ? "" : ` (${orders.length})`;
+    setText(byId("orders-title"), isHistory ? "Your order history" : `Your open orders${count}`);
+    if (isHistory) history.draw();
   });
+  shown.element.addEventListener("change", draw);
   venue.account.orders.watch(draw);
+  venue.account.history.events.watch(draw);
   draw();
+}
+
+/** What the page saw, said so: the venue lists open orders only. */
+function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } {
+  const { element, body } = table("What became of your orders, newest first; times in UTC", [{ name: "Time" }, { name: "Order" }, { name: "What became of it" }]);
+  element.id = "history-table";
+  const words = h("p.empty", { id: "history-words" });
+  const rows = new Rows<OrderEvent>(body, (event) => {
+    const row = h("tr", { title: `${event.instrument}, ${showTime(event.timeNs.toString(), true)} UTC` }, h("td"), h("td", { class: event.side }), h("td.what"));
+    setCells(row, [showTime(event.timeNs.toString()), eventText(event), event.what]);
+    return row;
+  }, () => {});
+  return {
+    element: h("div", {}, words, element),
+    draw: () => {
+      const events = venue.account.history.events.value;
+      rows.show(events, ({ number }) => String(number));
+      element.hidden = events.length === 0;
+      setText(words, events.length === 0 ? "Nothing yet since this page was opened. What came before is not here." : "Seen by this page since it was opened; what came before is not here.");
+    },
+  };
 }
 
 function texts(order: OpenOrder): string[] {

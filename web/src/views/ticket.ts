@@ -1,7 +1,7 @@
 // The order ticket: says what an order will do before it is sent, and what the venue answered after.
 
 import { venueTimeNs } from "../api/rest.ts";
-import type { OrderReply, Side } from "../api/types.ts";
+import { type OrderReply, Refusal, type Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits } from "../base/format.ts";
@@ -102,6 +102,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       followUp();
     } catch (error) {
       const { title, text } = describeError(error as Error);
+      if (error instanceof Refusal) venue.account.history.onRefused({ instrument: market.symbol, ...order }, error.code, error.reason, venueTimeNs());
       form.answer.say("bad", title, text);
     } finally {
       sending = false;

@@ -1,0 +1,81 @@
+// What became of one's orders since the page was opened: placed, amended, traded in part, filled, cancelled, refused. The venue lists open orders
+// only, so this is what the page saw, and no more.
+
+import type { OpenOrder, OrderKind, OrderUpdate, Side } from "../api/types.ts";
+import { trimZeros } from "../base/decimal.ts";
+import { group, sentence, words } from "../base/format.ts";
+import { Signal } from "../base/signal.ts";
+
+const EVENTS_KEPT = 200;
+const ENDS: Record<string, string> = { filled: "Filled", expired: "Expired", rejected: "Refused" };
+
+export interface OrderEvent {
+  /** Counts up. */
+  number: number;
+  /** By the venue's clock, when the page heard of it. */
+  timeNs: bigint;
+  instrument: string;
+  side: Side;
+  kind: OrderKind | undefined;
+  /** Of the order, as it stood then. */
+  size: string;
+  price: string | null;
+  trigger: string | null;
+  what: string;
+}
+
+/** As much of an order as was asked for. */
+export type AskedOrder = Pick<OpenOrder, "instrument" | "side"> & { type: OrderKind; size: string; price?: string; trigger?: string };
+
+export class OrderHistory {
+  /** Newest first. */
+  readonly events = new Signal<OrderEvent[]>([]);
+  #count = 0;
+
+  /** `before` is the order as it was known, `hasTraded` whether news of its trades came with the update. */
+  onUpdate(before: OpenOrder | undefined, update: OrderUpdate, hasTraded: boolean, timeNs: bigint): void {
+    const after = { ...before, ...update };
+    const { instrument, side, open } = after;
+    if (side === undefined || open === undefined) return;
+    const what = whatHappened(before, update, hasTraded);
+    if (what === null) return;
+    // What has ended has nothing open: told is what was.
+    const size = /[1-9]/.test(open) ? open : before?.open ?? "";
+    this.#add({ timeNs, instrument, side, kind: after.type, size, price: after.price ?? null, trigger: after.trigger ?? null, what });
+  }
+
+  onRefused({ instrument, side, type, size, price, trigger }: AskedOrder, code: number, reason: string, timeNs: bigint): void {
+    this.#add({ timeNs, instrument, side, kind: type, size, price: price ?? null, trigger: trigger ?? null, what: `Refused, no. ${code}: ${sentence(reason).toLowerCase()}` });
+  }
+
+  clear(): void {
+    this.events.value = [];
+  }
+
+  #add(event: Omit<OrderEvent, "number">): void {
+    this.events.value = [{ number: (this.#count += 1), ...event }, ...this.events.value].slice(0, EVENTS_KEPT);
+  }
+}
+
+function whatHappened(before: OpenOrder | undefined, update: OrderUpdate, hasTraded: boolean): string | null {
+  if (update.status === "cancelled") return `Cancelled${update.reason === undefined || update.reason === "requested" ? "" : `: ${words(update.reason)}`}`;
+  const end = ENDS[update.status] ?? (update.open !== undefined && !/[1-9]/.test(update.open) ? "Filled" : undefined);
+  if (end !== undefined) return end;
+  if (before === undefined) return hasTraded ? "Placed, traded in part" : "Placed";
+  if (hasTraded) return `Traded in part, ${group(trimZeros(update.open ?? before.open))} left`;
+  const changes = [
+    ...(update.price !== undefined && update.price !== before.price ? [`from ${before.price === null ? "market" : group(before.price)}`] : []),
+    ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open) ? [`from ${group(trimZeros(before.open))}`] : []),
+  ];
+  if (changes.length > 0) return `Amended ${changes.join(", ")}`;
+  const isTriggered = before.trigger !== null && update.trigger === null;
+  return isTriggered || (update.status === "resting" && before.type.startsWith("stop") && update.type !== undefined && update.type !== before.type) ? "Triggered" : null;
+}
+
+/** What was asked for, in a line. */
+export function eventText({ instrument, side, kind, size, price, trigger }: OrderEvent): string {
+  const [base = instrument] = instrument.split(/[/-]/);
+  const at = price === null ? (kind === undefined || kind === "limit" ? "" : " at market") : ` at ${group(price)}`;
+  const stop = trigger === null || kind === undefined ? "" : `, ${words(kind)} at ${group(trigger)}`;
+  return `${side === "buy" ? "▲ Buy" : "▼ Sell"} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}${at}${stop}`;
+}
