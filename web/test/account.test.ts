@@ -55,8 +55,8 @@ test("what became of orders is remembered, as it came, newest first", () => {
   update({ ...order("1", "0"), price: "9.50", status: "filled" }, { ...order("2", "0"), status: "cancelled", reason: "requested" });
   update({ ...order("3", "0"), side: "sell", type: "market", price: null, status: "cancelled", reason: "self_trade" });
   account.history.onRefused({ instrument: "BTC/USD", side: "buy", type: "stop_limit", size: "2.50", price: "11.00", trigger: "10.50" }, 60, "InsufficientFunds", 7n);
-  const told = account.history.events.value.map((event) => `${eventText(event)}: ${event.what}`);
-  assert.deepEqual(told, [
+  const lines = account.history.events.value.map((event) => `${eventText(event)}: ${event.what}`);
+  assert.deepEqual(lines, [
     "▲ Buy 2.5 BTC at 11.00, stop limit at 10.50: Refused, no. 60: insufficient funds", "▼ Sell BTC at market: Cancelled: self trade", "▲ Buy 1 BTC at 10.00: Cancelled", "▲ Buy 0.3 BTC at 9.50: Filled",
     "▲ Buy 0.3 BTC at 9.50: Traded in part, 0.3 left", "▲ Buy 0.8 BTC at 9.50: Amended from 10.00, from 1", "▲ Buy 1 BTC at 10.00: Placed",
   ]);

@@ -58,6 +58,7 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   await at("the chart's figures lie on nothing else", SIZES, readoutApart);
   await at("an empty side is called empty, and the day's figures say which day", [...SIZES, { width: 1100, height: 900 }, { width: 768, height: 1024 }], saysWhatIsThere);
   await at("a stop that would not wait is warned of at its field", [WIDE], warnsOfStops);
+  await at("an order far from the market is asked for twice", [WIDE], asksTwice);
   await at("no price in the batch view is cut, nor a column of its blocks", SIZES, batchInSight, { batch: true });
   await at("a notice covers nothing that it speaks of, and a ticket forgets what is over", [WIDE, { width: 1280, height: 720 }], speaksInPlace, { batch: true });
   await at("the batch ticket looks at what there is before it signs", [WIDE], looksBeforeItSigns, { batch: true });
@@ -121,9 +122,9 @@ async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: 
   await enter(page, "b", "999999");
   await page.locator("#ticket-answer[data-tone=bad]").waitFor();
   await page.locator("input[name=orders-shown][value=history]").check({ force: true });
-  await until("all three are told", async () => (await page.locator("#history-table tbody tr").count()) === 3);
-  const told = (await page.locator("#history-table td.what").allTextContents()).join("; ");
-  assert.equal(told, "Refused, no. 60: insufficient funds; Cancelled; Placed");
+  await until("all three are listed", async () => (await page.locator("#history-table tbody tr").count()) === 3);
+  const events = (await page.locator("#history-table td.what").allTextContents()).join("; ");
+  assert.equal(events, "Refused, no. 60: insufficient funds; Cancelled; Placed");
   assert.match(await text(page, "#history-words"), /Seen by this page since it was opened/);
   assert.match(await text(page, "#orders-title"), /history/);
   await assertNotCut(page, "#history-table td, #history-table th", "#orders-body");
@@ -214,6 +215,25 @@ async function warnsOfStops({ page, shoot }: Watched): Promise<void> {
   await page.locator("#ticket-trigger-fault").waitFor({ state: "hidden" });
 }
 
+async function asksTwice({ page, shoot }: Watched, { venue }: Running): Promise<void> {
+  const last = Number((await text(page, "#last-price")).replace(/[^\d.]/g, ""));
+  const orders = (): number => venue.market("BTC-USD").book.ordersOf(1).length;
+  const sold = async (price: number): Promise<void> => {
+    await page.fill("#ticket-price", price.toFixed(2));
+    await enter(page, "s", "0.01");
+  };
+  await sold(last / 2);
+  await until("it is asked about", async () => /^Not sent yet.*(49|50)\.\d % below the last trade.*press again/.test(await text(page, "#ticket-answer")));
+  assert.match(await text(page, "#ticket-price-fault.warning"), /below the last trade/);
+  await shoot("far-order");
+  // Another one is asked about again, and a press on the same sends it.
+  await sold(last / 4);
+  await until("it is asked about again", async () => /7[45]\.\d % below/.test(await text(page, "#ticket-answer")));
+  assert.equal(orders(), 0);
+  await page.keyboard.press("Enter");
+  await until("it is sent", async () => /^Filled/.test(await text(page, "#ticket-answer")));
+}
+
 async function batchInSight({ page, shoot }: Watched, { venue }: Running, { width }: Size): Promise<void> {
   // A rare pair's price is long, and so are the figures of a large block.
   venue.batch.botSteps(200_000);
@@ -278,7 +298,7 @@ async function looksBeforeItSigns({ page, shoot }: Watched, { venue }: Running):
   await offer(page, "100000", limit);
   await until("the first is collected", async () => /^Collected/.test(await text(page, "#offer-answer")));
   await offer(page, "100000", limit);
-  await until("the second is not signed", async () => /Not sent.*You have 25.000\.00 EUR besides the 100.000\.00 EUR/u.test(await text(page, "#offer-answer")));
+  await until("the second is not signed", async () => /Not sent.*You have 25.000\.00 EUR, after the 100.000\.00 EUR/u.test(await text(page, "#offer-answer")));
   assert.match(await text(page, "#offer-body .sum"), /You have25.000\.00 EURCollected100.000\.00 EUR/u);
   assert.equal(venue.batch.collected, 1);
   await page.locator("#offer-body .shares button").last().click();
@@ -298,13 +318,13 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
   await until("nothing crosses yet", async () => /^Nothing would trade/.test(await text(page, "#indicative")));
   await rests(page, high, "1", "b");
   await rests(page, low, "2", "s");
-  const told = market.indicative();
-  assert.ok(told);
-  const grouped = told.price.replace(/\B(?=(\d{3})+\.)/, "\u00a0");
-  await until("the indicative price is told", async () => (await text(page, "#indicative")).startsWith(`Indicative price ${grouped} if the auction ended now: `));
-  const left = Number(told.imbalance);
+  const now = market.indicative();
+  assert.ok(now);
+  const grouped = now.price.replace(/\B(?=(\d{3})+\.)/, "\u00a0");
+  await until("the indicative price is shown", async () => (await text(page, "#indicative")).startsWith(`Indicative price ${grouped} if the auction ended now: `));
+  const left = Number(now.imbalance);
   assert.match(await text(page, "#indicative"), left === 0 ? /nothing would be left over/ : left > 0 ? /more would be wanted/ : /more would be for sale/);
-  assert.match(await text(page, "#indicative"), new RegExp(` ${Number(told.volume)}.BTC would trade`.replace(".BTC", "\\sBTC"), "u"));
+  assert.match(await text(page, "#indicative"), new RegExp(` ${Number(now.volume)}.BTC would trade`.replace(".BTC", "\\sBTC"), "u"));
   assert.match((await page.locator("#depth-plot").getAttribute("aria-label")) ?? "", /Indicative price/);
   await assertNotCut(page, "#indicative", "#depth");
   const plot = await page.locator("#depth-plot").evaluate((host) => host.clientHeight);

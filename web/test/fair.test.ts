@@ -50,7 +50,7 @@ test("history keeps some minutes, breaks the line where nobody asked, and takes 
   assert.deepEqual(history.series("releaseNs"), [[400], [2_000]], "what is older than five minutes is gone");
 });
 
-test("a share of nothing is no 0 %, and whoever is silent is named", () => {
+test("a share of nothing is no 0 %, and a silent replica is named", () => {
   const fair = new FakeFair();
   const late = (): string => {
     const { release } = fair.fairAccess();

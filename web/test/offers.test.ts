@@ -85,7 +85,7 @@ test("an offer is held against what is left of the balance and what is collected
   const fault = (amount: string, spendable = left()): string | undefined =>
     checkOffer({ amount, limit: "1", price: "limit" }, UNITS, spendable).faults.amount?.replaceAll("\u00a0", " ");
   assert.equal(fault("9259"), undefined);
-  assert.equal(fault("9259.01"), "You have 9 259.00 EUR. Offer no more: an overdraft drops all that you have in the block.");
+  assert.equal(fault("9259.01"), "You have 9 259.00 EUR. Offer no more: an overdraft drops all your transactions in the block.");
   assert.match(fault("1000000000") ?? "", /Offer no more/);
   // Two that are collected promise 20: no balance says so before their block.
   offers.collected(sent("7"));
@@ -94,12 +94,12 @@ test("an offer is held against what is left of the balance and what is collected
   assert.deepEqual(left(), { asset: "EUR", free: 923_900n, collected: 2_000n });
   assert.equal(left("USD")?.collected, 0n, "of another asset nothing is promised");
   assert.equal(fault("9239"), undefined);
-  assert.equal(fault("9239.01"), "You have 9 239.00 EUR besides the 20.00 EUR that the coming block has collected of you. Offer no more: an overdraft drops all that you have in the block.");
+  assert.equal(fault("9239.01"), "You have 9 239.00 EUR, after the 20.00 EUR that the next block has collected already. Offer no more: an overdraft drops all your transactions in the block.");
   // What stands is reserved in the balance, and counted there.
   offers.apply(update({ offer_updates: [{ ...offer("7"), status: "open" }] }));
   assert.equal(left("EUR", "9249.00")?.free, 923_900n);
   // The balance shrank meanwhile below what is promised.
-  assert.match(fault("0.01", left("EUR", "5.00")) ?? "", /You have 0\.00 EUR besides the 10\.00 EUR/);
+  assert.match(fault("0.01", left("EUR", "5.00")) ?? "", /You have 0\.00 EUR, after the 10\.00 EUR/);
   assert.equal(fault("1000000000", spendableOf("EUR", undefined, ["1"], 2)), undefined, "before the balances came nothing is held against anything");
 });
 

@@ -67,6 +67,16 @@ test("a stop that the last trade has set off already is warned of, and sent all 
   assert.equal(checkTicket({ ...fields, trigger: "48000" }, units, 0n, 5_000_500n).warnings.trigger, undefined, "a limit order has no trigger");
 });
 
+test("a limit far on the wrong side of the last trade is warned of, one far on the right side is not", () => {
+  const warned = (side: "buy" | "sell", price: string, last: bigint | null): string | undefined => checkTicket({ ...fields, side, price }, units, 0n, last).warnings.price;
+  assert.equal(warned("buy", "105.00", 10_000n), "That is 5.0 % above the last trade, 100.00.");
+  assert.equal(warned("buy", "104.75", 10_000n), undefined);
+  assert.equal(warned("sell", "49.00", 10_000n), "That is 51.0 % below the last trade, 100.00.");
+  assert.equal(warned("buy", "1.00", 10_000n), undefined, "a bid that waits far below costs nothing");
+  assert.equal(warned("sell", "900.00", 10_000n), undefined);
+  assert.equal(warned("buy", "900.00", null), undefined, "where nothing was traded nothing is far");
+});
+
 test("the largest affordable size is affordable, and one lot more is not", () => {
   const random = new Random(5);
   for (let round = 0; round < 500; round += 1) {

@@ -46,10 +46,10 @@ test("while orders collect, the curves cross: each counts all who would trade at
   assert.deepEqual(crossingCurves(bookOf([["99.00", "1", 1], ["98.00", "1", 1]], [["99.00", "2", 1]]))?.prices, [9_800n, 9_900n], "of one price alone there would be no picture");
 });
 
-test("the indicative price, volume and imbalance are told in words", () => {
+test("the indicative price, volume and imbalance are put into words", () => {
   const words = (indicative: Indicative | null | undefined, phase: Phase = "pre_open"): string | null => {
-    const told = indicativeWords(bookOf([], [], indicative), phase, units);
-    return told && plain(`${told.price} ${told.words}`.trim());
+    const said = indicativeWords(bookOf([], [], indicative), phase, units);
+    return said && plain(`${said.price} ${said.words}`.trim());
   };
   const at = (imbalance: string): Indicative => ({ price: "49950.00", volume: "1.0", imbalance });
   assert.equal(words(at("-1.0")), "49 950.00 if the auction ended now: 1 BTC would trade, 1 BTC more would be for sale at that price.");
@@ -63,7 +63,7 @@ test("the indicative price, volume and imbalance are told in words", () => {
   assert.equal(words(undefined), null);
 });
 
-test("what is told of an auction holds until it is told otherwise, and no longer than the book", () => {
+test("an indicative price holds until the next one, and no longer than the book", () => {
   const book = bookOf([["99", "1", 1]], [["98", "1", 1]], { price: "98.50", volume: "1", imbalance: "0" });
   book.apply(message([["97", "1", 1]], [], { kind: "update", feed_seq: "2" }));
   assert.equal(book.indicative?.price, 9_850n);

@@ -216,7 +216,7 @@ mod tests {
         margins.await_only([GatewayId(0), GatewayId(1), GatewayId(2), GatewayId(99)]);
         let awaited: Vec<_> = (0..8).map(GatewayId).filter(|gateway| margins.is_awaited(*gateway)).collect();
         assert_eq!(awaited, [0, 1, 2].map(GatewayId), "those that are not there are not waited for");
-        // Of the first piece all told, of the second and the third all but gateway 2, of the fourth gateway 0 alone.
+        // All report the first piece, all but gateway 2 the second and the third, gateway 0 alone the fourth.
         for (piece, told) in [(1, 3), (2, 2), (3, 2), (4, 1)] {
             assert_eq!(margins.on_made(), (piece, None));
             for gateway in 0..told {
@@ -233,7 +233,7 @@ mod tests {
         );
         assert_eq!(margins.on_report(GatewayId(1), 4, 10), Some(judged(4)));
         assert_eq!(margins.on_lost(GatewayId(99)), []);
-        // It counts again from its next report on, also where that comes when the others have told already, or from when it is linked.
+        // It counts again from its next report on, even one that comes after the others', or from when it is linked.
         let told_last = |margins: &mut Margins| {
             let (piece, _) = margins.on_made();
             let [first, second, slowest] =

@@ -79,9 +79,9 @@ export class Book {
     return this.asks[0];
   }
 
-  #indication(told: Indicative | null): Indication | null {
-    return told && {
-      price: parseUnits(told.price, this.priceDecimals), volume: parseUnits(told.volume, this.sizeDecimals), imbalance: parseUnits(told.imbalance, this.sizeDecimals),
+  #indication(wire: Indicative | null): Indication | null {
+    return wire && {
+      price: parseUnits(wire.price, this.priceDecimals), volume: parseUnits(wire.volume, this.sizeDecimals), imbalance: parseUnits(wire.imbalance, this.sizeDecimals),
     };
   }
 

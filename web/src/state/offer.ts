@@ -67,8 +67,8 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
 
 function overdraft({ asset, free, collected }: Spendable, decimals: number): string {
   const shown = (units: bigint): string => `${group(trimZeros(formatUnits(units, decimals), 2))} ${asset}`;
-  const besides = collected === 0n ? "" : ` besides the ${shown(collected)} that the coming block has collected of you`;
-  return `You have ${shown(free > 0n ? free : 0n)}${besides}. Offer no more: an overdraft drops all that you have in the block.`;
+  const after = collected === 0n ? "" : `, after the ${shown(collected)} that the next block has collected already`;
+  return `You have ${shown(free > 0n ? free : 0n)}${after}. Offer no more: an overdraft drops all your transactions in the block.`;
 }
 
 /**

@@ -39,7 +39,7 @@ export class OrderHistory {
     if (side === undefined || open === undefined) return;
     const what = whatHappened(before, update, hasTraded);
     if (what === null) return;
-    // What has ended has nothing open: told is what was.
+    // What has ended has nothing open: the size is what was open before.
     const size = /[1-9]/.test(open) ? open : before?.open ?? "";
     this.#add({ timeNs, instrument, side, kind: after.type, size, price: after.price ?? null, trigger: after.trigger ?? null, what });
   }

@@ -38,6 +38,9 @@ export interface Checked {
 export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind === "stop_limit";
 export const hasTrigger = (kind: OrderKind): boolean => kind === "stop" || kind === "stop_limit";
 
+/** A limit so much worse than the last trade may be a slip of the finger: it is asked for twice. */
+const FAR_PPM = 50_000n;
+
 /** Which times in force go with an order kind: what trades at market cannot rest. */
 export function timesInForce(kind: OrderKind): TimeInForce[] {
   return kind === "market" ? ["ioc", "fok"] : ["gtc", "day", "gtt", "ioc", "fok"];
@@ -56,6 +59,13 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   if (trigger !== null && lastPrice !== null && isTriggered(fields.side, trigger, lastPrice)) {
     const where = lastPrice === trigger ? "at it" : fields.side === "buy" ? "above it" : "below it";
     warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: this stop would not wait.`;
+  }
+  if (price !== null && lastPrice !== null) {
+    const worsePpm = ((fields.side === "buy" ? price - lastPrice : lastPrice - price) * 1_000_000n) / lastPrice;
+    if (worsePpm >= FAR_PPM) {
+      const percent = formatUnits(worsePpm / 1_000n, 1);
+      warnings.price = `That is ${percent} % ${fields.side === "buy" ? "above" : "below"} the last trade, ${showUnits(lastPrice, units.priceDecimals)}.`;
+    }
   }
   const size = quantity(fields.size, units.sizeDecimals, units.lot, "size", "lot", faults);
   const order: Omit<OrderRequest, "instrument" | "client_order_id"> = {

@@ -42,7 +42,7 @@ export class Rows<T> {
   }
 }
 
-/** A table body whose rows stand still and change what they show: for lists that move on all the time, of which no row is ever typed into. */
+/** A table body whose rows stand still and change what they show: for lists that move on all the time and have nothing to type into. */
 export class Slots<T> {
   readonly #body: HTMLTableSectionElement;
   readonly #make: () => HTMLTableRowElement;

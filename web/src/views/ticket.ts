@@ -38,6 +38,8 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   byId("ticket-body").append(keyHint, form.element);
   let attempted = false;
   let sending = false;
+  /** The order, far from the market, that the next press sends; another one is asked about again. */
+  let confirmed: string | null = null;
   /** The order that the answer is about, once it was seen to stand: when it stands no more, the answer is out of date. */
   let answered: { key: string; wasSeen: boolean } | null = null;
 
@@ -81,7 +83,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   });
 
   const send = async (market: Market): Promise<void> => {
-    const { order, faults } = check(market);
+    const { order, faults, warnings } = check(market);
     attempted = order === null;
     if (!order) {
       draw();
@@ -90,9 +92,15 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       answered = null;
       return form.answer.say("bad", "Not sent", count === 1 && first ? `${capitalField(first)}: ${faults[first]}` : `${count} fields need a look.`);
     }
+    const asked = JSON.stringify([market.symbol, order]);
+    answered = null;
+    if (warnings.price !== undefined && confirmed !== asked) {
+      confirmed = asked;
+      return form.answer.say("bad", "Not sent yet", `${warnings.price} If that is what you mean, press again.`);
+    }
+    confirmed = null;
     sending = true;
     draw();
-    answered = null;
     try {
       const name = freshClientOrderId();
       const reply = (await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: name, ...order })) as unknown as OrderReply;

@@ -22,7 +22,7 @@ export class Session {
   readonly #books = new Map<FakeMarket, BookFeed>();
   readonly #trades = new Map<FakeMarket, Trade[]>();
   readonly #candles = new Map<FakeMarket, Set<Interval>>();
-  /** With the phase that was told last. */
+  /** With the phase that was sent last. */
   readonly #tickers = new Map<FakeMarket, Phase>();
   #batch = false;
   readonly #demands = new Map<string, [sell: string, buy: string]>();

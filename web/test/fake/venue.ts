@@ -39,7 +39,7 @@ export class FakeVenue {
   hasBatches = true;
   /** `null` for a venue without fair access, as one of one machine is. */
   fair: FakeFair | null = null;
-  /** Whoever connects is turned away. */
+  /** Every connection is closed at once. */
   isDown = false;
   logIndex = 0n;
   trades = 0n;
@@ -135,7 +135,7 @@ export class FakeVenue {
     if (closed) for (const session of this.sessions) session.publishBatch(true);
   }
 
-  /** Goes elsewhere, and no page is told before its account changes next. */
+  /** Goes elsewhere, and no page hears of it before the account's next news. */
   spend(asset: string, units: bigint): void {
     this.#available.set(asset, (this.#available.get(asset) ?? 0n) - units);
   }

@@ -50,7 +50,7 @@ pub struct ReleaseCounts {
     pub strayed: u64,
     /// The gateways of which none counts now.
     pub strays: Vec<GatewayId>,
-    /// The members that nothing waits for: their link is lost, or they told of none of the latest pieces. Pieces are judged by the others.
+    /// The members that nothing waits for: their link is lost, or they reported none of the latest pieces. The others judge.
     pub silent: Vec<GatewayId>,
 }
 

@@ -160,7 +160,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     }
     const offer = desk.offers.list(batch).find((each) => each.key === key);
     if (offer === undefined) {
-      // Cancelled, as was asked for, or left out, of which a notice tells; if it traded, that comes next.
+      // Cancelled on request, or left out, which a notice says. If it traded, the fill comes next.
       form.answer.clear();
     } else if (offer.state === "standing") {
       form.answer.say("good", "It stands", `${group(trimZeros(offer.amount))} ${offer.sell} are offered in every block from ${group(offer.block)} on.`);
