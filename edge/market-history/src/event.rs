@@ -4,6 +4,8 @@ use std::num::NonZeroU64;
 
 use walras_types::{PriceTicks, Side, SizeLots};
 
+use crate::text::{Digits, parse_decimal};
+
 /// A price in the file's own units: `price_scale` of [`HistoryInfo`] of them make one unit of currency. Exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PriceUnits(pub i64);
@@ -224,6 +226,16 @@ pub struct HistoryInfo {
     pub time_origin: TimeOrigin,
 }
 
+impl HistoryInfo {
+    /// A price that a person wrote in currency, such as `0.0001`; `None` if it is no decimal number or finer than the file's units.
+    #[must_use]
+    pub fn price(&self, text: &str) -> Option<PriceUnits> {
+        let decimals = self.price_scale.checked_ilog10()?;
+        let units = parse_decimal(text.as_bytes(), decimals, Digits::Exact)?;
+        i64::try_from(units).ok().map(PriceUnits)
+    }
+}
+
 /// Levels of a snapshot, a side.
 pub const SNAPSHOT_LEVELS_MAX: usize = 32;
 
@@ -389,6 +401,13 @@ mod tests {
         let board_lots = TickScale::new(10, 100_000).unwrap();
         assert!(matches!(board_lots.lots(SizeUnits(82_000)), Err(OffScale::Size { .. })));
         assert_eq!(TickScale::new(0, 1), None);
+    }
+
+    #[test]
+    fn a_written_price_is_exact() {
+        let info = HistoryInfo { price_scale: 10_000, size_scale: 1, time_origin: TimeOrigin::Midnight };
+        assert_eq!(info.price("0.0001"), Some(PriceUnits(1)));
+        assert_eq!((info.price("0.00001"), info.price("-1"), info.price("cheap")), (None, None, None));
     }
 
     #[test]

@@ -5,6 +5,13 @@
 //! they have (one in the free AAPL hour); these are rounded to the nearest nanosecond, which is the one that was meant. Source: the
 //! description of the output at lobsterdata.com.
 
+mod levels;
+mod orderbook;
+
+pub use levels::LevelCut;
+pub use orderbook::{BookRow, OrderbookReader, named, orderbook_name, write_row};
+pub(crate) use orderbook::{instead, is_row};
+
 use std::io::{BufRead, Write};
 
 use walras_types::Side;

@@ -94,18 +94,22 @@ pub fn detect(path: &Path) -> Result<Format, HistoryError> {
     open_bytes(path)?.take(SNIFF_BYTES as u64).read_to_end(&mut head).map_err(|source| HistoryError::Read { at, source })?;
     detect_bytes(&head).ok_or_else(|| HistoryError::UnknownFormat {
         path: path.to_owned(),
-        reason: match head.is_empty() {
-            true => "it is empty".to_owned(),
-            false => format!("it begins with {}", show(&head)),
+        reason: match first_line(&head) {
+            [] => "it is empty".to_owned(),
+            line if lobster::is_row(line) => lobster::instead(),
+            _ => format!("it begins with {}", show(&head)),
         },
     })
+}
+
+fn first_line(head: &[u8]) -> &[u8] {
+    head.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end()
 }
 
 /// Recognises the beginning of a file: some thousand bytes, after decompression.
 #[must_use]
 pub fn detect_bytes(head: &[u8]) -> Option<Format> {
-    let line_end = head.iter().position(|&byte| byte == b'\n').unwrap_or(head.len());
-    let line = head[..line_end].trim_ascii_end();
+    let line = first_line(head);
     if line.starts_with(sse::LINE_START) {
         return Some(Format::Sse);
     }

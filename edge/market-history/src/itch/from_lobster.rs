@@ -38,7 +38,7 @@ pub fn lobster_to_itch<R: BufRead, W: Write>(source: R, sink: W, symbol: Symbol8
             for code in *b"OSQ" {
                 put(time_ns, 0, ItchBody::System { code })?;
             }
-            put(time_ns, LOCATE, plain_directory(symbol))?;
+            put(time_ns, LOCATE, ItchBody::plain_directory(symbol))?;
             put(time_ns, LOCATE, ItchBody::TradingAction { symbol, state: b'T', reserved: b' ', reason: *b"    " })?;
         }
         counts.messages_in += 1;
@@ -82,23 +82,4 @@ fn body(message: &LobsterMessage, index: u64, symbol: Symbol8, match_number: u64
             reason: *b"    ",
         },
     })
-}
-
-fn plain_directory(symbol: Symbol8) -> ItchBody {
-    ItchBody::Directory {
-        symbol,
-        market_category: b'Q',
-        financial_status: b' ',
-        round_lot_size: 100,
-        round_lots_only: b'N',
-        issue_classification: b'C',
-        issue_subtype: *b"Z ",
-        authenticity: b'P',
-        short_sale_threshold: b'N',
-        ipo_flag: b' ',
-        luld_tier: b'1',
-        etp_flag: b'N',
-        etp_leverage: 0,
-        inverse: b'N',
-    }
 }

@@ -232,6 +232,29 @@ pub enum ItchBody {
     },
 }
 
+impl ItchBody {
+    /// An instrument of which nothing is known but its name.
+    #[must_use]
+    pub const fn plain_directory(symbol: Symbol8) -> Self {
+        Self::Directory {
+            symbol,
+            market_category: b'Q',
+            financial_status: b' ',
+            round_lot_size: 100,
+            round_lots_only: b'N',
+            issue_classification: b'C',
+            issue_subtype: *b"Z ",
+            authenticity: b'P',
+            short_sale_threshold: b'N',
+            ipo_flag: b' ',
+            luld_tier: b'1',
+            etp_flag: b'N',
+            etp_leverage: 0,
+            inverse: b'N',
+        }
+    }
+}
+
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ItchMessage {
