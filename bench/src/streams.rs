@@ -216,7 +216,7 @@ pub fn recorded_hour(data: &Path, folder: &Path) -> anyhow::Result<Option<Stream
     }
     let loaded = Loaded::open(&source, &Options::default(), &mut |_| {})?;
     let BookCommands { commands, result, left_out } =
-        book_commands(&loaded).with_context(|| format!("{} has auctions, which no file of commands holds", source.display()))?;
+        book_commands(&loaded)?.with_context(|| format!("{} has auctions, which no file of commands holds", source.display()))?;
     let file = folder.join("aapl.bin");
     write(&commands, &result.to_string(), &file)?;
     Ok(Some(Stream {

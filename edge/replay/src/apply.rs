@@ -109,7 +109,7 @@ impl Market {
                 }
                 None => Applied::Missing,
             },
-            &Action::Delete { order_ref, .. } => match self.find(order_ref) {
+            &Action::Delete { order_ref, .. } | &Action::Presume { order_ref, .. } => match self.find(order_ref) {
                 Some(handle) => Applied::Was(self.book.cancel(handle)),
                 None => Applied::Missing,
             },

@@ -14,8 +14,10 @@ use walras_types::{ClientOrderId, PriceTicks, Side, SizeLots};
 
 use crate::apply::{Market, OWNER, Tally};
 use crate::drive::ending;
+use crate::error::ReplayError;
 use crate::load::Loaded;
-use crate::plan::{Action, Plan, Step};
+use crate::plan::{Action, AuctionReference, Step};
+use crate::reconstruct::Steps;
 
 /// Numbers of aggressors whose number nobody says begin here: no exchange numbers its orders that high, and a file takes no higher ones.
 const NAMELESS: u64 = 1 << 62;
@@ -32,28 +34,23 @@ pub struct BookCommands {
 }
 
 /// The commands of a history; `None` where it has auctions, which such a file can not say.
-#[must_use]
-pub fn book_commands(loaded: &Loaded) -> Option<BookCommands> {
-    let plan = Plan::new(loaded, None);
-    let has_auctions = plan
-        .steps
-        .iter()
-        .any(|step| matches!(step.action, Action::CollectForOpen | Action::CollectForClose | Action::Uncross { .. }));
-    if has_auctions {
-        return None;
-    }
+pub fn book_commands(loaded: &Loaded) -> Result<Option<BookCommands>, ReplayError> {
     let mut writer = Writer {
-        market: Market::new(plan.reference),
+        market: Market::new(AuctionReference::Middle),
         tally: Tally::default(),
         users: HashMap::new(),
         user_last: 0,
         prices: None,
         made: BookCommands { commands: Vec::new(), result: WorkloadResult::default(), left_out: 0 },
     };
-    for step in &plan.steps {
-        writer.take(step);
+    for step in Steps::new(loaded)? {
+        let step = step?;
+        if matches!(step.action, Action::CollectForOpen | Action::CollectForClose | Action::Uncross { .. }) {
+            return Ok(None);
+        }
+        writer.take(&step);
     }
-    Some(writer.finish())
+    Ok(Some(writer.finish()))
 }
 
 struct Writer {
@@ -81,6 +78,12 @@ impl Writer {
             Action::Reduce { order_ref, by } => self.shrink(step, order_ref, |order| order.open.saturating_sub(by)),
             Action::SetOpen { order_ref, open } => self.shrink(step, order_ref, |_| open),
             Action::Delete { order_ref, .. } => self.shrink(step, order_ref, |_| SizeLots::ZERO),
+            // What is presumed gone is cancelled, if the book has it still.
+            Action::Presume { order_ref, .. } => {
+                if self.find(order_ref).is_some() {
+                    self.shrink(step, order_ref, |_| SizeLots::ZERO);
+                }
+            }
             Action::Move { order_ref, price } => {
                 if self.find(order_ref).is_some() {
                     self.could_rest(price);
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn an_hour_as_commands_gives_the_same_book() {
         let history = loaded(HOUR.as_bytes(), Format::Lobster);
-        let made = book_commands(&history).expect("no auctions");
+        let made = book_commands(&history).unwrap().expect("no auctions");
         let mix = made.result.mix;
         assert_eq!((mix.limit, mix.immediate, mix.cancel, mix.moves, mix.reduce), (3, 2, 1, 0, 1));
         assert_eq!((made.left_out, made.result.trades, made.result.volume_lots, made.result.commands_with_trade), (0, 3, 145, 2));
@@ -208,8 +211,9 @@ mod tests {
         // Read back as the file it is, it comes to the same.
         let mut file = Vec::new();
         write_commands(made.commands.iter().copied(), &mut file).expect("memory takes all");
-        let again = run_loaded(&loaded(&file, Format::Workload), &Options { timing_rounds: 0, ..Options::default() }, &mut |_| {});
-        let recorded = run_loaded(&history, &Options { timing_rounds: 0, ..Options::default() }, &mut |_| {});
+        let untimed = Options { timing_rounds: 0, ..Options::default() };
+        let again = run_loaded(&loaded(&file, Format::Workload), &untimed, &mut |_| {}).unwrap();
+        let recorded = run_loaded(&history, &untimed, &mut |_| {}).unwrap();
         let workload = again.workload.expect("a file of commands");
         assert_eq!((workload.trades, workload.volume_lots, workload.level_hash), (3, 145, made.result.level_hash));
         assert_eq!(recorded.book.level_hash, made.result.level_hash, "and to what the record says");
@@ -227,7 +231,7 @@ mod tests {
 2.000000000,4,12,50,100000,1
 3.000000000,3,11,50,100000,1
 ";
-        let made = book_commands(&loaded(passed_over.as_bytes(), Format::Lobster)).expect("no auctions");
+        let made = book_commands(&loaded(passed_over.as_bytes(), Format::Lobster)).unwrap().expect("no auctions");
         assert_eq!((made.commands.len(), made.left_out), (3, 1));
         assert_eq!(made.result.best_bid, Some((1_000, 50)));
     }

@@ -4,19 +4,23 @@ use std::collections::HashMap;
 
 use walras_market_history::Format;
 use walras_order_book::OrderBook;
-use walras_types::{PriceTicks, Side, SizeLots};
+use walras_types::{OrderId, PriceTicks, Side, SizeLots};
 
-use crate::apply::{Applied, Market, Mode, Recorder, rested};
+use crate::apply::{Applied, Market, Mode, Recorder, Tally, rested};
+use crate::error::ReplayError;
 use crate::load::Loaded;
-use crate::options::{Progress, Stage};
-use crate::plan::{Action, Aggressor, AuctionReference, Origin, Plan, RecordedFill, RecordedPair, Step};
+use crate::options::{Options, Progress, Stage};
+use crate::oracle::{Oracle, OrderbookReport};
+use crate::plan::{Action, Aggressor, AuctionReference, Origin, PlanCounts, Presumption, RecordedFill, RecordedPair, Step};
 use crate::quality::Quality;
-use crate::report::{AuctionReport, BookReport, Cause, ExecutionReport, Mismatch, TapeReport};
+use crate::reconstruct::Steps;
+use crate::report::{AuctionReport, BookReport, Cause, ExecutionReport, Mismatch, TapeReport, TimingReport};
 use crate::snapshots::{Checker, Day, SnapshotReport};
 use crate::tape::Tape;
-use crate::truth::Queues;
+use crate::timing::Timed;
+use crate::truth::{self, LevelName, Levels, Standing, level_name};
 
-const PROGRESS_STEP: usize = 1 << 15;
+const PROGRESS_STEP: u64 = 1 << 15;
 
 /// What the comparing run found.
 pub(crate) struct Compared {
@@ -28,38 +32,43 @@ pub(crate) struct Compared {
     pub(crate) quality: Quality,
     pub(crate) mismatches: Vec<Mismatch>,
     pub(crate) steps_with_trade: u64,
-    /// How the book was set after which steps.
-    pub(crate) corrections: Vec<(usize, Queues)>,
+    pub(crate) counts: PlanCounts,
+    pub(crate) orderbook: Option<OrderbookReport>,
+    pub(crate) timing: Option<TimingReport>,
     /// The book at the end.
     pub(crate) end: OrderBook,
 }
 
-pub(crate) fn compare(loaded: &Loaded, plan: &Plan, mismatches_max: usize, progress: &mut dyn FnMut(Progress)) -> Compared {
+pub(crate) fn compare(loaded: &Loaded, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Compared, ReplayError> {
+    let reference = AuctionReference::of(loaded);
     let mut drive = Drive {
-        plan,
         close: loaded.previous_close.and_then(|price| loaded.scale.ticks_and_lots.ticks(price).ok()),
-        market: Market::new(plan.reference),
+        market: Market::new(reference),
+        timed: Timed::new(options.timing_rounds, reference),
         recorder: Recorder::default(),
         day: Day::default(),
         tape: Tape::default(),
-        mismatches_max,
-        book: BookReport { steps: plan.steps.len() as u64, orders_made_up: plan.made_up, ..BookReport::default() },
-        executions: ExecutionReport {
-            recorded: plan.messages.executions,
-            of_unknown_orders: plan.left_out.unknown_executions,
-            ..ExecutionReport::default()
-        },
+        mismatches_max: options.mismatches_named_max,
+        book: BookReport::default(),
+        executions: ExecutionReport::default(),
         auctions: Vec::new(),
         mismatches: Vec::new(),
         steps_with_trade: 0,
-        corrections: Vec::new(),
     };
-    let mut checker = Checker::new(loaded);
+    let mut checker = Checker::new(loaded)?;
+    let mut oracle = Oracle::open(loaded)?;
     let mut quality = Quality::default();
     let mut since_ns = 0;
-    for (at, step) in plan.steps.iter().enumerate() {
-        if at.is_multiple_of(PROGRESS_STEP) {
-            progress(Progress { stage: Stage::Comparing, done: at as u64, total: Some(plan.steps.len() as u64) });
+    let mut steps = Steps::new(loaded)?;
+    for step in steps.by_ref() {
+        let step = step?;
+        if drive.book.steps.is_multiple_of(PROGRESS_STEP) {
+            progress(Progress { stage: Stage::Comparing, done: step.index, total: Some(loaded.file_messages) });
+        }
+        drive.book.steps += 1;
+        if let Some(oracle) = &mut oracle {
+            drive.follow(oracle, step.index)?;
+            oracle.step(step.until);
         }
         checker.observe(&drive.market, &drive.day, since_ns, step.time_ns);
         if drive.market.mode == Mode::Continuous {
@@ -69,12 +78,16 @@ pub(crate) fn compare(loaded: &Loaded, plan: &Plan, mismatches_max: usize, progr
         if matches!(step.action, Action::CollectForOpen | Action::CollectForClose) {
             checker.freeze(&drive.market.book);
         }
-        drive.step(at, step);
+        drive.step(step);
     }
     checker.observe(&drive.market, &drive.day, since_ns, u64::MAX);
-    let steps = plan.steps.len() as u64;
-    progress(Progress { stage: Stage::Comparing, done: steps, total: Some(steps) });
-    drive.finish(checker.finish(), quality)
+    if let Some(oracle) = &mut oracle {
+        drive.follow(oracle, loaded.file_messages + 1)?;
+    }
+    let messages = loaded.file_messages;
+    progress(Progress { stage: Stage::Comparing, done: messages, total: Some(messages) });
+    let orderbook = oracle.map(Oracle::finish).transpose()?;
+    Ok(drive.finish(*steps.counts(), checker.finish()?, quality, orderbook))
 }
 
 /// Times of continuous trading in Shanghai, since midnight there.
@@ -95,10 +108,10 @@ fn weight(loaded: &Loaded, since_ns: u64, until_ns: u64) -> u64 {
     }
 }
 
-struct Drive<'a> {
-    plan: &'a Plan,
+struct Drive {
     close: Option<PriceTicks>,
     market: Market,
+    timed: Timed,
     recorder: Recorder,
     day: Day,
     tape: Tape,
@@ -108,18 +121,37 @@ struct Drive<'a> {
     auctions: Vec<AuctionReport>,
     mismatches: Vec<Mismatch>,
     steps_with_trade: u64,
-    corrections: Vec<(usize, Queues)>,
 }
 
-impl Drive<'_> {
-    fn step(&mut self, at: usize, step: &Step) {
+impl Drive {
+    /// Holds the book against the rows before line `index`, and sets it to what they say.
+    fn follow(&mut self, oracle: &mut Oracle, index: u64) -> Result<(), ReplayError> {
+        while oracle.is_behind(index) {
+            if let Some(levels) = oracle.compare(&self.market.book, index)? {
+                levels.set(&mut self.market.book);
+                self.timed.corrected(levels);
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: Step) {
         self.recorder.clear();
-        let plan = self.plan;
-        match &step.action {
-            Action::Sweep(aggressor) => self.sweep(at, step, aggressor, &plan.fills[aggressor.fills.clone()]),
-            Action::Uncross { price, size, pairs } => self.uncross(at, step, *price, *size, &plan.pairs[pairs.clone()]),
-            Action::Tape { price, size } => self.tape.reported(*price, *size),
-            Action::SetOpen { open, .. } => self.set_open(step, *open),
+        let set = match &step.action {
+            Action::Sweep(aggressor) => self.sweep(&step, aggressor),
+            Action::Uncross { price, size, pairs } => self.uncross(&step, *price, *size, pairs),
+            Action::Tape { price, size } => {
+                self.tape.reported(*price, *size);
+                None
+            }
+            Action::SetOpen { open, .. } => {
+                self.set_open(&step, *open);
+                None
+            }
+            Action::Presume { order_ref, why } => {
+                self.presume(&step, *order_ref, *why);
+                None
+            }
             Action::Rest { .. }
             | Action::Submit { .. }
             | Action::Reduce { .. }
@@ -127,16 +159,35 @@ impl Drive<'_> {
             | Action::Move { .. }
             | Action::Replace { .. }
             | Action::CollectForOpen
-            | Action::CollectForClose => self.plain(at, step),
-        }
+            | Action::CollectForClose => self.plain(&step),
+        };
         self.steps_with_trade += u64::from(!self.recorder.fills.is_empty());
+        self.timed.step(step);
+        if let Some(names) = set {
+            self.book.corrections += 1;
+            self.timed.corrected(Levels::of(&self.market.book, names));
+        }
         self.book.resting_orders_max = self.book.resting_orders_max.max(self.market.book.order_count() as u64);
     }
 
-    fn finish(mut self, snapshots: SnapshotReport, quality: Quality) -> Compared {
+    fn finish(
+        mut self,
+        counts: PlanCounts,
+        snapshots: SnapshotReport,
+        quality: Quality,
+        orderbook: Option<OrderbookReport>,
+    ) -> Compared {
         self.book.resting_orders_end = self.market.book.order_count() as u64;
-        self.book.corrections = self.corrections.len() as u64;
+        self.book.orders_made_up = counts.made_up;
+        self.book.orders_presumed_deleted = counts.presumed_deleted;
+        self.book.orders_set_aside = counts.set_aside;
+        self.executions.recorded = counts.messages.executions;
+        self.executions.of_unknown_orders = counts.left_out.unknown_executions;
+        let timing = self.timed.finish(Tally { trades: self.book.trades, volume_lots: self.book.volume_lots });
         Compared {
+            counts,
+            orderbook,
+            timing,
             book: self.book,
             executions: self.executions,
             auctions: self.auctions,
@@ -145,7 +196,6 @@ impl Drive<'_> {
             quality,
             mismatches: self.mismatches,
             steps_with_trade: self.steps_with_trade,
-            corrections: self.corrections,
             end: self.market.book,
         }
     }
@@ -158,16 +208,19 @@ impl Drive<'_> {
             Cause::NotAtBest => causes.not_at_best += 1,
             Cause::OrderGone => causes.order_gone += 1,
             Cause::AddTraded => self.book.adds_that_traded += 1,
-            Cause::Auction => {}
+            Cause::Contradiction | Cause::Auction => {}
         }
         if self.mismatches.len() < self.mismatches_max {
             self.mismatches.push(Mismatch { index: step.index, time_ns: step.time_ns, order_ref, instead, cause });
         }
     }
 
-    fn correct(&mut self, at: usize, queues: Queues) {
-        self.market.book = queues.book();
-        self.corrections.push((at, queues));
+    /// An order leaves without a line that says so.
+    fn presume(&mut self, step: &Step, order_ref: u64, why: Presumption) {
+        self.market.apply(step, &mut self.recorder);
+        if let Presumption::SetAside { by } = why {
+            self.mismatch(step, order_ref, Some(by).filter(|by| *by != order_ref), Cause::Contradiction);
+        }
     }
 
     /// Counts what the book itself traded.
@@ -186,7 +239,8 @@ impl Drive<'_> {
         }
     }
 
-    fn plain(&mut self, at: usize, step: &Step) {
+    /// Returns the levels that were set, if any.
+    fn plain(&mut self, step: &Step) -> Option<Vec<LevelName>> {
         let applied = self.market.apply(step, &mut self.recorder);
         self.book.orders_rested += u64::from(!rested(&applied).is_zero());
         self.count_fills();
@@ -200,24 +254,19 @@ impl Drive<'_> {
             }
             Applied::Placed(_) | Applied::Grew(_) | Applied::Uncrossed(_) | Applied::Nothing => {}
         }
-        let rested_by_record = match step.action {
-            Action::Rest { order_ref, side, price, size, .. } => Some((order_ref, side, price, size)),
-            _ => None,
-        };
-        if let Some((order_ref, side, price, size)) = rested_by_record
-            && let Some(first) = self.recorder.fills.first()
-        {
+        if let (&Action::Rest { order_ref, side, price, .. }, Some(first)) = (&step.action, self.recorder.fills.first()) {
+            // The book takes back what it did. The order stays out: a book does not stand crossed.
             let picked = first.maker.client_order_id.0;
-            let mut queues = Queues::before(&self.market.book, Some(order_ref), &self.recorder.fills);
-            queues.rest(step.index, order_ref, side, price, size);
+            let mut touched = truth::undo(&mut self.market.book, Some(order_ref), &self.recorder.fills);
+            touched.push(level_name(side, price));
             self.mismatch(step, order_ref, Some(picked), Cause::AddTraded);
-            self.correct(at, queues);
-            return;
+            return Some(touched);
         }
         self.day_follows_book();
         for fill in &self.recorder.fills {
             self.tape.made(fill.price, fill.size);
         }
+        None
     }
 
     /// The record says what an order has left. The book made all fills of an aggressor when it came, where such feeds tell of them one
@@ -233,11 +282,13 @@ impl Drive<'_> {
         }
     }
 
-    fn sweep(&mut self, at: usize, step: &Step, aggressor: &Aggressor, recorded: &[RecordedFill]) {
+    /// Returns the levels that were set, if the book did otherwise than the record.
+    fn sweep(&mut self, step: &Step, aggressor: &Aggressor) -> Option<Vec<LevelName>> {
+        let recorded = &aggressor.fills;
         let applied = self.market.apply(step, &mut self.recorder);
         self.count_fills();
         let fills_match = self.recorder.fills.len() == recorded.len()
-            && self.recorder.fills.iter().zip(recorded).all(|(ours, theirs)| {
+            && self.recorder.fills.iter().zip(recorded.iter()).all(|(ours, theirs)| {
                 (ours.maker.client_order_id.0, ours.price, ours.size) == (theirs.maker, theirs.price, theirs.size)
             });
         self.book.refused += u64::from(matches!(applied, Applied::Refused(_)));
@@ -259,15 +310,17 @@ impl Drive<'_> {
                 self.count_execution(fill, true, true);
             }
             self.day_follows_book();
-            return;
+            return None;
         }
         let taker = match (&applied, self.recorder.fills.first()) {
             (Applied::Refused(_), _) => None,
             (_, Some(fill)) => Some(fill.taker.client_order_id.0),
             (_, None) => aggressor.order_ref,
         };
-        let queues = Queues::before(&self.market.book, taker, &self.recorder.fills);
-        self.one_by_one(at, step, aggressor, recorded, queues);
+        let mut touched = truth::undo(&mut self.market.book, taker, &self.recorder.fills);
+        touched.push(level_name(aggressor.side, aggressor.limit));
+        self.one_by_one(step, aggressor, &mut touched);
+        Some(touched)
     }
 
     fn count_execution(&mut self, fill: &RecordedFill, at_best: bool, at_head: bool) {
@@ -287,48 +340,67 @@ impl Drive<'_> {
     }
 
     /// Asks for each execution on its own, and does what the record says before the next.
-    fn one_by_one(&mut self, at: usize, step: &Step, aggressor: &Aggressor, recorded: &[RecordedFill], mut queues: Queues) {
+    fn one_by_one(&mut self, step: &Step, aggressor: &Aggressor, touched: &mut Vec<LevelName>) {
         let side = aggressor.side.opposite();
-        for fill in recorded {
-            let at_best = queues.best(side) == Some(fill.price);
-            let mut asked = Market::new(AuctionReference::Middle);
-            asked.book = queues.book();
+        for (number, fill) in aggressor.fills.iter().enumerate() {
+            let at_best = self.market.book.best(side) == Some(fill.price);
             self.recorder.clear();
-            let alone =
-                Aggressor { order_ref: None, limit: fill.price, size: fill.size, rest: SizeLots::ZERO, ..aggressor.clone() };
-            asked.apply(&Step { action: Action::Sweep(alone), ..step.clone() }, &mut self.recorder);
+            let alone = Aggressor {
+                order_ref: None,
+                limit: fill.price,
+                size: fill.size,
+                rest: SizeLots::ZERO,
+                fills: Vec::new(),
+                gone: Vec::new(),
+                ..*aggressor
+            };
+            self.market.apply(&Step { action: Action::Sweep(alone), ..*step }, &mut self.recorder);
             let picked = self.recorder.fills.first().map(|first| (first.maker.client_order_id.0, first.size));
             let at_head = at_best && picked == Some((fill.maker, fill.size));
             self.count_execution(fill, at_best, at_head);
+            touched.extend(truth::undo(&mut self.market.book, None, &self.recorder.fills));
             if !at_head {
-                let cause = match queues.find(fill.maker) {
-                    None => Cause::OrderGone,
-                    Some(order) if order.open < fill.size => Cause::OrderGone,
-                    Some(_) if !at_best => Cause::NotAtBest,
-                    Some(order) if queues.ahead(order).all(|ahead| ahead.client_order_id > order.client_order_id) => {
-                        Cause::EnteredBeforeShownAfter
-                    }
-                    Some(_) => Cause::PassedOver,
-                };
+                let cause = self.cause(fill, at_best);
                 self.mismatch(step, fill.maker, picked.map(|(maker, _)| maker), cause);
             }
-            queues.execute(fill);
+            touched.extend(truth::shrink(&mut self.market.book, fill.maker, fill.size));
+            for &(_, gone) in aggressor.gone.iter().filter(|(proof, _)| *proof == number) {
+                touched.extend(truth::take_out(&mut self.market.book, gone));
+            }
             self.day.trade_count += 1;
             self.day.traded_lots += fill.size.get();
             self.day.last_price = Some(fill.price);
         }
         if let Some(order_ref) = aggressor.order_ref
             && !aggressor.rest.is_zero()
+            && truth::find(&self.market.book, order_ref).is_none()
         {
-            queues.rest(step.index, order_ref, aggressor.side, aggressor.limit, aggressor.rest);
+            let rest = Standing { order_id: OrderId(step.index), order_ref, open: aggressor.rest };
+            truth::enter(&mut self.market.book, &rest, aggressor.side, aggressor.limit);
         }
-        self.correct(at, queues);
     }
 
-    fn uncross(&mut self, at: usize, step: &Step, price: PriceTicks, size: SizeLots, recorded: &[RecordedPair]) {
-        let mut queues = Queues::of(&self.market.book);
+    /// Why the book does not pick an execution's order.
+    fn cause(&self, fill: &RecordedFill, at_best: bool) -> Cause {
+        let book = &self.market.book;
+        let Some(order) = truth::find(book, fill.maker).map(|handle| book.view(handle)) else { return Cause::OrderGone };
+        if order.open < fill.size {
+            return Cause::OrderGone;
+        }
+        if !at_best {
+            return Cause::NotAtBest;
+        }
+        let name = level_name(order.side, order.price);
+        let mut level = Levels::of(book, [name]);
+        let ahead = level.queue(name).iter().take_while(|other| other.order_ref != fill.maker);
+        if ahead.into_iter().all(|ahead| ahead.order_ref > fill.maker) { Cause::EnteredBeforeShownAfter } else { Cause::PassedOver }
+    }
+
+    /// Returns the levels that were set, if the auction was another one.
+    fn uncross(&mut self, step: &Step, price: PriceTicks, size: SizeLots, recorded: &[RecordedPair]) -> Option<Vec<LevelName>> {
+        let mut levels = Levels::all(&self.market.book);
         let near_close = self.close.and_then(|close| self.market.book.auction(close)).map(|uncross| uncross.price.get());
-        let Applied::Uncrossed(uncross) = self.market.apply(step, &mut self.recorder) else { return };
+        let Applied::Uncrossed(uncross) = self.market.apply(step, &mut self.recorder) else { return None };
         let ours = &self.recorder.pairs;
         let same_pair = |(ours, theirs): &(&(u64, u64, SizeLots), &RecordedPair)| **ours == (theirs.buy, theirs.sell, theirs.size);
         let theirs_by_order = by_order(recorded.iter().map(|pair| (pair.buy, pair.sell, pair.size)));
@@ -353,18 +425,20 @@ impl Drive<'_> {
         self.day.traded_lots += if matches { report.lots } else { report.recorded_lots };
         self.day.last_price = Some(price);
         self.auctions.push(report);
-        if !matches {
-            for pair in recorded {
-                for order_ref in [pair.buy, pair.sell] {
-                    if !queues.shrink(order_ref, pair.size) {
-                        self.book.orders_missing += 1;
-                    }
+        if matches {
+            return None;
+        }
+        for pair in recorded {
+            for order_ref in [pair.buy, pair.sell] {
+                if !levels.shrink(order_ref, pair.size) {
+                    self.book.orders_missing += 1;
                 }
             }
-            let first = recorded.first().map_or(0, |pair| pair.buy);
-            self.mismatch(step, first, None, Cause::Auction);
-            self.correct(at, queues);
         }
+        let first = recorded.first().map_or(0, |pair| pair.buy);
+        self.mismatch(step, first, None, Cause::Auction);
+        levels.set(&mut self.market.book);
+        Some(levels.names().collect())
     }
 }
 

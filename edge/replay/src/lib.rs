@@ -12,8 +12,10 @@
 //! nothing here decides who trades with whom. Pacing: commands carry their time, who sends them waits.
 //!
 //! *Invariants*
-//! - What the book traded is never taken from the record. Where the two disagree it is counted, and the book then set to the record, so
-//!   that one disagreement does not cause another.
+//! - What the book traded is never taken from the record. Where the two disagree it is counted, and the price levels concerned are then
+//!   set to the record, so that one disagreement does not cause another.
+//! - A file is read twice and never held: what stays in memory is the book, and a few words for each order that the file adds and never
+//!   closes ([`limits`]).
 //! - The timed run does the same steps by the same code as the compared one, and must trade the same.
 //! - A snapshot counts only in order and in a stated window: [`snapshots`].
 //!
@@ -23,10 +25,12 @@
 //! with the evidence.
 
 pub mod error;
+pub mod limits;
 pub mod load;
 pub mod options;
 pub mod plan;
 pub mod reconstruct;
+pub mod record;
 pub mod report;
 pub mod snapshots;
 
@@ -34,18 +38,24 @@ mod apply;
 mod book_commands;
 mod drive;
 mod figures;
+mod oracle;
 mod quality;
 mod run;
+mod source;
+mod survey;
 mod tape;
 mod text;
+mod timing;
 mod truth;
 pub mod venue;
 
 pub use book_commands::{BookCommands, book_commands};
 pub use error::ReplayError;
 pub use figures::{Figure, LOBSTER_FILE, data_folder, figures};
-pub use load::{Loaded, Scale};
+pub use load::{Loaded, Scale, instruments};
 pub use options::{Options, Progress, Stage};
+pub use oracle::{OrderbookDifference, OrderbookReport};
 pub use quality::QualityReport;
 pub use report::*;
 pub use run::{run, run_loaded};
+pub use survey::InstrumentReport;

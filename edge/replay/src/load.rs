@@ -1,16 +1,15 @@
-//! A file of history, whole in memory and in the order in which things happened.
+//! A file of history, read once and ready to be replayed: nothing of it stays in memory but how its orders end.
 
-use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use walras_market_history::sse::{SseMessage, SseReader};
-use walras_market_history::{
-    BookSnapshot, Format, History, HistoryEvent, HistoryInfo, HistoryKind, PriceUnits, TickScale, detect, open_bytes,
-};
+use walras_market_history::{Format, HistoryError, HistoryEvent, HistoryInfo, Position, PriceUnits, TickScale, detect, lobster};
 
-use crate::error::ReplayError;
-use crate::options::{Options, Progress, Stage};
+use crate::error::{Ask, ReplayError};
+use crate::options::{Options, Progress};
+use crate::source::{Events, Snapshots, Source};
+use crate::survey::{InstrumentReport, Lives, Survey, Wanted};
 
 /// How a file's units map to ticks and lots.
 #[derive(Clone, Copy, Debug)]
@@ -40,34 +39,49 @@ impl Scale {
         };
         Self::new(units_per_tick, units_per_lot).expect("the formats' scales are at least one")
     }
+
+    /// The scale that was asked for; else that of the format, with the tick of stocks below a dollar where the file is of one.
+    fn choose(options: &Options, format: Format, info: HistoryInfo, survey: &Survey) -> Result<Self, ReplayError> {
+        let known = Self::of_format(format);
+        if let Some(text) = &options.tick {
+            let tick = info.price(text).filter(|tick| tick.0 > 0).ok_or_else(|| price_refused("tick", text, info))?;
+            return Self::new(tick.0, known.units_per_lot);
+        }
+        match format {
+            Format::Lobster | Format::Itch if survey.is_below_a_dollar() => Self::new(1, known.units_per_lot),
+            _ => Ok(known),
+        }
+    }
 }
 
-/// A snapshot with its time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimedSnapshot {
-    pub(crate) time_ns: u64,
-    pub(crate) index: u64,
-    pub(crate) snapshot: BookSnapshot,
+fn price_refused(option: &'static str, given: &str, info: HistoryInfo) -> ReplayError {
+    ReplayError::Price { option, given: given.to_owned(), decimals: info.price_scale.checked_ilog10().unwrap_or(0) }
 }
 
-/// All of a file that concerns one instrument.
+/// A history of one instrument. It was read once and is read again as it is replayed.
 #[derive(Debug)]
 pub struct Loaded {
     pub(crate) format: Format,
     pub(crate) info: HistoryInfo,
     pub(crate) scale: Scale,
     pub(crate) instrument: u32,
-    pub(crate) events: Vec<HistoryEvent>,
-    pub(crate) snapshots: Vec<TimedSnapshot>,
+    pub(crate) symbol: Option<String>,
+    /// Levels a side that the file's name says it shows.
+    pub(crate) levels: Option<u32>,
+    /// LOBSTER's orderbook file.
+    pub(crate) orderbook: Option<PathBuf>,
+    pub(crate) source: Source,
+    pub(crate) lives: Arc<Lives>,
     /// Messages of the file, those of other instruments and those that are no event included.
     pub(crate) file_messages: u64,
+    /// Events of the instrument and of the whole market, without snapshots.
+    pub(crate) event_count: u64,
+    pub(crate) snapshot_count: u64,
     /// Events that stood in the file before one that happened earlier.
     pub(crate) out_of_order: u64,
     pub(crate) previous_close: Option<PriceUnits>,
+    pub(crate) reference_price: Option<PriceUnits>,
 }
-
-/// How often progress is told, in messages.
-const PROGRESS_STEP: u64 = 1 << 16;
 
 impl Loaded {
     /// Its format.
@@ -76,16 +90,14 @@ impl Loaded {
         self.format
     }
 
-    /// Reads a file.
+    /// Surveys a file.
     pub fn open(path: &Path, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self, ReplayError> {
-        let format = match options.format {
-            Some(format) => format,
-            None => detect(path)?,
-        };
-        let loaded = Self::read(open_bytes(path)?, format, options, progress)?;
-        if loaded.events.is_empty() && loaded.snapshots.is_empty() {
+        let format = format_of(path, options)?;
+        let mut loaded = Self::survey(Source::File(path.to_owned()), format, Some(path), options, progress)?;
+        if loaded.event_count == 0 && loaded.snapshot_count == 0 {
             return Err(ReplayError::Empty(path.to_owned()));
         }
+        loaded.orderbook = orderbook(path, format, options)?;
         Ok(loaded)
     }
 
@@ -93,123 +105,147 @@ impl Loaded {
     #[must_use]
     pub fn from_events(format: Format, info: HistoryInfo, events: Vec<HistoryEvent>) -> Self {
         let instrument = events.iter().map(|event| event.instrument).max().unwrap_or(0);
-        Self {
-            format,
-            info,
-            scale: Scale::of_format(format),
-            instrument,
-            file_messages: events.len() as u64,
-            events,
-            snapshots: Vec::new(),
-            out_of_order: 0,
-            previous_close: None,
-        }
+        let source = Source::Events(events.into());
+        let survey = Survey::read(&source, format, &Wanted::Number(instrument), &mut |_| {})
+            .expect("events that are in memory and carry no numbers can be read");
+        Self::of(source, format, info, Scale::of_format(format), instrument, survey)
     }
 
-    /// Reads `source` as this format.
+    /// Surveys `source`, of which a copy is kept, as this format.
     pub fn read<R: BufRead>(
-        source: R,
+        mut source: R,
         format: Format,
         options: &Options,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, ReplayError> {
-        let scale = options.scale.unwrap_or_else(|| Scale::of_format(format));
-        let mut reading = Reading { events: Vec::new(), snapshots: Vec::new(), previous_close: None, messages: 0 };
-        let info = if format == Format::Sse {
-            reading.read_sse(source, progress)?;
-            walras_market_history::sse::INFO
-        } else {
-            let mut history = History::new(source, format);
-            while let Some(event) = history.next() {
-                reading.take(event?, history.snapshot(), progress);
-            }
-            reading.messages += history.skipped();
-            history.info()
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).map_err(|source| HistoryError::Read { at: Position::Byte(0), source })?;
+        let mut loaded = Self::survey(Source::Bytes(bytes.into()), format, None, options, progress)?;
+        loaded.orderbook = options.orderbook.clone();
+        Ok(loaded)
+    }
+
+    fn survey(
+        source: Source,
+        format: Format,
+        path: Option<&Path>,
+        options: &Options,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, ReplayError> {
+        let name = path.and_then(Path::file_name).and_then(|name| name.to_str()).filter(|_| format == Format::Lobster);
+        let (named_symbol, levels) = name.and_then(lobster::named).unzip();
+        let wanted = match &options.instrument {
+            None => Wanted::Only,
+            // A LOBSTER file numbers nothing; its name says whose it is.
+            Some(name) if named_symbol == Some(name.as_str()) => Wanted::Only,
+            Some(name) => name.parse().map_or_else(|_| Wanted::Symbol(name.clone()), Wanted::Number),
         };
-        progress(Progress { stage: Stage::Reading, done: reading.messages, total: Some(reading.messages) });
-        let instrument = reading.keep_instrument(options.instrument)?;
-        let out_of_order = reading.sort();
-        Ok(Self {
+        let survey = Survey::read(&source, format, &wanted, progress)?;
+        let instrument = chosen(&survey, &options.instrument, &wanted, named_symbol)?;
+        let info = source.messages(format)?.info(format);
+        let scale = Scale::choose(options, format, info, &survey)?;
+        let symbol = survey.symbol(instrument).or(named_symbol).map(str::to_owned);
+        let reference_price = match &options.reference_price {
+            Some(text) => {
+                let price = info.price(text).filter(|price| scale.ticks_and_lots.ticks(*price).is_ok());
+                Some(price.ok_or_else(|| price_refused("reference price", text, info))?)
+            }
+            None => None,
+        };
+        let loaded = Self::of(source, format, info, scale, instrument, survey);
+        Ok(Self { symbol, levels: options.levels.or(levels.flatten()).filter(|levels| *levels > 0), reference_price, ..loaded })
+    }
+
+    fn of(source: Source, format: Format, info: HistoryInfo, scale: Scale, instrument: u32, survey: Survey) -> Self {
+        Self {
             format,
             info,
             scale,
             instrument,
-            events: reading.events,
-            snapshots: reading.snapshots.into_iter().map(|(_, snapshot)| snapshot).collect(),
-            file_messages: reading.messages,
-            out_of_order,
-            previous_close: reading.previous_close,
-        })
+            symbol: None,
+            levels: None,
+            orderbook: None,
+            source,
+            file_messages: survey.messages,
+            event_count: survey.events,
+            snapshot_count: survey.snapshots,
+            out_of_order: survey.out_of_order,
+            previous_close: survey.previous_close,
+            reference_price: None,
+            lives: Arc::new(survey.lives),
+        }
+    }
+
+    /// The instrument's events in the exchange's order.
+    pub(crate) fn events(&self) -> Result<Events, ReplayError> {
+        Ok(Events::new(self.source.messages(self.format)?, self.instrument))
+    }
+
+    /// The instrument's snapshots.
+    pub(crate) fn snapshots(&self) -> Result<Snapshots, ReplayError> {
+        if self.snapshot_count == 0 {
+            return Ok(Snapshots::none());
+        }
+        Ok(Snapshots::new(self.source.messages(self.format)?, self.instrument))
+    }
+
+    /// What a report calls the instrument; `None` where the file has no name for its only one.
+    pub(crate) fn instrument_name(&self) -> Option<String> {
+        match &self.symbol {
+            Some(symbol) => Some(symbol.clone()),
+            None => (self.instrument > 0).then(|| self.instrument.to_string()),
+        }
     }
 }
 
-struct Reading {
-    events: Vec<HistoryEvent>,
-    snapshots: Vec<(u32, TimedSnapshot)>,
-    previous_close: Option<PriceUnits>,
-    messages: u64,
+/// The instruments of a file, the busiest first.
+pub fn instruments(
+    path: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<InstrumentReport>, ReplayError> {
+    let format = format_of(path, options)?;
+    let survey = Survey::read(&Source::File(path.to_owned()), format, &Wanted::Symbol(String::new()), progress)?;
+    let mut instruments = survey.instruments();
+    let name = path.file_name().and_then(|name| name.to_str()).filter(|_| format == Format::Lobster);
+    if let ([only], Some((symbol, _))) = (&mut instruments[..], name.and_then(lobster::named)) {
+        only.symbol = Some(symbol.to_owned());
+    }
+    Ok(instruments)
 }
 
-impl Reading {
-    fn take(&mut self, event: HistoryEvent, snapshot: &BookSnapshot, progress: &mut dyn FnMut(Progress)) {
-        self.messages += 1;
-        if self.messages.is_multiple_of(PROGRESS_STEP) {
-            progress(Progress { stage: Stage::Reading, done: self.messages, total: None });
-        }
-        match event.kind {
-            HistoryKind::Snapshot { .. } => {
-                let timed = TimedSnapshot { time_ns: event.time_ns, index: event.index, snapshot: *snapshot };
-                self.snapshots.push((event.instrument, timed));
-            }
-            _ => self.events.push(event),
-        }
-    }
+fn format_of(path: &Path, options: &Options) -> Result<Format, ReplayError> {
+    Ok(match options.format {
+        Some(format) => format,
+        None => detect(path)?,
+    })
+}
 
-    /// The Shanghai log's snapshots also hold yesterday's closing price, which is no event.
-    fn read_sse<R: BufRead>(&mut self, source: R, progress: &mut dyn FnMut(Progress)) -> Result<(), ReplayError> {
-        let mut reader = SseReader::new(source);
-        while let Some(message) = reader.next_message() {
-            let (index, timed) = message?;
-            if let SseMessage::Snapshot { previous_close, .. } = timed.message {
-                self.previous_close = Some(previous_close).filter(|price| price.0 > 0);
-            }
-            self.take(timed.event(index, reader.snapshot()), reader.snapshot(), progress);
-        }
-        Ok(())
-    }
-
-    /// Keeps the instrument asked for, or the busiest, and what concerns the whole market (instrument 0).
-    fn keep_instrument(&mut self, wanted: Option<u32>) -> Result<u32, ReplayError> {
-        let mut counts: HashMap<u32, u64> = HashMap::new();
-        for event in &self.events {
-            let of_a_book = !matches!(event.kind, HistoryKind::Phase(_) | HistoryKind::Directory { .. });
-            *counts.entry(event.instrument).or_default() += u64::from(of_a_book);
-        }
-        let mut present: Vec<(u64, u32)> =
-            counts.into_iter().filter(|&(_, count)| count > 0).map(|(id, count)| (count, id)).collect();
-        present.sort_unstable_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
-        let chosen = match wanted {
-            None => present.first().map_or(0, |&(_, id)| id),
-            Some(id) if present.iter().any(|&(_, other)| other == id) => id,
-            Some(wanted) => {
-                return Err(ReplayError::UnknownInstrument { wanted, present: present.iter().map(|&(_, id)| id).collect() });
-            }
+/// The orderbook file that was named, or that lies where LOBSTER's file of that name belongs.
+fn orderbook(path: &Path, format: Format, options: &Options) -> Result<Option<PathBuf>, ReplayError> {
+    if let Some(orderbook) = &options.orderbook {
+        return match format {
+            Format::Lobster => Ok(Some(orderbook.clone())),
+            _ => Err(ReplayError::OrderbookUnknown(format.name())),
         };
-        self.events.retain(|event| event.instrument == chosen || event.instrument == 0);
-        self.snapshots.retain(|&(instrument, _)| instrument == chosen);
-        Ok(chosen)
     }
+    let name = path.file_name().and_then(|name| name.to_str()).and_then(lobster::orderbook_name);
+    Ok(name.filter(|_| format == Format::Lobster).map(|name| path.with_file_name(name)).filter(|path| path.is_file()))
+}
 
-    /// Puts events that carry the exchange's running number in its order, and counts those that stood out of it.
-    fn sort(&mut self) -> u64 {
-        let back = |events: &[HistoryEvent]| {
-            events.windows(2).filter(|pair| (pair[1].sequence, pair[1].time_ns) < (pair[0].sequence, pair[0].time_ns)).count()
-                as u64
-        };
-        let out_of_order = back(&self.events);
-        if self.events.iter().all(|event| event.sequence.is_some()) {
-            self.events.sort_by_key(|event| event.sequence);
+/// The instrument to replay.
+fn chosen(survey: &Survey, asked: &Option<String>, wanted: &Wanted, named: Option<&str>) -> Result<u32, ReplayError> {
+    let instruments = survey.instruments();
+    match wanted {
+        Wanted::Only if instruments.len() > 1 => Err(ReplayError::Instrument { ask: Ask::Several, present: instruments }),
+        Wanted::Only => Ok(survey.instrument.unwrap_or(0)),
+        Wanted::Number(number) if instruments.iter().any(|present| present.instrument == *number) => Ok(*number),
+        Wanted::Symbol(_) if survey.instrument.is_some() => Ok(survey.instrument.unwrap_or(0)),
+        Wanted::Number(_) | Wanted::Symbol(_) => {
+            let name =
+                |present: InstrumentReport| InstrumentReport { symbol: present.symbol.or(named.map(str::to_owned)), ..present };
+            let present = instruments.into_iter().map(name).collect();
+            Err(ReplayError::Instrument { ask: Ask::Unknown(asked.clone().unwrap_or_default()), present })
         }
-        out_of_order
     }
 }

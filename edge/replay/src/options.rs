@@ -1,20 +1,26 @@
 //! What one may choose of a replay, and how it tells of its progress.
 
-use walras_market_history::{Format, PriceUnits};
+use std::path::PathBuf;
 
-use crate::load::Scale;
+use walras_market_history::Format;
 
 /// What one may choose. [`Options::default`] is right for every known file.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The file's format; `None` to recognise it.
     pub format: Option<Format>,
-    /// Tick and lot; `None` for the format's own, see [`Scale::of_format`].
-    pub scale: Option<Scale>,
-    /// Which of a file's instruments; `None` for the busiest.
-    pub instrument: Option<u32>,
-    /// Reference price of auctions; `None` for the exchange's rule, see [`crate::plan::AuctionReference`].
-    pub reference_price: Option<PriceUnits>,
+    /// Price of a tick in currency, such as `0.0001`; `None` for the format's own, see [`crate::Scale::of_format`]; of NASDAQ's files a
+    /// cent, and 0.0001 where orders below a dollar need it.
+    pub tick: Option<String>,
+    /// Which of a file's instruments, by symbol or by the file's number; `None` for the only one.
+    pub instrument: Option<String>,
+    /// Reference price of auctions, and of the instrument of a venue, in currency; `None` for the exchange's rule, see
+    /// [`crate::plan::AuctionReference`].
+    pub reference_price: Option<String>,
+    /// Levels a side that a LOBSTER file shows; `None` for those that its name says.
+    pub levels: Option<u32>,
+    /// LOBSTER's orderbook file; `None` for the one beside the message file, if there is one.
+    pub orderbook: Option<PathBuf>,
     /// How often the book alone is run and timed; zero to leave it out. The report gives the median.
     pub timing_rounds: u32,
     /// How many mismatches the report names one by one.
@@ -23,7 +29,16 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { format: None, scale: None, instrument: None, reference_price: None, timing_rounds: 9, mismatches_named_max: 64 }
+        Self {
+            format: None,
+            tick: None,
+            instrument: None,
+            reference_price: None,
+            levels: None,
+            orderbook: None,
+            timing_rounds: 9,
+            mismatches_named_max: 64,
+        }
     }
 }
 

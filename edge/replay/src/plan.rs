@@ -1,8 +1,6 @@
 //! What the driver does, step by step: history in which each aggressor is one order again.
 
-use std::ops::Range;
-
-use walras_market_history::{Format, Lasting};
+use walras_market_history::Lasting;
 use walras_types::{PriceTicks, Side, SizeLots};
 
 /// A recorded execution of a resting order.
@@ -51,8 +49,23 @@ pub struct Aggressor {
     pub size: SizeLots,
     /// What rested of it; zero if nothing.
     pub rest: SizeLots,
-    /// Which of [`Plan::fills`] it caused.
-    pub fills: Range<usize>,
+    /// The executions that it caused.
+    pub fills: Vec<RecordedFill>,
+    /// Orders that those prove gone, each with the number of the execution in `fills` that does; see [`crate::record`]. Behind the
+    /// aggressor they are presumed so, each by a step of its own.
+    pub gone: Vec<(usize, u64)>,
+}
+
+/// Why an order leaves the book without a line that says so; see [`crate::record`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presumption {
+    /// The file does not name it any more, and it would be in the way.
+    Deleted,
+    /// The file names it once more, and this order rests where both cannot stand.
+    SetAside {
+        /// The other order.
+        by: u64,
+    },
 }
 
 /// What happens.
@@ -83,6 +96,13 @@ pub enum Action {
         size: SizeLots,
         /// What becomes of the rest.
         lasting: Lasting,
+    },
+    /// An order leaves without a line that says so.
+    Presume {
+        /// The order.
+        order_ref: u64,
+        /// Why.
+        why: Presumption,
     },
     /// A reconstructed aggressor arrives.
     Sweep(Aggressor),
@@ -142,8 +162,8 @@ pub enum Action {
         price: PriceTicks,
         /// The recorded size.
         size: SizeLots,
-        /// Which of [`Plan::pairs`] it makes.
-        pairs: Range<usize>,
+        /// The recorded pairs.
+        pairs: Vec<RecordedPair>,
     },
 }
 
@@ -154,6 +174,9 @@ pub struct Step {
     pub time_ns: u64,
     /// Number of its (first) message in the file.
     pub index: u64,
+    /// Number of its last message: after it the book stands as the file says. Of a step that comes before its message, that of the
+    /// message before.
+    pub until: u64,
     /// What.
     pub action: Action,
 }
@@ -208,23 +231,17 @@ pub struct MessageCounts {
     pub others: u64,
 }
 
-/// History ready to run.
-#[derive(Debug)]
-pub struct Plan {
-    /// Where it comes from.
-    pub format: Format,
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-    /// Recorded executions, those of one aggressor together.
-    pub fills: Vec<RecordedFill>,
-    /// Recorded pairs of auctions.
-    pub pairs: Vec<RecordedPair>,
-    /// How auctions choose among equal prices.
-    pub reference: AuctionReference,
+/// What the steps of a history came to, once all of them were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanCounts {
     /// What the messages were.
     pub messages: MessageCounts,
     /// What makes no step.
     pub left_out: LeftOut,
     /// Orders made up.
     pub made_up: u64,
+    /// Orders presumed deleted beyond the file's levels; see [`crate::record`].
+    pub presumed_deleted: u64,
+    /// Orders set aside, because two lines contradict each other.
+    pub set_aside: u64,
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::oracle::OrderbookReport;
 use crate::plan::{LeftOut, MessageCounts};
 use crate::quality::QualityReport;
 use crate::snapshots::SnapshotReport;
@@ -15,6 +16,10 @@ pub struct Report {
     pub format: &'static str,
     /// Which of its instruments.
     pub instrument: u32,
+    /// Its name, where the file or its name says it.
+    pub symbol: Option<String>,
+    /// Levels a side that a LOBSTER file's name says it shows.
+    pub levels: Option<u32>,
     /// Messages in the file, of all instruments and kinds.
     pub file_messages: u64,
     /// Messages that stood in the file behind one that happened later; they were put in order where the exchange numbers them.
@@ -35,6 +40,8 @@ pub struct Report {
     pub auctions: Vec<AuctionReport>,
     /// Snapshots; absent where the file has none.
     pub snapshots: Option<SnapshotReport>,
+    /// LOBSTER's orderbook file; absent where there is none.
+    pub orderbook: Option<OrderbookReport>,
     /// Anonymous trades and stated open sizes; only of feeds without executions.
     pub tape: Option<TapeReport>,
     /// The answer to a file of commands.
@@ -56,6 +63,10 @@ pub struct BookReport {
     pub orders_rested: u64,
     /// Orders made up, because the file names them without having added them.
     pub orders_made_up: u64,
+    /// Orders presumed deleted beyond the levels that the file shows; [`crate::record`] says by what proof.
+    pub orders_presumed_deleted: u64,
+    /// Orders set aside until the file names them next, because two of its lines contradict each other.
+    pub orders_set_aside: u64,
     /// Trades that the book made.
     pub trades: u64,
     /// Lots that the book traded.
@@ -74,7 +85,7 @@ pub struct BookReport {
     pub open_sizes_differing: u64,
     /// Orders that the book refused.
     pub refused: u64,
-    /// How often the book was set to what the record says.
+    /// How often price levels of the book were set to what the record says.
     pub corrections: u64,
 }
 
@@ -165,6 +176,9 @@ pub enum Cause {
     OrderGone,
     /// An add that by the record rested, and in the book traded.
     AddTraded,
+    /// Two lines of the record contradict each other: an order rests where another, which the file names once more, would have met it; or
+    /// an execution passes such an order over. The order is set aside.
+    Contradiction,
     /// An auction that uncrossed otherwise.
     Auction,
 }

@@ -15,14 +15,17 @@
 //! uncross, or nothing at all where no bid reaches an offer; the sizes of all bids and asks are then those with which the phase began.
 
 use std::collections::VecDeque;
+use std::iter::Peekable;
 
 use walras_market_history::{BookSnapshot, Format, Level, SizeUnits};
 use walras_order_book::{DepthLevel, OrderBook, Uncross};
 use walras_types::{PriceTicks, Side};
 
 use crate::apply::{Market, Mode, indicative, side_lots};
-use crate::load::{Loaded, Scale, TimedSnapshot};
-use crate::reconstruct::is_bitstamp;
+use crate::error::ReplayError;
+use crate::load::{Loaded, Scale};
+use crate::source::{Snapshots, TimedSnapshot};
+use crate::survey::is_bitstamp;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How far another clock may be ahead.
@@ -89,7 +92,7 @@ struct Pending {
 pub(crate) struct Checker {
     scale: Scale,
     levels_shown: usize,
-    waiting: VecDeque<TimedSnapshot>,
+    waiting: Peekable<Snapshots>,
     pending: VecDeque<Pending>,
     state_number: u64,
     last_found: u64,
@@ -100,19 +103,19 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    pub(crate) fn new(loaded: &Loaded) -> Self {
-        let report = SnapshotReport { total: loaded.snapshots.len() as u64, ..SnapshotReport::default() };
-        Self {
+    pub(crate) fn new(loaded: &Loaded) -> Result<Self, ReplayError> {
+        let report = SnapshotReport { total: loaded.snapshot_count, ..SnapshotReport::default() };
+        Ok(Self {
             scale: loaded.scale,
             levels_shown: levels_shown(loaded.format),
-            waiting: loaded.snapshots.iter().copied().collect(),
+            waiting: loaded.snapshots()?.peekable(),
             pending: VecDeque::new(),
             state_number: 0,
             last_found: 0,
             frozen_lots: [0; 2],
             levels: Vec::new(),
             report,
-        }
+        })
     }
 
     /// A call phase begins: what the exchange says of all bids and asks stays as it is now.
@@ -123,12 +126,10 @@ impl Checker {
     /// The market stands as it does from `since_ns` to `until_ns`.
     pub(crate) fn observe(&mut self, market: &Market, day: &Day, since_ns: u64, until_ns: u64) {
         self.state_number += 1;
-        while let Some(next) = self.waiting.front()
-            && window(next).0 <= until_ns
-        {
-            let (from_ns, until_ns) = window(next);
-            self.pending.push_back(Pending { timed: *next, from_ns, until_ns, equal: Vec::new() });
-            self.waiting.pop_front();
+        let opens = |next: &Result<TimedSnapshot, ReplayError>| next.as_ref().is_ok_and(|next| window(next).0 <= until_ns);
+        while let Some(Ok(timed)) = self.waiting.next_if(opens) {
+            let (from_ns, until_ns) = window(&timed);
+            self.pending.push_back(Pending { timed, from_ns, until_ns, equal: Vec::new() });
         }
         while self.pending.front().is_some_and(|pending| pending.until_ns <= since_ns) {
             self.decide();
@@ -183,14 +184,17 @@ impl Checker {
         }
     }
 
-    pub(crate) fn finish(mut self) -> SnapshotReport {
+    pub(crate) fn finish(mut self) -> Result<SnapshotReport, ReplayError> {
         while !self.pending.is_empty() {
             self.decide();
         }
-        for timed in self.waiting.iter().take(MISSED_NAMED_MAX - self.report.missed.len()) {
-            self.report.missed.push(MissedSnapshot { index: timed.index, time_ns: timed.time_ns });
+        for timed in self.waiting {
+            let TimedSnapshot { index, time_ns, .. } = timed?;
+            if self.report.missed.len() < MISSED_NAMED_MAX {
+                self.report.missed.push(MissedSnapshot { index, time_ns });
+            }
         }
-        self.report
+        Ok(self.report)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Feeds without executions: anonymous trades, and statements of what orders have left.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use walras_types::{PriceTicks, SizeLots};
 
@@ -19,13 +20,13 @@ pub(crate) struct Tape {
 }
 
 fn take(from: &mut HashMap<Trade, u64>, trade: Trade) -> bool {
-    match from.get_mut(&trade) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            true
-        }
-        _ => false,
+    let Entry::Occupied(mut count) = from.entry(trade) else { return false };
+    *count.get_mut() -= 1;
+    // What is paired is forgotten, so that a long day does not fill the memory.
+    if *count.get() == 0 {
+        count.remove();
     }
+    true
 }
 
 impl Tape {

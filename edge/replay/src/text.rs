@@ -2,6 +2,7 @@
 
 use std::fmt::{Formatter, Result};
 
+use crate::oracle::OrderbookReport;
 use crate::plan::{LeftOut, MessageCounts};
 use crate::report::{AuctionReport, BookReport, ExecutionReport, Report, TapeReport, WorkloadReport, percent};
 use crate::snapshots::SnapshotReport;
@@ -44,6 +45,10 @@ pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
         Some(path) => writeln!(f, "{} ({})", path.display(), report.format)?,
         None => writeln!(f, "{} history", report.format)?,
     }
+    if let Some(symbol) = &report.symbol {
+        let levels = report.levels.map_or(String::new(), |levels| format!(", a file of {levels} levels a side"));
+        writeln!(f, "  {:<34} {symbol}{levels}", "instrument")?;
+    }
     heard(report.file_messages, report.out_of_order, &report.messages, &report.left_out, f)?;
     book(&report.book, f)?;
     if let Some(executions) = &report.executions {
@@ -54,6 +59,9 @@ pub(crate) fn write(report: &Report, f: &mut Formatter<'_>) -> Result {
     }
     if let Some(snapshots) = &report.snapshots {
         self::snapshots(snapshots, f)?;
+    }
+    if let Some(orderbook) = &report.orderbook {
+        self::orderbook(report, orderbook, f)?;
     }
     if let Some(tape) = &report.tape {
         self::tape(tape, f)?;
@@ -150,6 +158,16 @@ fn book(book: &BookReport, f: &mut Formatter<'_>) -> Result {
             "the file names them without having added them: they stood before it begins, or beyond what it shows",
         ),
         (
+            "orders presumed deleted",
+            book.orders_presumed_deleted,
+            "beyond the file's levels: they would have met what rested, or been executed before what was",
+        ),
+        (
+            "orders set aside",
+            book.orders_set_aside,
+            "two lines contradict each other: the order waits until the file names it next",
+        ),
+        (
             "adds that traded",
             book.adds_that_traded,
             "by the record they rested; in the book they reached an order of the other side",
@@ -204,13 +222,32 @@ fn executions(executions: &ExecutionReport, f: &mut Formatter<'_>) -> Result {
     Ok(())
 }
 
+/// A price in ticks as a decimal number of currency.
+fn currency(report: &Report, ticks: i64) -> String {
+    let units = i128::from(ticks) * i128::from(report.units_per_tick);
+    let scale = i128::from(report.price_scale.max(1));
+    let decimals = usize::try_from(scale.ilog10()).unwrap_or(0);
+    format!("{}.{:0decimals$}", units / scale, units % scale)
+}
+
+fn orderbook(report: &Report, orderbook: &OrderbookReport, f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "orderbook file {} ({} levels a side)", orderbook.file.display(), orderbook.levels)?;
+    line(f, "rows as the book", of(orderbook.rows_equal, orderbook.rows))?;
+    line(f, "  the best price and size", of(orderbook.best_equal, orderbook.rows))?;
+    let why = "they were not in view on the row before, so the book could not know them";
+    because(f, "levels learned from the file", orderbook.levels_learned, why)?;
+    let why = "rows without a message or messages without a row: the two files are not of the same day and level";
+    because(f, "rows astray", orderbook.rows_astray, why)?;
+    if let Some(first) = &orderbook.first_difference {
+        let (price, line_number) = (currency(report, first.price_ticks), first.line);
+        let sizes = format!("file {}, book {} lots", grouped(first.file_lots), grouped(first.book_lots));
+        line(f, "first difference", format!("line {line_number}, {} {price}: {sizes}", first.side))?;
+    }
+    Ok(())
+}
+
 fn auction(report: &Report, auction: &AuctionReport, f: &mut Formatter<'_>) -> Result {
-    let currency = |ticks: i64| {
-        let units = i128::from(ticks) * i128::from(report.units_per_tick);
-        let scale = i128::from(report.price_scale.max(1));
-        let decimals = usize::try_from(scale.ilog10()).unwrap_or(0);
-        format!("{}.{:0decimals$}", units / scale, units % scale)
-    };
+    let currency = |ticks| currency(report, ticks);
     let seconds = auction.time_ns / 1_000_000_000;
     writeln!(f, "auction at {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
     let recorded = format!("{} lots at {}", grouped(auction.recorded_lots), currency(auction.recorded_price_ticks));

@@ -32,7 +32,9 @@ use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, NewOrder, SetTrad
 use crate::apply::{Applied, Market, Tally};
 use crate::error::ReplayError;
 use crate::load::Loaded;
-use crate::plan::{Action, AuctionReference, Plan, RecordedFill, RecordedPair, Step};
+use crate::plan::{Action, AuctionReference, PlanCounts, Step};
+use crate::reconstruct::Steps;
+use crate::timing::messages_of;
 
 pub use report::{AssetReport, LogReport, UncrossReport, VenueCounts, VenueReport, VenueTiming};
 pub use run::{run, run_loaded};
@@ -118,7 +120,7 @@ pub fn setup(loaded: &Loaded, options: &VenueOptions) -> Result<Vec<Command>, Re
             "choose a scale whose ticks and lots are",
         );
     };
-    let Some(reference_price) = reference_price(loaded) else {
+    let Some(reference_price) = reference_price(loaded)? else {
         return refuse("the history has no order whose price is a whole number of ticks", "choose a finer tick");
     };
     let spec = InstrumentSpec {
@@ -168,37 +170,42 @@ fn decimals(whole: u64, part: u64) -> Option<u8> {
     (10u64.checked_pow(digits) == Some(pieces)).then_some(digits as u8)
 }
 
-/// Yesterday's close where the file says, else the first price of an order.
-fn reference_price(loaded: &Loaded) -> Option<PriceTicks> {
+/// The price that was asked for; yesterday's close where the file says; else the first price of an order.
+fn reference_price(loaded: &Loaded) -> Result<Option<PriceTicks>, ReplayError> {
     use walras_market_history::HistoryKind::{Add, Submit};
-    let prices = loaded.events.iter().filter_map(|event| match event.kind {
-        Add { price, .. } | Submit { price, .. } => Some(price),
-        _ => None,
-    });
-    loaded.previous_close.into_iter().chain(prices).find_map(|price| loaded.scale.ticks_and_lots.ticks(price).ok())
+    let ticks = |price| loaded.scale.ticks_and_lots.ticks(price).ok();
+    if let Some(price) = loaded.reference_price.into_iter().chain(loaded.previous_close).find_map(ticks) {
+        return Ok(Some(price));
+    }
+    for event in loaded.events()? {
+        if let Add { price, .. } | Submit { price, .. } = event?.kind
+            && let Some(price) = ticks(price)
+        {
+            return Ok(Some(price));
+        }
+    }
+    Ok(None)
 }
 
 fn set_phase(options: &VenueOptions, phase: TradingPhase) -> Command {
     Command::SetTradingPhase(SetTradingPhase { instrument: options.instrument, phase })
 }
 
-/// The history as commands, each with its time, in order. To be sent after [`setup`].
-#[must_use]
-pub fn commands(loaded: &Loaded, options: &VenueOptions) -> VenueCommands {
-    let Plan { steps, fills, pairs, .. } = Plan::new(loaded, None);
-    let first_ns = steps.iter().map(|step| step.time_ns).find(|&time_ns| time_ns > 0).unwrap_or(0);
-    VenueCommands {
+/// The history as commands, each with its time, in order. To be sent after [`setup`]. They are read as they are taken. The
+/// iterator ends early if the file changed since it was surveyed.
+pub fn commands(loaded: &Loaded, options: &VenueOptions) -> Result<VenueCommands, ReplayError> {
+    Ok(VenueCommands {
         options: options.clone(),
-        steps: steps.into_iter(),
-        fills,
-        pairs,
-        first_ns,
+        steps: Steps::new(loaded)?,
+        failed: None,
+        messages: 0,
+        first_ns: None,
         last: options.start,
         orders: HashMap::new(),
         in_closing_call: false,
         trades_untold: (loaded.format == Format::Workload).then(|| Market::new(AuctionReference::Middle)),
         ready: VecDeque::new(),
-    }
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -211,10 +218,12 @@ struct Owned {
 /// See [`commands`].
 pub struct VenueCommands {
     options: VenueOptions,
-    steps: std::vec::IntoIter<Step>,
-    fills: Vec<RecordedFill>,
-    pairs: Vec<RecordedPair>,
-    first_ns: u64,
+    steps: Steps,
+    failed: Option<ReplayError>,
+    /// Messages that the steps so far stand for.
+    messages: u64,
+    /// When the first message with a time happened.
+    first_ns: Option<u64>,
     last: TimeNs,
     /// Orders that by the record rest.
     orders: HashMap<u64, Owned>,
@@ -232,15 +241,34 @@ impl Iterator for VenueCommands {
             if let Some(command) = self.ready.pop_front() {
                 return Some((self.last, command));
             }
-            let step = self.steps.next()?;
+            let step = match self.steps.next()? {
+                Ok(step) => step,
+                Err(error) => {
+                    self.failed = Some(error);
+                    return None;
+                }
+            };
+            self.messages += messages_of(&step.action);
+            if step.time_ns > 0 {
+                self.first_ns.get_or_insert(step.time_ns);
+            }
             // Files are not always in order of time; logs are.
-            self.last = self.last.max(TimeNs(self.options.start.0.saturating_add(step.time_ns.saturating_sub(self.first_ns))));
+            let since_first_ns = step.time_ns.saturating_sub(self.first_ns.unwrap_or(step.time_ns));
+            self.last = self.last.max(TimeNs(self.options.start.0.saturating_add(since_first_ns)));
             self.translate(&step);
         }
     }
 }
 
 impl VenueCommands {
+    /// After the last command: how many messages they stand for and what the steps came to, or why there was no further one.
+    pub(crate) fn finish(self) -> Result<(u64, PlanCounts), ReplayError> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok((self.messages, *self.steps.counts())),
+        }
+    }
+
     fn translate(&mut self, step: &Step) {
         if let Some(market) = &mut self.trades_untold {
             let found = market.apply(step, &mut Tally::default());
@@ -263,7 +291,7 @@ impl VenueCommands {
                 self.enter(account, order_ref, with_lasting(terms, lasting));
             }
             Action::Sweep(aggressor) => {
-                let fills = &self.fills[aggressor.fills.clone()];
+                let fills = &aggressor.fills;
                 let makers: Vec<AccountId> =
                     fills.iter().filter_map(|fill| self.orders.get(&fill.maker)).map(|owned| owned.account).collect();
                 let order_ref = aggressor.order_ref.unwrap_or(NAMELESS | step.index);
@@ -279,7 +307,7 @@ impl VenueCommands {
                 self.enter(account, order_ref, with_lasting(terms, lasting));
             }
             &Action::Reduce { order_ref, by } => self.resize(order_ref, by),
-            &Action::Delete { order_ref, .. } => self.cancel(order_ref),
+            &Action::Delete { order_ref, .. } | &Action::Presume { order_ref, .. } => self.cancel(order_ref),
             &Action::SetOpen { order_ref, open } => {
                 if open.is_zero() {
                     self.cancel(order_ref);
@@ -305,7 +333,7 @@ impl VenueCommands {
                 self.ready.push_back(set_phase(&self.options, TradingPhase::ClosingAuction));
             }
             Action::Uncross { pairs, .. } => {
-                for pair in &self.pairs[pairs.clone()] {
+                for pair in pairs {
                     shrink(&mut self.orders, pair.buy, pair.size);
                     shrink(&mut self.orders, pair.sell, pair.size);
                 }

@@ -120,8 +120,8 @@ fn make(wishes: &[Wish]) -> (Reporter, OrderBook) {
 fn replay(text: &str, format: Format) -> Report {
     let options = Options { timing_rounds: 1, ..Options::default() };
     let loaded = Loaded::read(text.as_bytes(), format, &options, &mut |_| {}).unwrap();
-    assert!(commands(&loaded, &VenueOptions::new(format)).is_sorted_by_key(|(time, _)| time));
-    run_loaded(&loaded, &options, &mut |_| {})
+    assert!(commands(&loaded, &VenueOptions::new(format)).unwrap().is_sorted_by_key(|(time, _)| time));
+    run_loaded(&loaded, &options, &mut |_| {}).unwrap()
 }
 
 proptest! {

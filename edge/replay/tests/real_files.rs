@@ -48,7 +48,9 @@ fn the_aapl_hour_is_price_time() {
     // All else is as recorded: no add trades, nothing named is missing, every deletion finds the size it says.
     assert_eq!((report.book.adds_that_traded, report.book.orders_missing, report.book.open_sizes_differing), (0, 0, 0));
     assert_eq!((report.messages.hidden_executions, report.left_out.unknown_order, report.left_out.off_scale), (2_201, 0, 0));
-    assert_eq!((report.book.orders_made_up, report.book.resting_orders_max), (80, 417));
+    assert_eq!((report.book.orders_made_up, report.book.resting_orders_max), (80, 416));
+    assert_eq!((report.symbol.as_deref(), report.levels, report.book.orders_set_aside), (Some("AAPL"), Some(50), 0));
+    assert_eq!(report.book.orders_presumed_deleted, 1);
 }
 
 #[test]
@@ -57,7 +59,7 @@ fn the_same_hour_as_itch_has_the_same_result() {
     let mut itch = Vec::new();
     lobster_to_itch(open_bytes(&path).unwrap(), &mut itch, *b"AAPL    ").unwrap();
     let loaded = Loaded::read(&itch[..], Format::Itch, &options(), &mut |_| {}).unwrap();
-    let report = run_loaded(&loaded, &options(), &mut |_| {});
+    let report = run_loaded(&loaded, &options(), &mut |_| {}).unwrap();
     let executions = report.executions.unwrap();
     let as_lobster = replay(&path).executions.unwrap();
     // ITCH does not say side and price of an order it never added, so those 12 can not be made up.

@@ -8,7 +8,7 @@ use walras_replay::{Cause, Loaded, Options, Report, run_loaded};
 fn replay(format: Format, text: &str) -> Report {
     let options = Options { timing_rounds: 1, ..Options::default() };
     let loaded = Loaded::read(text.as_bytes(), format, &options, &mut |_| {}).unwrap();
-    let report = run_loaded(&loaded, &options, &mut |_| {});
+    let report = run_loaded(&loaded, &options, &mut |_| {}).unwrap();
     // What is timed is measured, all else is told by the history alone.
     assert!(report.timing.is_some());
     // Whatever the history, a venue takes it: the run itself checks the engine's invariants and that no unit is lost.
@@ -139,7 +139,8 @@ fn executions_behind_the_best_price_and_of_orders_gone_are_told() {
     let executions = report.executions.unwrap();
     assert_eq!((executions.at_best, executions.at_head), (1, 0));
     assert_eq!((executions.causes.not_at_best, executions.causes.order_gone), (1, 2));
-    assert_eq!(report.book.resting_orders_end, 3);
+    // 11 and 12, which stood at a better price than 13 and are not named again, are presumed deleted.
+    assert_eq!((report.book.orders_presumed_deleted, report.book.resting_orders_end), (2, 1));
 }
 
 #[test]
@@ -157,11 +158,36 @@ fn orders_never_added_are_made_up_by_their_number() {
 }
 
 #[test]
-fn an_add_that_would_trade_is_told_and_rests() {
+fn an_add_sets_the_one_order_aside_that_the_file_names_once_more() {
+    // 31 rests where 21 stands, and both are deleted later: 21 waits beside the book.
     let report = lobster("2.0,1,31,10,100200,1\n3.0,3,31,10,100200,1\n4.0,3,21,30,100200,-1\n");
-    assert_eq!((report.book.adds_that_traded, report.book.corrections, report.book.orders_missing), (1, 1, 0));
+    assert_eq!((report.book.orders_set_aside, report.book.orders_missing, report.book.adds_that_traded), (1, 0, 0));
     assert_eq!((report.book.open_sizes_differing, report.book.resting_orders_end), (0, 4));
-    assert_eq!(report.mismatches[0].cause, Cause::AddTraded);
+    let [mismatch] = report.mismatches[..] else { panic!("{:?}", report.mismatches) };
+    assert_eq!((mismatch.order_ref, mismatch.instead, mismatch.cause), (21, Some(31), Cause::Contradiction));
+    // It stands again once the file names it: the execution finds it.
+    let report = lobster("2.0,1,31,10,100200,1\n3.0,3,31,10,100200,1\n4.0,4,21,30,100200,-1\n");
+    assert_eq!(report.executions.unwrap().at_head, 1);
+}
+
+#[test]
+fn orders_that_the_file_does_not_name_again_give_way() {
+    // 21 and 22 were deleted where a file of few levels does not say so: 31 rests above both, and 11 where 12 trades.
+    let report = lobster("2.0,1,31,10,100300,1\n3.0,4,12,50,100000,1\n4.0,1,32,5,100200,-1\n");
+    assert_eq!((report.book.orders_presumed_deleted, report.book.orders_set_aside), (4, 0));
+    let executions = report.executions.unwrap();
+    assert_eq!((executions.at_best, executions.at_head, executions.causes.not_at_best), (0, 0, 1));
+    assert_eq!((report.book.resting_orders_end, report.book.orders_missing), (2, 0));
+    golden("presumed_deleted.txt", &report);
+}
+
+#[test]
+fn one_line_that_several_contradict_is_set_aside_itself() {
+    // 31 would have met 21 and 22, which the file names once more.
+    let report = lobster("2.0,1,31,90,100300,1\n3.0,4,21,30,100200,-1\n4.0,4,22,40,100300,-1\n5.0,4,11,100,100000,1\n");
+    let executions = report.executions.unwrap();
+    assert_eq!((executions.at_head, executions.of_known_orders), (3, 3));
+    assert_eq!((report.book.orders_set_aside, report.book.orders_presumed_deleted), (1, 0));
 }
 
 #[test]
@@ -417,7 +443,10 @@ fn a_feed_without_executions_is_compared_by_trade_and_statement() {
 
 #[test]
 fn a_file_of_another_instrument_is_refused_with_advice() {
-    let options = Options { instrument: Some(7), ..Options::default() };
-    let error = Loaded::read(BOOK.as_bytes(), Format::Lobster, &options, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("instrument 7 has no message in the file; it has 0"), "{error}");
+    for wanted in ["7", "AAPL"] {
+        let options = Options { instrument: Some(wanted.into()), ..Options::default() };
+        let error = Loaded::read(BOOK.as_bytes(), Format::Lobster, &options, &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains(&format!("instrument {wanted} has no message in the file")), "{error}");
+        assert!(error.contains("It has 0 (5 messages)"), "{error}");
+    }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use walras_engine::Engine;
 use walras_market_history::Format;
-use walras_replay::plan::Plan;
+use walras_replay::plan::Action;
+use walras_replay::reconstruct::Steps;
 use walras_replay::venue::{VenueOptions, commands, setup};
 use walras_replay::{Loaded, Options, data_folder};
 use walras_types::{AccountId, LogIndex, SelfTrade, TimeNs};
@@ -42,7 +43,7 @@ fn venue(loaded: &Loaded, options: &VenueOptions) -> Outcome {
         events.clear();
     }
     let mut index: LogIndex = engine.last_applied();
-    for (time, command) in commands(loaded, options) {
+    for (time, command) in commands(loaded, options).unwrap() {
         index = index.next();
         outcome.commands += 1;
         outcome.last_time = time;
@@ -79,6 +80,7 @@ fn an_aggressor_is_of_an_account_that_owns_no_maker() {
         let loaded = Loaded::read((adds + &fills).as_bytes(), Format::Lobster, &Options::default(), &mut |_| {}).unwrap();
         let options = VenueOptions { accounts: 3, ..VenueOptions::new(Format::Lobster) };
         let orders: Vec<_> = commands(&loaded, &options)
+            .unwrap()
             .map(|(_, command)| match command {
                 Command::NewOrder(order) => order,
                 other => panic!("{other:?}"),
@@ -105,7 +107,7 @@ fn commands_begin_at_the_venues_time_and_never_go_back() {
     let text = "5.0,1,1,10,100000,1\n7.0,1,2,10,100000,1\n6.0,3,1,10,100000,1\n";
     let loaded = Loaded::read(text.as_bytes(), Format::Lobster, &Options::default(), &mut |_| {}).unwrap();
     let options = VenueOptions { start: TimeNs(1_000), ..VenueOptions::new(Format::Lobster) };
-    let times: Vec<u64> = commands(&loaded, &options).map(|(time, _)| time.0).collect();
+    let times: Vec<u64> = commands(&loaded, &options).unwrap().map(|(time, _)| time.0).collect();
     assert_eq!(times, [1_000, 2_000_001_000, 2_000_001_000]);
 }
 
@@ -116,7 +118,13 @@ fn the_aapl_hour_trades_at_a_venue() {
     let outcome = venue(&loaded, &VenueOptions::new(Format::Lobster));
     eprintln!("{outcome:?}");
     // Without corrections the 24 executions that are not price-time leave a few orders too many, which then trade in slices.
-    let recorded: u64 = Plan::new(&loaded, None).fills.iter().map(|fill| fill.size.get()).sum();
+    let recorded: u64 = Steps::new(&loaded)
+        .unwrap()
+        .map(|step| match step.unwrap().action {
+            Action::Sweep(aggressor) => aggressor.fills.iter().map(|fill| fill.size.get()).sum(),
+            _ => 0,
+        })
+        .sum();
     assert!(outcome.trades.abs_diff(4_067) * 50 <= 4_067, "{outcome:?}");
     assert!(outcome.lots.abs_diff(recorded) * 1_000 <= recorded, "{recorded} lots recorded, {outcome:?}");
     assert!(outcome.rejects.keys().all(|reason| *reason == "UnknownOrder"), "{outcome:?}");

@@ -134,7 +134,7 @@ pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Resu
     let loaded = Loaded::from_events(Format::Workload, INFO, events);
     let timed = Options { timing_rounds: ROUNDS, mismatches_named_max: 0, ..Options::default() };
 
-    let report = walras_replay::run_loaded(&loaded, &timed, progress);
+    let report = walras_replay::run_loaded(&loaded, &timed, progress)?;
     check("the book", report.workload, &expected)?;
     let book = report.timing.map_or(0.0, |timing| timing.ns_per_message);
 
@@ -143,7 +143,7 @@ pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Resu
     check("the engine", report.workload, &expected)?;
     let engine = report.timing.map_or(0.0, |timing| timing.ns_per_command);
 
-    let entries: Vec<Vec<u8>> = commands(&loaded, &venue)
+    let entries: Vec<Vec<u8>> = commands(&loaded, &venue)?
         .take(ENTRIES)
         .map(|(time, command)| {
             let mut bytes = Vec::new();

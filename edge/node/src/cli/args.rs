@@ -640,6 +640,24 @@ pub struct ReplayArgs {
     /// Format; found out from the file without it.
     #[arg(long)]
     pub format: Option<String>,
+    /// Which of the file's instruments, by symbol or by the file's number; not needed for a file of one.
+    #[arg(long, value_name = "SYMBOL")]
+    pub instrument: Option<String>,
+    /// Lists the file's instruments with their messages, the busiest first, and replays nothing.
+    #[arg(long, conflicts_with_all = ["instrument", "venue", "venue_log", "tick", "reference_price", "levels", "orderbook"])]
+    pub instruments: bool,
+    /// Price of a tick, such as 0.01. Without it that of the format; for NASDAQ's files 0.01, or 0.0001 if orders below a dollar need it.
+    #[arg(long, value_name = "PRICE")]
+    pub tick: Option<String>,
+    /// Reference price of auctions, and with --venue of the instrument. Without it the exchange's rule.
+    #[arg(long, value_name = "PRICE")]
+    pub reference_price: Option<String>,
+    /// Levels a side that a LOBSTER file shows. Without it those that the file's name says.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub levels: Option<u32>,
+    /// LOBSTER's orderbook file. Without it the one in the same folder, if there is one.
+    #[arg(long, value_name = "FILE", conflicts_with = "venue")]
+    pub orderbook: Option<PathBuf>,
     /// Runs it through a venue of its own in this process: accounts, risk, ledger and book. The record is not followed where the
     /// venue trades otherwise; what is refused is counted.
     #[arg(long)]

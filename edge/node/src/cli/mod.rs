@@ -25,8 +25,8 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
 
-pub use args::Cli;
 use args::Command;
+pub use args::{Cli, ReplayArgs};
 use client::{Client, ClientError, read_key};
 
 use crate::access::AccessError;
@@ -204,15 +204,22 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Replay(args) => {
-            let format = args.format.as_deref();
-            let (human, json) = if args.venue {
-                let report = crate::replay::run_venue(&args.file, format, args.venue_log.as_deref())?;
+            let options = crate::replay::options(args)?;
+            let (mut human, json) = if args.instruments {
+                crate::replay::list(&args.file, &options)?
+            } else if args.venue {
+                let report = crate::replay::run_venue(&args.file, options, args.venue_log.as_deref())?;
                 (report.to_string(), report.to_json())
             } else {
-                let report = crate::replay::run(&args.file, format)?;
+                let report = crate::replay::run(&args.file, &options)?;
                 (report.to_string(), report.to_json())
             };
-            Output { human, json: serde_json::from_str(&json).expect("a report's JSON is JSON") }
+            let mut json: serde_json::Value = serde_json::from_str(&json).expect("a report's JSON is JSON");
+            if let (Some(report), Some(kib)) = (json.as_object_mut(), crate::replay::peak_memory_kib()) {
+                report.insert("peak_memory_kib".into(), kib.into());
+                human.push_str(&format!("memory\n  {:<34} {} MiB\n", "at most", kib.div_ceil(1_024)));
+            }
+            Output { human, json }
         }
         Command::Clear(args) => clear::run(args, cli.json)?,
         Command::Bench(args) => bench::run(cli, args)?,

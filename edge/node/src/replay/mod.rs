@@ -4,8 +4,9 @@ use std::path::Path;
 
 use walras_market_history::Format;
 use walras_replay::venue::VenueReport;
-use walras_replay::{Options, Progress, Report, Stage};
+use walras_replay::{InstrumentReport, Options, Progress, Report, Stage};
 
+use crate::cli::ReplayArgs;
 use crate::progress::Slow;
 
 /// How often a venue is run and timed: it does more than a book, and takes its time.
@@ -22,26 +23,55 @@ pub enum ReplayError {
     Format(String),
 }
 
-/// Replays a file of a format, or of the one that it is recognised as, through a book.
-pub fn run(path: &Path, format: Option<&str>) -> Result<Report, ReplayError> {
-    let options = options(format)?;
+/// Replays a file through a book.
+pub fn run(path: &Path, options: &Options) -> Result<Report, ReplayError> {
     let mut bars = Bars::default();
-    Ok(walras_replay::run(path, &options, &mut |progress| bars.tell(progress))?)
+    Ok(walras_replay::run(path, options, &mut |progress| bars.tell(progress))?)
 }
 
 /// The same through a venue in this process, and once more through a durable log in the folder given.
-pub fn run_venue(path: &Path, format: Option<&str>, log: Option<&Path>) -> Result<VenueReport, ReplayError> {
-    let options = Options { timing_rounds: VENUE_ROUNDS, ..options(format)? };
+pub fn run_venue(path: &Path, options: Options, log: Option<&Path>) -> Result<VenueReport, ReplayError> {
+    let options = Options { timing_rounds: VENUE_ROUNDS, ..options };
     let mut bars = Bars::default();
     Ok(walras_replay::venue::run(path, &options, log, &mut |progress| bars.tell(progress))?)
 }
 
-fn options(format: Option<&str>) -> Result<Options, ReplayError> {
-    let format = match format {
-        Some(name) => Some(Format::from_name(name).ok_or_else(|| ReplayError::Format(name.to_owned()))?),
+/// The instruments of a file, as a table and as JSON.
+pub fn list(path: &Path, options: &Options) -> Result<(String, String), ReplayError> {
+    let mut bars = Bars::default();
+    let instruments = walras_replay::instruments(path, options, &mut |progress| bars.tell(progress))?;
+    let mut table = format!("{:<12} {:>8} {:>14}\n", "symbol", "number", "messages");
+    for InstrumentReport { instrument, symbol, messages } in &instruments {
+        let symbol = symbol.as_deref().unwrap_or("-");
+        table.push_str(&format!("{symbol:<12} {instrument:>8} {messages:>14}\n"));
+    }
+    let json = serde_json::to_string(&instruments).expect("a list of instruments has only string keys");
+    Ok((table, json))
+}
+
+/// The most memory that this process had resident so far, where the system says it.
+#[must_use]
+pub fn peak_memory_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.split_whitespace().next()?.parse().ok()
+}
+
+/// What the command line says of a replay.
+pub fn options(args: &ReplayArgs) -> Result<Options, ReplayError> {
+    let format = match &args.format {
+        Some(name) => Some(Format::from_name(name).ok_or_else(|| ReplayError::Format(name.clone()))?),
         None => None,
     };
-    Ok(Options { format, ..Options::default() })
+    Ok(Options {
+        format,
+        tick: args.tick.clone(),
+        instrument: args.instrument.clone(),
+        reference_price: args.reference_price.clone(),
+        levels: args.levels,
+        orderbook: args.orderbook.clone(),
+        ..Options::default()
+    })
 }
 
 /// A progress bar for each stage, one after the other.

@@ -140,6 +140,69 @@ fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
     assert_eq!(cli.fails(&["serve", "--data", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]).0, 4, "no venue starts on it");
 }
 
+/// Memory that any replay may take.
+const REPLAY_KIB_MAX: u64 = 256 << 10;
+
+#[test]
+fn a_replay_takes_bounded_memory_and_names_the_instruments_of_its_file() {
+    use walras_market_history::itch::{ItchBody, ItchHeader, ItchMessage, ItchWriter};
+    use walras_market_history::lobster::{LevelCut, LobsterReader, LobsterWriter};
+    use walras_market_history::synthetic::{SyntheticConfig, write_lobster};
+    use walras_types::Side;
+    let cli = Cli { url: "http://127.0.0.1:9".into(), key_file: "no-such.key".into() };
+    let dir = tempfile::tempdir().unwrap();
+    // A file of one level, whose orders mostly go without a line: a copy of the book for each disagreement took gigabytes.
+    let (mut day, mut cut) = (Vec::new(), LevelCut::new(1));
+    let config = SyntheticConfig { duration_ns: 900_000_000_000, fundamental_step_milliticks: 6_000, ..SyntheticConfig::default() };
+    write_lobster(config, &mut day).unwrap();
+    let path = dir.path().join("MADE_2012-06-21_34200000_57600000_message_1.csv");
+    let mut writer = LobsterWriter::new(std::fs::File::create(&path).unwrap());
+    for message in LobsterReader::new(&day[..]).map(Result::unwrap) {
+        if cut.take(&message) {
+            writer.write(&message).unwrap();
+        }
+    }
+    drop(writer);
+    let file = path.to_str().unwrap();
+    for venue in [&[][..], &["--venue"]] {
+        let report = cli.json(&[&["replay", file][..], venue].concat());
+        assert_eq!(report["symbol"], "MADE");
+        assert!(report["peak_memory_kib"].as_u64().unwrap() <= REPLAY_KIB_MAX, "{}", report["peak_memory_kib"]);
+    }
+    // Two instruments: the file does not say which is wanted.
+    let path = dir.path().join("two.itch");
+    let mut writer = ItchWriter::new(std::fs::File::create(&path).unwrap());
+    for (locate, symbol, orders) in [(1, *b"ONE     ", 2), (2, *b"OTHER   ", 3)] {
+        for order in 0..orders {
+            let body = ItchBody::Add {
+                order_ref: order * 2 + u64::from(locate),
+                side: Side::Buy,
+                shares: 100,
+                symbol,
+                price: 12_300,
+                attribution: None,
+            };
+            let header = ItchHeader { locate, tracking: 0, time_ns: 1_000 + order };
+            if order == 0 {
+                writer.write(&ItchMessage { header, body: ItchBody::plain_directory(symbol) }).unwrap();
+            }
+            writer.write(&ItchMessage { header, body }).unwrap();
+        }
+    }
+    drop(writer);
+    let file = path.to_str().unwrap();
+    let (status, said) = cli.fails(&["replay", file]);
+    assert!(status == 4 && said.contains("holds 2 instruments") && said.contains("choose it with --instrument"), "{status} {said}");
+    assert!(said.contains("OTHER (3 messages), ONE (2 messages)"), "{said}");
+    for wanted in ["OTHER", "2"] {
+        let report = cli.json(&["replay", file, "--instrument", wanted, "--tick", "0.0001"]);
+        assert_eq!((&report["symbol"], &report["messages"]["adds"]), (&"OTHER".into(), &3.into()), "{report}");
+    }
+    assert!(cli.fails(&["replay", file, "--instrument", "THIRD"]).1.contains("instrument THIRD has no message in the file"));
+    assert_eq!(cli.json(&["replay", file, "--instruments"])[1]["symbol"], "ONE");
+    assert!(cli.text(&["replay", file, "--instruments"]).contains("OTHER"));
+}
+
 #[test]
 fn history_goes_through_a_venue_whose_log_a_node_then_serves() {
     let cli = Cli { url: "http://127.0.0.1:9".into(), key_file: "no-such.key".into() };

@@ -19,6 +19,8 @@ pub struct VenueReport {
     pub format: &'static str,
     /// Which of its instruments.
     pub instrument: u32,
+    /// Its name, where the file or its name says it.
+    pub symbol: Option<String>,
     /// Messages in the file, of all instruments and kinds.
     pub file_messages: u64,
     /// Messages that stood in the file behind one that happened later.
@@ -27,6 +29,10 @@ pub struct VenueReport {
     pub messages: MessageCounts,
     /// Messages that make no command, and why.
     pub left_out: LeftOut,
+    /// Orders presumed deleted beyond the levels that the file shows; each that stands at the venue is cancelled.
+    pub orders_presumed_deleted: u64,
+    /// Orders set aside until the file names them next, because two of its lines contradict each other.
+    pub orders_set_aside: u64,
     /// Price units of the file in a tick.
     pub units_per_tick: i64,
     /// Price units of the file in one unit of currency.
@@ -146,7 +152,14 @@ impl Display for VenueReport {
             Some(path) => writeln!(f, "{} ({}) through a venue", path.display(), self.format)?,
             None => writeln!(f, "{} history through a venue", self.format)?,
         }
+        if let Some(symbol) = &self.symbol {
+            line(f, "instrument", symbol)?;
+        }
         heard(self.file_messages, self.out_of_order, &self.messages, &self.left_out, f)?;
+        let why = "beyond the file's levels: they would have met what rested; each that stands at the venue is cancelled";
+        because(f, "orders presumed deleted", self.orders_presumed_deleted, why)?;
+        let why = "two lines contradict each other: the order is cancelled, and enters again when the file names it next";
+        because(f, "orders set aside", self.orders_set_aside, why)?;
         let VenueCounts { accounts, setup_commands, commands, rejected, orders_accepted, trades, volume_lots, resting_orders_end } =
             self.venue;
         writeln!(f, "venue")?;

@@ -17,9 +17,9 @@ use super::{VenueOptions, commands, setup};
 use crate::error::ReplayError;
 use crate::load::Loaded;
 use crate::options::{Options, Progress, Stage};
-use crate::plan::Plan;
+use crate::plan::PlanCounts;
 use crate::report::WorkloadReport;
-use crate::run::{expectation, is_expected, messages_of};
+use crate::run::{expectation, is_expected};
 
 /// Commands whose application is timed together; so many are in memory at a time.
 const CHUNK: usize = 4_096;
@@ -51,10 +51,6 @@ pub fn run_loaded(
     log: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<VenueReport, ReplayError> {
-    let plan = Plan::new(loaded, options.reference_price);
-    let messages: u64 = plan.steps.iter().map(|step| messages_of(&step.action)).sum();
-    let (counts, left_out) = (plan.messages, plan.left_out);
-    drop(plan);
     let rounds = options.timing_rounds;
     // One round is run in any case: it is what is counted.
     let mut first: Option<Round> = None;
@@ -74,6 +70,7 @@ pub fn run_loaded(
     round.engine.check_invariants();
     rounds_ns.sort_unstable();
     let total_ns = rounds_ns[rounds_ns.len() / 2];
+    let (messages, plan) = (round.messages, round.plan);
     let timing = (rounds > 0).then(|| VenueTiming {
         rounds,
         messages,
@@ -86,10 +83,13 @@ pub fn run_loaded(
     let mut report = VenueReport {
         format: loaded.format.name(),
         instrument: loaded.instrument,
+        symbol: loaded.instrument_name(),
         file_messages: loaded.file_messages,
         out_of_order: loaded.out_of_order,
-        messages: counts,
-        left_out,
+        messages: plan.messages,
+        left_out: plan.left_out,
+        orders_presumed_deleted: plan.presumed_deleted,
+        orders_set_aside: plan.set_aside,
         units_per_tick: loaded.scale.units_per_tick,
         price_scale: loaded.info.price_scale,
         timing,
@@ -110,6 +110,9 @@ struct Round {
     uncrosses: Vec<UncrossReport>,
     rejects: std::collections::BTreeMap<&'static str, u64>,
     apply_ns: u64,
+    /// Messages that the commands stand for, and what the file said.
+    messages: u64,
+    plan: PlanCounts,
 }
 
 impl Round {
@@ -128,9 +131,17 @@ impl Round {
             counts.setup_commands += 1;
             events.clear();
         }
-        let mut round =
-            Self { engine, counts, commands_with_trade: 0, uncrosses: Vec::new(), rejects: Default::default(), apply_ns: 0 };
-        let mut source = commands(loaded, options);
+        let mut round = Self {
+            engine,
+            counts,
+            commands_with_trade: 0,
+            uncrosses: Vec::new(),
+            rejects: Default::default(),
+            apply_ns: 0,
+            messages: 0,
+            plan: PlanCounts::default(),
+        };
+        let mut source = commands(loaded, options)?;
         let mut chunk: Vec<(TimeNs, Command)> = Vec::with_capacity(CHUNK);
         // Where the events of each command end.
         let mut ends = Vec::with_capacity(CHUNK);
@@ -139,6 +150,7 @@ impl Round {
             chunk.extend(source.by_ref().take(CHUNK));
             if chunk.is_empty() {
                 progress(round.counts.commands, Some(round.counts.commands));
+                (round.messages, round.plan) = source.finish()?;
                 return Ok(round);
             }
             events.clear();
@@ -286,7 +298,7 @@ fn logged(
     let mut report = LogReport { folder: folder.to_owned(), ..LogReport::default() };
     let (mut engine, mut events, mut syncs_ns) = (Engine::new(), Vec::new(), Vec::new());
     let start_of_day = setup(loaded, options)?.into_iter().map(|command| (options.start, command));
-    let mut source = start_of_day.chain(commands(loaded, options));
+    let mut source = start_of_day.chain(commands(loaded, options)?);
     let mut chunk: Vec<(TimeNs, Command)> = Vec::with_capacity(CHUNK);
     let total = expected.last_applied().0;
     loop {

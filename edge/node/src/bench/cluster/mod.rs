@@ -245,7 +245,7 @@ impl ClusterLoad {
             accounts.push(ways.client(at, &orders, key, now_ns));
         }
         load.log_on(accounts)?;
-        load.flow = mixed(&loaded, &options);
+        load.flow = mixed(&loaded, &options)?;
         Ok(load)
     }
 
@@ -424,18 +424,18 @@ impl Ways {
 }
 
 /// The commands of all markets, one of each in turn, with whose session sends them.
-fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Vec<(usize, Command)> {
+fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Command)>, BenchError> {
     let flows = loaded.iter().zip(options).zip(0_u64..).map(|((loaded, options), market)| {
-        commands(loaded, options).filter_map(move |(_, mut command)| {
+        Ok(commands(loaded, options)?.filter_map(move |(_, mut command)| {
             let account = account_of(&command)?;
             rename(&mut command, market * MARKET_IDS);
             Some(((account.0 - options.first_account.0) as usize, command))
-        })
+        }))
     });
-    let mut flows: Vec<_> = flows.collect();
+    let mut flows: Vec<_> = flows.collect::<Result<_, BenchError>>()?;
     let mut all = Vec::new();
     while !flows.is_empty() {
         flows.retain_mut(|flow| flow.next().map(|one| all.push(one)).is_some());
     }
-    all
+    Ok(all)
 }
