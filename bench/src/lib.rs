@@ -30,6 +30,7 @@ pub mod plain;
 pub mod records;
 pub mod recovery;
 pub mod replay;
+pub mod replay_files;
 pub mod replication;
 pub mod report;
 pub mod sharing;

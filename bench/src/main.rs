@@ -9,7 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replication, simulation,
+    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replay_files, replication,
+    simulation,
 };
 
 #[global_allocator]
@@ -23,12 +24,13 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 9] = [
+const BENCHES: [Bench; 10] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
     Bench { name: "blocks", about: "blocks of a batch market on the ledger, proposed and validated", run: run_blocks },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
+    Bench { name: "replay_files", about: "recorded files of every shape, each in a process", run: run_replay_files },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
     Bench { name: "fair-access", about: "clocks, copies, holds, release and delays of fair access", run: run_fair_access },
     Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
@@ -192,6 +194,11 @@ fn run_victim(folder: &str, accounts: &str, blocks: &str) -> anyhow::Result<()> 
 
 fn run_replay(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     replay::run(options.rounds, &data_folder(), report)
+}
+
+fn run_replay_files(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (walras, scratch) = (walras()?, options.streams.join("replay-files"));
+    replay_files::run(&replay_files::Config { is_full: !options.small, data: data_folder(), walras, scratch }, report)
 }
 
 fn run_fair_access(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -63,6 +63,9 @@ pub enum Unit {
     /// Bytes of memory or messages: fewer are better.
     #[serde(rename = "bytes")]
     Bytes,
+    /// Mebibytes of memory: fewer are better.
+    #[serde(rename = "mib")]
+    Mib,
     /// By what share of a target it is missed, 0.01 for a hundredth: less is better.
     #[serde(rename = "share")]
     Share,
@@ -87,6 +90,7 @@ impl Unit {
             Self::Instructions => "instructions",
             Self::Ktps => "ktps",
             Self::Bytes => "bytes",
+            Self::Mib => "mib",
             Self::Share => "share",
         }
     }
@@ -94,7 +98,7 @@ impl Unit {
     const fn less_is_better(self) -> bool {
         match self {
             Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions => true,
-            Self::Bytes | Self::Share => true,
+            Self::Bytes | Self::Mib | Self::Share => true,
             Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }
