@@ -7,6 +7,9 @@ import { once } from "node:events";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Instrument } from "../src/api/types.ts";
+import { launch } from "./browser.ts";
+import { auctionStep } from "./e2e-auction.ts";
 import { endsWithTest, exitOf, printed, programFile, withinMs } from "./process.ts";
 
 const START_MS = 60_000;
@@ -15,6 +18,15 @@ const STOP_MS = 60_000;
 const SPEED = "2";
 /** In whole shares, which is what the demo trades; half of it is whole too. */
 const SIZE = "20";
+
+/** As the operator does, from the command line. */
+async function toPhase(address: string, phase: string): Promise<void> {
+  const url = address.replace(/\/#.*/, "");
+  const { instruments } = (await (await fetch(`${url}/v1/instruments`)).json()) as { instruments: Instrument[] };
+  const command = spawn(program, ["--url", url, "--key-file", join(folder, "venue", "operator.key"), "admin", "phase", instruments[0]?.symbol ?? "", phase], { stdio: ["ignore", "ignore", "inherit"] });
+  await withinMs(STOP_MS, `the operator moves the instrument to ${phase}`, exitOf(command));
+  assert.equal(command.exitCode, 0, "walras admin phase");
+}
 
 const program = programFile();
 const folder = mkdtempSync(join(tmpdir(), "walras-e2e-"));
@@ -34,6 +46,13 @@ try {
   });
   const [code] = (await once(test, "exit")) as [number | null];
   assert.equal(code, 0, "the page's test against the demo");
+  process.env["WALRAS_URL"] = address;
+  const browser = await launch();
+  try {
+    await auctionStep(browser, address, SIZE, () => toPhase(address, "closing_auction"));
+  } finally {
+    await browser.close();
+  }
   venue.kill("SIGINT");
   await withinMs(STOP_MS, "the demo stops after SIGINT", exitOf(venue));
   assert.deepEqual([venue.exitCode, venue.signalCode], [0, null], "Ctrl-C is a clean stop");

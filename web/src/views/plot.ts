@@ -67,6 +67,9 @@ export interface CurveStyle {
   amount(tick: number): string;
 }
 
+/** Nearer to the left edge a label would be cut off. */
+const LABEL_HALF_PX = 24;
+
 /** Figures in the colour of what stands beside them, no lines but the grid's. */
 function axisOf(colours: Palette): uPlot.Axis {
   return { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false }, gap: 4 };
@@ -83,7 +86,7 @@ export function curveOptions(colours: Palette, style: CurveStyle): PlotOptions {
     scales: { x: { time: false }, y: { range: (_, _low, high) => [0, (Number.isFinite(high) && high > 0 ? high : 1) * style.room] } },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     axes: [
-      { ...axis, size: 22, space: 70, grid: { show: false }, values: (_, ticks) => ticks.map(style.price) },
+      { ...axis, size: 22, space: 70, grid: { show: false }, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, "x") < LABEL_HALF_PX ? "" : style.price(tick))) },
       { ...axis, size: style.amountsWidth, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(style.amount) },
     ],
     series: [{}, curve(colours.bid, style.wanted), curve(colours.ask, style.offered)],
@@ -141,9 +144,6 @@ export interface LineStyle {
   value(tick: number): string;
   time(seconds: number): string;
 }
-
-/** Nearer to the left edge a label of a time would be cut off. */
-const LABEL_HALF_PX = 24;
 
 /** Time along the foot, a measure from zero at the right: as it was, and dashed what it is steered to. */
 export function lineOptions(colours: Palette, style: LineStyle): PlotOptions {

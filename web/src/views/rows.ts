@@ -75,7 +75,9 @@ export class Slots<T> {
 
 /** Lights a row up for a moment, unless less motion is wanted. */
 export function flash(row: HTMLTableRowElement, colour: string): void {
-  if (!prefersLessMotion()) row.animate([{ backgroundColor: colour }, { backgroundColor: "transparent" }], { duration: ARRIVE_MS, easing: "ease-out" });
+  if (prefersLessMotion()) return;
+  const faint = colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.5)");
+  row.animate([{ backgroundColor: faint }, { backgroundColor: "transparent" }], { duration: ARRIVE_MS, easing: "ease-out" });
 }
 
 const ARRIVE_MS = 900;
