@@ -140,7 +140,8 @@ pub struct InstrumentSpec {
     pub allocation: Allocation,
     /// Cost of a trade.
     pub fees: FeeSchedule,
-    /// How far from the reference price a limit price may lie, in ppm: beyond it an order is rejected, and a market order stops.
+    /// How far from the last trade's price a limit may lie, in ppm: beyond it an order is rejected, and a market order stops. Before any
+    /// trade it is measured from the reference price, for a stop from its trigger.
     pub collar_ppm: u32,
     /// How far from the reference price a trade may lie, in ppm: an order that would trade beyond it halts the instrument first.
     pub band_ppm: u32,

@@ -34,7 +34,7 @@ pub const INSTRUMENTS_MAX: u32 = 1 << 14;
 /// Highest fee, and highest rebate, in parts per million of a trade's value (10 %).
 pub const FEE_PPM_MAX: i32 = 100_000;
 
-/// Widest price collar or band, in parts per million of the reference price.
+/// Widest price collar or band, in parts per million of the price around which it lies.
 pub const BAND_PPM_MAX: u32 = 1_000_000;
 
 /// Most smallest units of base in a lot, and of quote in a tick.

@@ -514,7 +514,7 @@ pub struct InstrumentArgs {
     /// Smallest step of the size, in base.
     #[arg(long)]
     pub lot_size: String,
-    /// Reference price until the first trade.
+    /// Centre of the price band until an auction trades, and of the collar until the first trade.
     #[arg(long)]
     pub reference_price: String,
     /// Maker fee in parts per million; negative for a rebate.
@@ -523,10 +523,10 @@ pub struct InstrumentArgs {
     /// Taker fee in parts per million.
     #[arg(long, default_value_t = 0)]
     pub taker_fee_ppm: i32,
-    /// How far from the reference price a limit may lie, in ppm.
+    /// How far from the last trade a limit may lie, in ppm; before any trade from the reference price, for a stop from its trigger.
     #[arg(long)]
     pub collar_ppm: Option<u32>,
-    /// How far from the reference price a trade may lie before the instrument halts, in ppm.
+    /// How far from the reference price a trade may lie before the instrument halts, in ppm. An auction's price becomes the reference.
     #[arg(long)]
     pub band_ppm: Option<u32>,
     /// How an incoming order is shared within a price level; first in, first out without it.
