@@ -60,7 +60,7 @@ pub(super) fn batch(
             let json = client.get(&format!("/v1/batches/{batch}/blocks?limit={limit}"))?;
             let columns = [
                 ("block", "block"),
-                ("time_ns", "time_ns"),
+                ("time", "time_ns"),
                 ("transactions", "transactions"),
                 ("dropped", "dropped"),
                 ("offers traded", "offers_traded"),

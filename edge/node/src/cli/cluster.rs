@@ -126,7 +126,7 @@ fn describe(json: &Value) -> String {
         ("order entry", "order_entry"),
     ];
     if rows.iter().any(|row| row.get("clock").is_some()) {
-        columns.extend([("clock", "clock"), ("bound ns", "clock_bound_ns")]);
+        columns.extend([("clock", "clock"), ("clock bound", "clock_bound_ns")]);
     }
     columns.push(("trouble", "trouble"));
     format!("{}\n{}", fields(&own), table(rows, &columns))

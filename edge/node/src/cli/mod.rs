@@ -160,6 +160,10 @@ struct Output {
     human: String,
 }
 
+/// What people look for first in a status.
+const STATUS_FIRST: &[&str] =
+    &["venue", "ready", "storage", "version", "commit", "started_at_ns", "log_index", "time_ns", "instruments", "accounts"];
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -232,7 +236,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Instruments => trade::instruments(&client(cli)?)?,
         Command::Status => {
             let json = client(cli)?.get("/v1/status")?;
-            Output { human: table::fields(&json), json }
+            Output { human: table::fields_from(&json, STATUS_FIRST), json }
         }
         Command::Shards => trade::shards(&client(cli)?)?,
         Command::Account(args) => trade::account(&client(cli)?, args)?,

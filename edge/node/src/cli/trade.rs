@@ -121,7 +121,7 @@ fn indicative(now: &Value) -> String {
 
 pub(super) fn trades(client: &Client, args: &TradesArgs) -> Result<Output, CliError> {
     let json = client.get(&format!("/v1/instruments/{}/trades?limit={}", in_path(&args.instrument), args.limit))?;
-    let columns = [("trade", "trade_id"), ("time_ns", "time_ns"), ("price", "price"), ("size", "size"), ("taker", "taker_side")];
+    let columns = [("trade", "trade_id"), ("time", "time_ns"), ("price", "price"), ("size", "size"), ("taker", "taker_side")];
     Ok(Output { human: table(rows(&json, "trades"), &columns), json })
 }
 
@@ -171,7 +171,7 @@ pub(super) fn shards(client: &Client) -> Result<Output, CliError> {
         ("urls", "urls"),
         ("instruments", "instruments"),
         ("in transit", "in_transit"),
-        ("oldest sent_at_ns", "oldest_sent_at_ns"),
+        ("oldest sent at", "oldest_sent_at_ns"),
         ("trouble", "trouble"),
     ];
     Ok(Output { human: table(&all, &columns), json })
@@ -189,7 +189,7 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
                 ("yours", "client_transfer_id"),
                 ("asset", "asset"),
                 ("amount", "amount"),
-                ("sent_at_ns", "sent_at_ns"),
+                ("sent at", "sent_at_ns"),
             ];
             Ok(Output { human: table(rows(&json, "transfers"), &columns), json })
         }
@@ -225,7 +225,7 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
                 ("size", "size"),
                 ("fee", "fee"),
                 ("role", "role"),
-                ("time_ns", "time_ns"),
+                ("time", "time_ns"),
             ];
             Ok(Output { human: table(rows(&json, "fills"), &columns), json })
         }
