@@ -64,13 +64,13 @@ pub enum Command {
     /// Looks at batch markets; opens accounts, issues and burns by transactions, signed with an Ed25519 key.
     #[command(subcommand)]
     Batch(BatchCommand),
-    /// Does what the operator may.
+    /// Operator commands: assets, instruments, phases, accounts, deposits, limits, keys.
     #[command(subcommand)]
     Admin(AdminCommand),
     /// Runs, shows and changes a cluster of replicas.
     #[command(subcommand)]
     Cluster(super::cluster::ClusterCommand),
-    /// Makes keys.
+    /// Makes a key of one's own, or replaces a lost operator's key.
     #[command(subcommand)]
     Keys(KeysCommand),
     /// Runs recorded history through a book, or through a venue.

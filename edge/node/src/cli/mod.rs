@@ -11,6 +11,7 @@ mod clear;
 pub mod client;
 mod cluster;
 mod cluster_keys;
+mod help;
 mod keys;
 mod log;
 mod serve;
@@ -167,7 +168,7 @@ const STATUS_FIRST: &[&str] =
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let matches = Cli::command().get_matches();
+    let matches = help::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     if let Command::Bench(args) = &cli.command
         && args.instrument.is_none()
