@@ -52,7 +52,11 @@ pub enum ClientError {
         status: u16,
     },
     /// A key is needed.
-    #[error("this needs a key: name its file with --key-file or WALRAS_KEY_FILE (the operator's is in the venue's data folder)")]
+    #[error(
+        "this needs a key: name its file with --key or WALRAS_KEY_FILE. Orders, offers and balances need a trading key: a demo has one in trader.key in its \
+         data folder, and an operator makes others with `walras admin key --account ID --out FILE`. Operator commands need operator.key in the venue's \
+         data folder"
+    )]
     NoKey,
     /// The key's file is not one.
     #[error("{path}: {detail}")]

@@ -64,15 +64,18 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     let data = PathBuf::from(&config.venue.data);
     let node = Node::start(&data, &config)?;
     let demo = Demo::start(&node, &data, &config.demo)?;
+    let url = format!("http://{}", node.address());
+    let program = std::env::args().next().unwrap_or_else(|| "walras".to_owned());
     print(&format!(
-        "{} replays {} at {} with {} bots, and clears a batch market with {} more.\nOpen http://{}/#demo={}\nCtrl-C stops it; started again it goes on.\n",
+        "{} replays {} at {} with {} bots, and clears a batch market with {} more.\nOpen {url}/#demo={}\n\
+         Or trade from another terminal: {}\nCtrl-C stops it; started again it goes on.\n",
         config.venue.name,
         demo.source(),
         demo.speed(),
         config.demo.bots,
         config.demo.batch_bots,
-        node.address(),
         demo.key().as_str(),
+        demo.order_line(&program, &url),
     ))?;
     until_signal(&node)?;
     demo.stop();

@@ -10,7 +10,7 @@ mod scenario;
 mod stream;
 mod translate;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,12 +22,21 @@ use zeroize::Zeroizing;
 pub use scenario::Scenario;
 pub use stream::{Source, Speed};
 
-use crate::access::AccessError;
+use crate::access::{AccessError, write_secret};
 use crate::config::{self, Config, ConfigError};
 use crate::json::Refusal;
 use crate::node::Node;
 use crate::progress::while_waiting;
 use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
+
+/// Size of a segment of the demo's log.
+const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// Entries between snapshots of the demo. An entry that is logged alone takes 4 KiB, and the log holds up to three such stretches.
+const SNAPSHOT_EVERY_ENTRIES: u64 = 25_000;
+
+/// The key of the page's user in the data folder, for the command line.
+const TRADER_KEY_FILE: &str = "trader.key";
 
 /// Why the demo did not start.
 #[derive(Debug, thiserror::Error)]
@@ -111,12 +120,22 @@ impl StopSignal {
     }
 }
 
+/// An order that somebody may try.
+#[derive(Debug)]
+struct OrderExample {
+    symbol: String,
+    /// In dollars.
+    price: i64,
+}
+
 /// A running demo.
 #[derive(Debug)]
 pub struct Demo {
     source: String,
     speed: Speed,
     key: Zeroizing<String>,
+    key_file: PathBuf,
+    example: OrderExample,
     venue: VenueHandle,
     signal: StopSignal,
     threads: Vec<JoinHandle<()>>,
@@ -124,9 +143,19 @@ pub struct Demo {
 
 impl Demo {
     /// What the demo asks of its venue's configuration: to be a venue of one machine, with the batch market that the bots trade in.
+    ///
+    /// Its log keeps minutes instead of hours, so that its folder stays small: small segments, and a snapshot after few entries, unless the
+    /// configuration says otherwise.
     pub fn configure(config: &mut Config) {
         config.cluster.replica = 0;
         config.order_entry.listen.clear();
+        let (log, usual) = (&mut config.log, config::Log::default());
+        if log.segment_bytes == usual.segment_bytes {
+            log.segment_bytes = SEGMENT_BYTES;
+        }
+        if log.snapshot_every_entries == usual.snapshot_every_entries {
+            log.snapshot_every_entries = SNAPSHOT_EVERY_ENTRIES;
+        }
         if config.demo.batch_bots > 0 {
             config.batch.push(batch::section());
         }
@@ -148,6 +177,10 @@ impl Demo {
             Ok::<_, DemoError>((scenario, batch))
         })?;
         let key = scenario.key.clone();
+        let key_file = data.join(TRADER_KEY_FILE);
+        write_secret(&key_file, format!("{}\n", key.as_str()).as_bytes())?;
+        let symbol = venue.catalog().instrument(scenario.instrument).map_or(String::new(), |scale| scale.spec.symbol.to_string());
+        let example = OrderExample { symbol, price: (source.first_price().get() / 100).max(1) };
         let name = source.name().to_owned();
         let status = venue.status().clone();
         let show = |progress_permille| DemoStatus { speed: speed.to_string(), source: name.clone(), progress_permille };
@@ -169,7 +202,7 @@ impl Demo {
                 status.set_demo(Some(DemoStatus { speed: pace.clone(), source: name.clone(), progress_permille }));
             });
         })?);
-        Ok(Self { source: show(0).source, speed, key, venue, signal, threads })
+        Ok(Self { source: show(0).source, speed, key, key_file, example, venue, signal, threads })
     }
 
     /// What is replayed.
@@ -190,6 +223,13 @@ impl Demo {
         &self.key
     }
 
+    /// A line that enters an order as the page's user.
+    #[must_use]
+    pub fn order_line(&self, program: &str, url: &str) -> String {
+        let OrderExample { symbol, price } = &self.example;
+        format!("{program} --url {url} --key {} order buy {symbol} 5 --price {price}", self.key_file.display())
+    }
+
     /// Stops the stream and the bots; the venue goes on.
     pub fn stop(self) {
         self.signal.stop();
@@ -204,4 +244,23 @@ impl Demo {
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, DemoError> {
     std::thread::Builder::new().name(format!("walras-{name}")).spawn(run).map_err(DemoError::Thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_log_keeps_little_unless_the_configuration_says_otherwise() {
+        let mut config = Config::default();
+        Demo::configure(&mut config);
+        assert_eq!((config.log.segment_bytes, config.log.snapshot_every_entries), (SEGMENT_BYTES, SNAPSHOT_EVERY_ENTRIES));
+        // Two snapshots are kept, so the log holds less than three stretches and two segments.
+        let bytes = 3 * SNAPSHOT_EVERY_ENTRIES * 4_096 + 2 * SEGMENT_BYTES;
+        assert!(bytes <= 400 << 20, "{bytes} bytes, and the README says that the folder stays below 512 MB");
+        let mut own = Config::default();
+        (own.log.segment_bytes, own.log.snapshot_every_entries) = (1 << 20, 7);
+        Demo::configure(&mut own);
+        assert_eq!((own.log.segment_bytes, own.log.snapshot_every_entries), (1 << 20, 7));
+    }
 }

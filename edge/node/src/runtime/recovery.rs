@@ -200,11 +200,15 @@ impl Venue {
             state_hash: while_waiting("hashing the state", || engine.state_hash()),
         };
         let hash: String = recovered.state_hash.iter().map(|b| format!("{b:02x}")).collect();
-        info!(
-            "recovered to log entry {} in {:?}: snapshot of entry {snapshot_index}, {entries_replayed} entries replayed, state {hash}",
-            recovered.log_index,
-            begun.elapsed()
-        );
+        if recovered.log_index == LogIndex(0) {
+            info!("new venue in {}", data.display());
+        } else {
+            info!(
+                "recovered to log entry {} in {:?}: snapshot of entry {snapshot_index}, {entries_replayed} entries replayed, state {hash}",
+                recovered.log_index,
+                begun.elapsed()
+            );
+        }
 
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(core.catalog.clone());

@@ -348,7 +348,11 @@ impl ReplicaVenue {
             log_time: engine.time(),
             state_hash: engine.state_hash(),
         };
-        info!("replica {me} recovered to log entry {} in {:?}", recovered.log_index, begun.elapsed());
+        if recovered.log_index.0 == 0 {
+            info!("replica {me} is new: its log is empty");
+        } else {
+            info!("replica {me} recovered to log entry {} in {:?}", recovered.log_index, begun.elapsed());
+        }
         let thread = ReplicaThread {
             sequencer,
             around,
