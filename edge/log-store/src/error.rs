@@ -1,5 +1,6 @@
 //! Why the log refused, and what its reader can do about it.
 
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 use walras_types::LogIndex;
@@ -13,6 +14,18 @@ pub enum LogError {
          where it stopped)"
     )]
     DiskFull {
+        /// What was being done.
+        action: &'static str,
+        /// To which file.
+        path: PathBuf,
+    },
+    /// The process, or the machine, has as many files and connections open as it may. Nothing was changed, and the same call may be made
+    /// again.
+    #[error(
+        "no file descriptor left to {action} {path}: too many files and connections are open, and the disk is not full; nothing \
+         acknowledged is lost and it is tried again; raise the limit of open files (`ulimit -n`), or see what holds so many"
+    )]
+    OutOfDescriptors {
         /// What was being done.
         action: &'static str,
         /// To which file.
@@ -135,11 +148,18 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Tells a full disk from other failures.
+    /// Whether the same call may succeed later, on the same log: it was refused before anything was changed.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::OutOfDescriptors { .. })
+    }
+
+    /// Tells a full disk, and a lack of descriptors, from other failures.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { action, path },
+            _ if is_out_of_descriptors(&source) => Self::OutOfDescriptors { action, path },
             _ => Self::Io { action, path, source },
         }
     }
@@ -147,6 +167,12 @@ impl LogError {
     pub(crate) fn corrupt(path: &Path, offset: u64, detail: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_path_buf(), offset, detail: detail.into() }
     }
+}
+
+/// Whether an error says that the process or the machine has no descriptor left.
+#[must_use]
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// Names the file and the deed in an I/O failure.

@@ -124,6 +124,11 @@ impl<D: Disk> LogKeeper<D> {
                 self.acknowledged_end = end;
                 Written::Durable { was_failing: std::mem::take(&mut self.is_failing) }
             }
+            Err(error) if error.is_retryable() => {
+                // Nothing of it was written, and the log is as it was: to open it again would take more descriptors, not fewer.
+                self.log.iter_mut().for_each(LogWriter::discard_pending);
+                Written::Undone(Some(self.note_failure(now_ns, error)))
+            }
             Err(error) => {
                 let failure = self.failed_write(now_ns, error);
                 // Whatever of this group reached the disk must not be there when somebody reads the log, or its senders can not be
@@ -153,7 +158,7 @@ impl<D: Disk> LogKeeper<D> {
             return Ok(None);
         }
         let let_go = log.truncate_prefix(up_to);
-        if let_go.is_err() {
+        if log.is_poisoned() {
             self.log = None;
         }
         let_go.map(Some)
@@ -163,7 +168,7 @@ impl<D: Disk> LogKeeper<D> {
     /// costs that proof, and the log is opened again before the next write.
     pub fn seal(&mut self) -> Result<(), LogError> {
         let sealed = self.log.as_mut().map_or(Ok(()), LogWriter::seal);
-        if sealed.is_err() {
+        if self.log.as_ref().is_some_and(LogWriter::is_poisoned) {
             self.log = None;
         }
         sealed
@@ -206,6 +211,10 @@ impl<D: Disk> LogKeeper<D> {
     /// Notes a failure that ends the writer.
     fn failed_write(&mut self, begun_ns: u64, error: LogError) -> Failure {
         self.log = None;
+        self.note_failure(begun_ns, error)
+    }
+
+    fn note_failure(&mut self, begun_ns: u64, error: LogError) -> Failure {
         self.failed_write_ns = Some(begun_ns);
         Failure { error, is_first: !std::mem::replace(&mut self.is_failing, true) }
     }

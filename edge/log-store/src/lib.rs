@@ -31,7 +31,7 @@
 //! 2. After recovery nothing follows a gap, and nothing that was cut comes back.
 //! 3. Damage that a crash does not explain refuses to open, names the place and changes nothing.
 //! 4. No byte of a segment is written twice in the segment's life, and no sync writes to a block that holds synced bytes.
-//! 5. After a failed write or sync the writer takes nothing more.
+//! 5. After a failed write or sync the writer takes nothing more. What failed before it began ([`LogError::is_retryable`]) changed nothing.
 //! 6. After a crash the entries of one [`LogWriter::sync`] or [`LogWriter::flush`] are all there or none of them is.
 //! 7. What a [`LogKeeper`] answers is [`Written::Undone`] is in no later log; what is [`Written::InDoubt`] is, at most, until the next
 //!    [`Written::Durable`].
@@ -106,6 +106,10 @@
 //! newest files, has the kernel forget what it cached of them, and reads what the device has. Space is reserved and written with zeros
 //! ahead of time: a full disk shows when the next segment is prepared, one segment early ([`Maintenance::run`]).
 //!
+//! A lack of descriptors is neither a full disk nor a failure of the log: [`LogError::OutOfDescriptors`] is answered before a byte is
+//! written, because all segments that a group needs are made first. The same call may be made again, and [`hold_descriptors`] keeps
+//! some back, so that a server full of connections is not short of the one that its log needs.
+//!
 //! [`LogKeeper`] does that: it answers for each group of entries whether it is durable, undone or in doubt, and goes on as soon as the
 //! disk lets it. It is what the node runs and what the simulator drives.
 //!
@@ -132,6 +136,7 @@ mod plan;
 mod reader;
 mod real_disk;
 mod report;
+mod reserve;
 #[cfg(test)]
 mod reuse;
 mod scan;
@@ -143,7 +148,7 @@ mod verify;
 mod writer;
 
 pub use disk::{Disk, DiskFile, LockKind};
-pub use error::LogError;
+pub use error::{LogError, is_out_of_descriptors};
 pub use format::FORMAT_VERSION;
 pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
@@ -152,6 +157,7 @@ pub use pace::Pace;
 pub use reader::{Entry, LogReader, open_beside, open_read_only};
 pub use real_disk::{RealDisk, RealFile, RealLock};
 pub use report::{Recovery, SegmentReport, SegmentRole, TornTail, VerifyReport};
+pub use reserve::{hold_descriptors, with_reserve};
 pub use snapshot::{DamagedSnapshot, SNAPSHOT_VERSION, Snapshot, SnapshotStore};
 pub use verify::verify;
 pub use writer::LogWriter;

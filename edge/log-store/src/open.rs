@@ -90,7 +90,7 @@ fn resume<D: Disk>(
         identity,
         sealed: segments,
         active,
-        spare,
+        spares: spare.into_iter().collect(),
         spare_coming: None,
         trims,
         spent,
@@ -102,7 +102,10 @@ fn resume<D: Disk>(
         lock: Arc::new(held),
     };
     if !goes_on_in_place {
-        log.guarded(|log| log.cut_at(end_index))?;
+        log.guarded(|log| {
+            log.prepare_spares(1)?;
+            log.cut_at(end_index)
+        })?;
     }
     Ok(log)
 }
@@ -130,7 +133,7 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         identity,
         sealed: VecDeque::new(),
         active,
-        spare: None,
+        spares: VecDeque::new(),
         spare_coming: None,
         trims: Vec::new(),
         spent: Vec::new(),

@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::pace::Pace;
+use crate::reserve::with_reserve;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -54,10 +55,10 @@ impl Disk for RealDisk {
         let path = dir.join(LOCK_FILE);
         let (file, operation) = match kind {
             LockKind::Exclusive => (
-                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?,
+                with_reserve(|| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path))?,
                 FlockOperation::NonBlockingLockExclusive,
             ),
-            LockKind::Shared => (File::open(path)?, FlockOperation::NonBlockingLockShared),
+            LockKind::Shared => (with_reserve(|| File::open(&path))?, FlockOperation::NonBlockingLockShared),
         };
         flock(&file, operation)?;
         Ok(RealLock { _file: file })
@@ -65,7 +66,7 @@ impl Disk for RealDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(dir)? {
+        for entry in with_reserve(|| std::fs::read_dir(dir))? {
             // A name that is not UTF-8 is none of ours.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
@@ -75,15 +76,15 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<RealFile> {
-        OpenOptions::new().create_new(true).read(true).write(true).open(path).map(RealFile)
+        with_reserve(|| OpenOptions::new().create_new(true).read(true).write(true).open(path)).map(RealFile)
     }
 
     fn open(&self, path: &Path) -> io::Result<RealFile> {
-        OpenOptions::new().read(true).write(true).open(path).map(RealFile)
+        with_reserve(|| OpenOptions::new().read(true).write(true).open(path)).map(RealFile)
     }
 
     fn open_read_only(&self, path: &Path) -> io::Result<RealFile> {
-        File::open(path).map(RealFile)
+        with_reserve(|| File::open(path)).map(RealFile)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -95,7 +96,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        File::open(dir)?.sync_all()
+        with_reserve(|| File::open(dir))?.sync_all()
     }
 
     fn entropy(&self) -> io::Result<u64> {

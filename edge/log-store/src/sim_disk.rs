@@ -2,7 +2,7 @@
 //!
 //! What it models: writes that were not synced survive a crash page by page or not at all, torn at any byte, or as garbage; names
 //! that were not synced likewise; a full disk; reads that return less than asked; writes and syncs that fail, after which memory
-//! shows bytes that the device never got; a device that is gone for a while. What it does not: latency (the simulator adds it), damage
+//! shows bytes that the device never got; a device that is gone for a while; no descriptor left. What it does not: latency (the simulator adds it), damage
 //! to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
 
 use crate::disk::{Disk, DiskFile, LockKind};
@@ -132,6 +132,8 @@ struct State {
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
     locks: BTreeMap<PathBuf, (LockKind, u32)>,
+    /// Files and locks that may be open; without a limit as many as are asked for.
+    descriptors_max: Option<usize>,
     /// Handles of an earlier process or machine are dead.
     epoch: u64,
     is_off: bool,
@@ -175,6 +177,12 @@ impl SimDisk {
     /// Sets how many bytes of file fit.
     pub fn set_capacity(&self, capacity_bytes: u64) {
         self.state().config.capacity_bytes = capacity_bytes;
+    }
+
+    /// Lets so many more files be open than are now, or as many as are asked for. A call that finds no descriptor changes nothing.
+    pub fn set_more_descriptors(&self, count: Option<usize>) {
+        let mut state = self.state();
+        state.descriptors_max = count.map(|count| state.open_count() + count);
     }
 
     /// Operations so far that change anything.
@@ -319,6 +327,19 @@ impl State {
         self.names.values().map(|inode| self.inodes[inode].memory.len() as u64).sum()
     }
 
+    fn open_count(&self) -> usize {
+        let locks: u32 = self.locks.values().map(|(_, count)| *count).sum();
+        self.inodes.values().map(|file| file.open_count).sum::<usize>() + locks as usize
+    }
+
+    /// Whether something more can be opened.
+    fn take_descriptor(&self) -> io::Result<()> {
+        match self.descriptors_max {
+            Some(max) if self.open_count() >= max => Err(rustix::io::Errno::MFILE.into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// How far a file may grow towards `len`.
     fn room_for(&self, inode: u64, len: u64) -> u64 {
         let now = self.inodes[&inode].memory.len() as u64;
@@ -432,6 +453,7 @@ impl State {
         self.inodes.values_mut().for_each(|file| file.open_count = 0);
         self.epoch += 1;
         self.is_off = false;
+        self.descriptors_max = None;
         self.faults = SimFaults::default();
     }
 }
@@ -449,6 +471,7 @@ impl Disk for SimDisk {
         if state.is_off {
             return Err(off());
         }
+        state.take_descriptor()?;
         let epoch = state.epoch;
         let (held, count) = state.locks.entry(dir.to_path_buf()).or_insert((kind, 0));
         if *count > 0 && (*held, kind) != (LockKind::Shared, LockKind::Shared) {
@@ -473,6 +496,7 @@ impl Disk for SimDisk {
         if state.names.contains_key(path.as_os_str()) {
             return Err(ErrorKind::AlreadyExists.into());
         }
+        state.take_descriptor()?;
         let crashed = state.begin_change()?;
         let inode = state.next_inode;
         state.next_inode += 1;
@@ -493,6 +517,7 @@ impl Disk for SimDisk {
             return Err(off());
         }
         let inode = *state.names.get(path.as_os_str()).ok_or(ErrorKind::NotFound)?;
+        state.take_descriptor()?;
         Ok(self.file(&mut state, inode, true))
     }
 
@@ -516,6 +541,7 @@ impl Disk for SimDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
+        state.take_descriptor()?;
         if state.begin_change()? {
             return Err(off());
         }

@@ -8,7 +8,7 @@ use crate::maintenance::{Chores, Coming, Maintenance, Trim};
 use crate::open;
 use crate::options::LogOptions;
 use crate::pace::Pace;
-use crate::pending::Pending;
+use crate::pending::{Pending, Place};
 use crate::reader::LogReader;
 use crate::report::Recovery;
 use crate::scan::note;
@@ -21,7 +21,8 @@ use walras_types::LogIndex;
 
 /// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable, and [`flush`](Self::flush) lies between.
 ///
-/// It has no thread of its own; whoever calls decides. After any failed write or sync every call answers [`LogError::Poisoned`].
+/// It has no thread of its own; whoever calls decides. After any failed write or sync every call answers [`LogError::Poisoned`], but not
+/// after an error that is [retryable](LogError::is_retryable): that call changed nothing, and what was buffered still is.
 /// Dropping it loses what was not synced; [`close`](Self::close) also proves to the next opening that nothing is missing.
 #[derive(Debug)]
 pub struct LogWriter<D: Disk> {
@@ -31,12 +32,13 @@ pub struct LogWriter<D: Disk> {
     pub(crate) identity: Identity,
     pub(crate) sealed: VecDeque<Segment<D::File>>,
     pub(crate) active: Segment<D::File>,
-    pub(crate) spare: Option<Spare<D::File>>,
+    /// Prepared segments, in the order of their ids.
+    pub(crate) spares: VecDeque<Spare<D::File>>,
     pub(crate) spare_coming: Option<Coming<D::File>>,
     pub(crate) trims: Vec<Trim<D::File>>,
     /// Files that no longer count, to become segments again.
     pub(crate) spent: Vec<SpentFile<D::File>>,
-    /// Id of the spare, or of the one that will be prepared next.
+    /// Id of the first spare, or of the one that will be prepared next.
     pub(crate) next_segment_id: u64,
     pub(crate) pending: Pending,
     pub(crate) poisoned: bool,
@@ -125,7 +127,11 @@ impl<D: Disk> LogWriter<D> {
     pub fn seal(&mut self) -> Result<(), LogError> {
         self.guarded(|log| {
             log.write_and_sync()?;
-            if log.active.ends_with_seal { Ok(()) } else { log.write_empty_group(GroupKind::Continue, log.durable_end()) }
+            if log.active.ends_with_seal {
+                return Ok(());
+            }
+            log.prepare_for_empty_group()?;
+            log.write_empty_group(GroupKind::Continue, log.durable_end())
         })
     }
 
@@ -165,6 +171,7 @@ impl<D: Disk> LogWriter<D> {
             log.write_and_sync()?;
             // The new floor is durable before any file goes, so the files may vanish in any order. Rolling may add to `sealed` here,
             // at its other end.
+            log.prepare_for_empty_group()?;
             let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
             log.pending.set_floor(floor_index);
             log.write_empty_group(GroupKind::Continue, log.durable_end())?;
@@ -182,7 +189,11 @@ impl<D: Disk> LogWriter<D> {
         }
         self.guarded(|log| {
             log.write_and_sync()?;
-            if from == log.durable_end() { Ok(()) } else { log.cut_at(from) }
+            if from == log.durable_end() {
+                return Ok(());
+            }
+            log.prepare_spares(1)?;
+            log.cut_at(from)
         })
     }
 
@@ -190,6 +201,7 @@ impl<D: Disk> LogWriter<D> {
     /// Durable when it returns.
     pub fn reset_to(&mut self, first_index: LogIndex) -> Result<(), LogError> {
         self.guarded(|log| {
+            log.prepare_spares(1)?;
             log.pending.set_floor(first_index);
             log.cut_at(first_index)?;
             log.spent.extend(log.sealed.drain(..).map(Segment::into_spent));
@@ -201,13 +213,13 @@ impl<D: Disk> LogWriter<D> {
     /// syncs; it is cheap when nothing is due.
     pub fn maintenance(&mut self) -> Option<Maintenance<D>> {
         self.collect_spare();
-        let has_chores = self.spare.is_none() || !self.trims.is_empty() || self.has_surplus();
+        let has_chores = self.spares.is_empty() || !self.trims.is_empty() || self.has_surplus();
         if self.poisoned || self.spare_coming.is_some() || !has_chores {
             return None;
         }
         let recipe = Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options);
         let segment_bytes = recipe.segment_bytes;
-        let prepare = self.spare.is_none().then(|| {
+        let prepare = self.spares.is_empty().then(|| {
             let again = recipe.take_spent(&mut self.spent);
             (recipe, again)
         });
@@ -247,11 +259,28 @@ impl<D: Disk> LogWriter<D> {
         surplus
     }
 
-    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens.
+    /// Lets go of what was buffered since the last [`sync`](Self::sync) that succeeded. Allowed only where nothing of it was written: after
+    /// an error that is retryable, or before any call that writes.
+    pub(crate) fn discard_pending(&mut self) {
+        let place = Place {
+            segment_id: self.active.layout.segment_id,
+            block_bytes: self.active.layout.block_bytes,
+            segment_end: self.active.layout.end,
+            offset: self.active.end_offset,
+        };
+        self.pending.discard(place, self.next_segment_id, self.active.end_index);
+    }
+
+    /// Whether an earlier failure ended this writer.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+
+    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens, unless it came before any change.
     pub(crate) fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, LogError>) -> Result<T, LogError> {
         self.refuse_if_poisoned()?;
         let result = work(self);
-        self.poisoned = result.is_err();
+        self.poisoned = result.as_ref().is_err_and(|error| !error.is_retryable());
         result
     }
 
@@ -268,6 +297,13 @@ impl<D: Disk> LogWriter<D> {
 
     fn write_pending(&mut self, after: After) -> Result<(), LogError> {
         let group_count = self.pending.finish();
+        if let Some(last) = group_count.checked_sub(1) {
+            let (segment_id, _) = self.pending.place_of(last);
+            if segment_id != self.active.layout.segment_id {
+                // All of them before a byte is written: where one can not be made, nothing was done.
+                self.prepare_spares(segment_id - self.next_segment_id + 1)?;
+            }
+        }
         for at in 0..group_count {
             let (segment_id, offset) = self.pending.place_of(at);
             if segment_id != self.active.layout.segment_id {
@@ -323,7 +359,7 @@ impl<D: Disk> LogWriter<D> {
     fn roll(&mut self) -> Result<(), LogError> {
         // A group in a later segment proves that all before it was synced.
         self.sync_active()?;
-        let spare = self.take_spare()?;
+        let spare = self.spares.pop_front().expect("it was prepared before anything was written");
         assert_eq!(spare.header.segment_id, self.next_segment_id, "segments are used in the order of their ids");
         self.next_segment_id += 1;
         let segment = spare.into_segment(self.active.end_index);
@@ -332,28 +368,48 @@ impl<D: Disk> LogWriter<D> {
         Ok(())
     }
 
-    fn take_spare(&mut self) -> Result<Spare<D::File>, LogError> {
+    /// Makes sure that so many segments are ready to follow the active one.
+    pub(crate) fn prepare_spares(&mut self, count: u64) -> Result<(), LogError> {
+        while (self.spares.len() as u64) < count {
+            let spare = self.prepare_spare()?;
+            self.push_spare(spare);
+        }
+        Ok(())
+    }
+
+    /// For a group of one block, written when nothing else is buffered.
+    fn prepare_for_empty_group(&mut self) -> Result<(), LogError> {
+        if self.pending.is_at_end() { self.prepare_spares(1) } else { Ok(()) }
+    }
+
+    fn prepare_spare(&mut self) -> Result<Spare<D::File>, LogError> {
         if let Some(coming) = self.spare_coming.take() {
             // Waits for the maintenance in progress. When that failed or was dropped, the segment is prepared below.
             coming.pace.hurry();
-            self.spare = self.spare.take().or_else(|| coming.spare.recv().ok());
+            if let Ok(spare) = coming.spare.recv() {
+                return Ok(spare);
+            }
         }
-        if let Some(spare) = self.spare.take() {
-            return Ok(spare);
-        }
-        let recipe = Recipe::new(&self.dir, self.identity, self.next_segment_id, &self.options);
+        let segment_id = self.next_segment_id + self.spares.len() as u64;
+        let recipe = Recipe::new(&self.dir, self.identity, segment_id, &self.options);
         match recipe.take_spent(&mut self.spent) {
             Some(file) => recipe.recycle(&self.disk, file),
             None => recipe.create(&self.disk, &Pace::hurried()),
         }
     }
 
+    fn push_spare(&mut self, spare: Spare<D::File>) {
+        let segment_id = self.next_segment_id + self.spares.len() as u64;
+        assert_eq!(spare.header.segment_id, segment_id, "segments are prepared in the order of their ids");
+        self.spares.push_back(spare);
+    }
+
     fn collect_spare(&mut self) {
         let Some(coming) = &self.spare_coming else { return };
         match coming.spare.try_recv() {
             Ok(spare) => {
-                self.spare = Some(spare);
                 self.spare_coming = None;
+                self.push_spare(spare);
             }
             Err(TryRecvError::Disconnected) => self.spare_coming = None,
             Err(TryRecvError::Empty) => {}

@@ -7,7 +7,7 @@ use common::*;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use walras_log_store::sim_disk::{SimDisk, SimFaults};
-use walras_log_store::{LogError, LogOptions, LogWriter, RealDisk, verify};
+use walras_log_store::{LogError, LogKeeper, LogOptions, LogWriter, RealDisk, Written, verify};
 use walras_types::LogIndex;
 
 fn assert_poisoned(log: &mut LogWriter<SimDisk>) {
@@ -100,6 +100,72 @@ fn after_a_failed_sync_or_write_nothing_more_is_taken_until_it_is_opened_again()
         disk.crash();
         assert_holds(&open(&disk, tiny(40)).unwrap().0, 1..held);
     }
+}
+
+#[test]
+fn without_descriptors_nothing_is_written_nothing_is_lost_and_the_same_call_succeeds_later() {
+    for more in 0..2 {
+        let disk = sim(5);
+        let (mut log, _) = open(&disk, tiny(6)).unwrap();
+        write_group(&mut log, 4);
+        disk.set_more_descriptors(Some(more));
+        let (mut short_count, mut rounds) = (0, 0);
+        while short_count < 5 {
+            rounds += 1;
+            assert!(rounds < 100, "a segment ends at some time");
+            let (acknowledged, index) = (log.durable_end(), log.next_index().0);
+            log.append(&entry(index)).unwrap();
+            let Err(error) = log.sync() else { continue };
+            assert!(matches!(error, LogError::OutOfDescriptors { .. }) && error.is_retryable(), "{error}");
+            let said = error.to_string();
+            assert!(said.contains("ulimit -n") && said.contains("the disk is not full"), "{said}");
+            assert_eq!((log.durable_end(), contents(&log).len() as u64), (acknowledged, acknowledged.0 - 1));
+            // What else needs a segment is refused as well, and changes nothing.
+            let next = log.next_index();
+            assert!(log.truncate_suffix(LogIndex(2)).is_err() && log.reset_to(LogIndex(900)).is_err());
+            assert_eq!((log.next_index(), log.first_index()), (next, LogIndex(1)));
+            short_count += 1;
+        }
+        // A crash now loses what was never acknowledged, and nothing else.
+        let crashed = disk.fork();
+        crashed.set_more_descriptors(None);
+        crashed.crash();
+        let held = log.durable_end().0;
+        let (found, _) = open(&crashed, tiny(6)).unwrap();
+        assert_holds(&found, 1..held);
+        disk.set_more_descriptors(None);
+        let end = log.next_index();
+        assert_eq!(log.sync().unwrap(), end, "all that was buffered, in order");
+        write_group(&mut log, 30);
+        drop(log);
+        disk.crash();
+        assert_holds(&open(&disk, tiny(6)).unwrap().0, 1..end.0 + 30);
+    }
+}
+
+#[test]
+fn a_keeper_goes_on_after_a_shortage_without_opening_its_log() {
+    let disk = sim(6);
+    let mut keeper = LogKeeper::new(open(&disk, tiny(6)).unwrap().0);
+    let (mut next, mut undone) = (1, 0);
+    disk.set_more_descriptors(Some(0));
+    while undone < 3 {
+        match keeper.write(0, LogIndex(next), [entry(next).as_slice()]) {
+            Written::Durable { .. } => next += 1,
+            Written::Undone(Some(failure)) => {
+                assert!(failure.error.is_retryable(), "{failure}");
+                assert_eq!(failure.is_first, undone == 0);
+                undone += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(keeper.log().is_some_and(|log| log.next_index() == LogIndex(next)), "what was undone is not kept for later");
+    }
+    disk.set_more_descriptors(None);
+    assert!(matches!(keeper.write(0, LogIndex(next), [entry(next).as_slice()]), Written::Durable { was_failing: true }));
+    drop(keeper);
+    disk.crash();
+    assert_holds(&open(&disk, tiny(6)).unwrap().0, 1..next + 1);
 }
 
 #[test]

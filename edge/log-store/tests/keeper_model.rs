@@ -21,6 +21,8 @@ enum Step {
     Faults(SimFaults),
     /// So many bytes fit beyond what is there.
     Room(u64),
+    /// So many more files can be opened; without a number as many as are asked for.
+    Descriptors(Option<usize>),
     Wait(u64),
     /// Lets go of this share of the entries, in 16ths.
     LetGo(u64),
@@ -69,6 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Faults(SimFaults::default())),
         1 => (0..2 * options().segment_bytes).prop_map(Step::Room),
         2 => Just(Step::Room(u64::MAX)),
+        2 => prop_oneof![2 => (0..3_usize).prop_map(Some), 1 => Just(None)].prop_map(Step::Descriptors),
         2 => (0..1500 * MS).prop_map(Step::Wait),
         2 => (0..17_u64).prop_map(Step::LetGo),
         2 => Just(Step::Seal),
@@ -85,6 +88,7 @@ struct Seen {
     durable: u64,
     durable_after_failure: u64,
     undone: u64,
+    out_of_descriptors: u64,
     not_tried: u64,
     in_doubt: u64,
     came_back: u64,
@@ -149,6 +153,7 @@ impl<'a> Run<'a> {
                 let used: u64 = self.disk.paths().iter().map(|path| self.disk.bytes_of(path).unwrap().len() as u64).sum();
                 self.disk.set_capacity(used.saturating_add(bytes));
             }
+            Step::Descriptors(count) => self.disk.set_more_descriptors(count),
             Step::Wait(wait_ns) => self.now_ns += wait_ns,
             Step::LetGo(share) => {
                 self.end_upkeep(Fate::Run);
@@ -206,7 +211,7 @@ impl<'a> Run<'a> {
             self.end_upkeep(if fate == Fate::Keep { Fate::Run } else { fate });
         }
         let mut out = self.upkeep.take();
-        let ops = self.disk.op_count();
+        let (ops, was_open) = (self.disk.op_count(), keeper.log().is_some());
         let appended = entries.iter().map(|entry| {
             if let Some(upkeep) = out.take() {
                 self.seen.borrow_mut().ran_while_appending += 1;
@@ -216,6 +221,13 @@ impl<'a> Run<'a> {
         });
         let written = keeper.write(self.now_ns, first, appended);
         drop(out);
+        if let Written::Undone(Some(failure)) = &written
+            && was_open
+            && failure.error.is_retryable()
+        {
+            assert!(keeper.log().is_some(), "a log that was short of descriptors needs no opening, which would take more of them");
+            self.seen.borrow_mut().out_of_descriptors += 1;
+        }
         let tried = self.disk.op_count() > ops;
         self.now_ns += took_ns;
         keeper.write_ended(self.now_ns);
@@ -253,7 +265,10 @@ impl<'a> Run<'a> {
             Written::InDoubt { failure, reopening } => {
                 assert!(!is_open, "an open log has no doubts");
                 assert_eq!(failure.is_first, !self.is_failing);
-                assert!(matches!(reopening, LogError::Io { .. } | LogError::DiskFull { .. }), "{reopening}");
+                assert!(
+                    matches!(reopening, LogError::Io { .. } | LogError::DiskFull { .. } | LogError::OutOfDescriptors { .. }),
+                    "{reopening}"
+                );
                 self.in_doubt = entries;
                 seen.in_doubt += 1;
             }
@@ -270,6 +285,7 @@ impl<'a> Run<'a> {
         self.upkeep = None;
         end(&self.disk);
         self.disk.set_capacity(u64::MAX);
+        self.disk.set_more_descriptors(None);
         let report = verify(&self.disk, &dir()).unwrap();
         assert!(report.is_sound(), "{report:#?}");
         let (log, _) = open(&self.disk, options()).unwrap();
@@ -326,8 +342,18 @@ fn what_is_acknowledged_stays_what_is_undone_is_gone_whatever_fails() {
     let seen = seen.into_inner();
     println!("{seen:?}");
     let Seen { durable, durable_after_failure, undone, not_tried, in_doubt, came_back, did_not_come_back, .. } = seen;
-    let Seen { ran_while_appending, starts, let_go, .. } = seen;
-    let rare =
-        [durable_after_failure, undone, not_tried, in_doubt, came_back, did_not_come_back, ran_while_appending, starts, let_go];
+    let Seen { ran_while_appending, starts, let_go, out_of_descriptors, .. } = seen;
+    let rare = [
+        durable_after_failure,
+        undone,
+        not_tried,
+        in_doubt,
+        came_back,
+        did_not_come_back,
+        ran_while_appending,
+        starts,
+        let_go,
+        out_of_descriptors,
+    ];
     assert!(durable > 1000 && rare.iter().all(|count| *count > 5), "too little happened: {seen:?}");
 }

@@ -14,6 +14,7 @@ use walras_gateway::{
     Algorithm, AuthFields, ClientKey, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions,
     Principal, Rate, Request, SourceId,
 };
+use walras_log_store::{is_out_of_descriptors, with_reserve};
 use walras_types::{AccountId, RejectReason, TimeNs};
 
 use crate::config::Throttle;
@@ -453,7 +454,15 @@ impl Access {
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&self.path, text.as_bytes()).map_err(|e| {
             tracing::error!("{e}");
-            Refusal::new(RejectReason::StorageFull, "the key file could not be written")
+            match e {
+                AccessError::Io { source, .. } if is_out_of_descriptors(&source) => {
+                    let detail = "the key file could not be written: the venue has too many files and connections open; try again";
+                    Refusal::new(RejectReason::Overloaded, detail)
+                }
+                AccessError::Io { .. } | AccessError::Invalid { .. } => {
+                    Refusal::new(RejectReason::StorageFull, "the key file could not be written")
+                }
+            }
         })
     }
 }
@@ -573,16 +582,12 @@ pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir).map_err(fail("create the folder of"))?;
     let temporary = path.with_extension("new");
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .map_err(fail("create the successor of"))?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = with_reserve(|| options.open(&temporary)).map_err(fail("create the successor of"))?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail("write the successor of"))?;
     std::fs::rename(&temporary, path).map_err(fail("replace"))?;
-    std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
+    with_reserve(|| std::fs::File::open(dir)).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
 }
 
 /// A number that nobody has seen before.

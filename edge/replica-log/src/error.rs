@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use walras_consensus::{ReplicaId, Slot};
-use walras_log_store::LogError;
+use walras_log_store::{LogError, is_out_of_descriptors};
 use walras_types::LogIndex;
 
 /// A log that does not open. Nothing was lost by trying.
@@ -121,7 +121,7 @@ impl From<SnapshotError> for OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaLogError {
     /// The store below refused.
-    #[error("{0}. The replica must stop, and start again from what the disk has")]
+    #[error("{0}{advice}", advice = advice_after(.0))]
     Store(#[from] LogError),
     /// An earlier write failed.
     #[error("an earlier write of this replica's log failed: stop the replica, and start it again from what the disk has")]
@@ -242,6 +242,18 @@ pub enum SnapshotError {
     Announcement,
 }
 
+fn advice_after(error: &LogError) -> &'static str {
+    if error.is_retryable() { "" } else { ". The replica must stop, and start again from what the disk has" }
+}
+
+impl ReplicaLogError {
+    /// Whether the same call may be made again later: what it was to write is still to be written, and nothing of it is on the disk.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_retryable())
+    }
+}
+
 /// Names the file and the deed in an I/O failure.
 pub(crate) trait During<T> {
     fn during(self, action: &'static str, path: &Path) -> Result<T, LogError>;
@@ -254,6 +266,7 @@ impl<T> During<T> for io::Result<T> {
             match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::DiskFull { action, path },
                 io::ErrorKind::WouldBlock => LogError::Locked { dir: path },
+                _ if is_out_of_descriptors(&source) => LogError::OutOfDescriptors { action, path },
                 _ => LogError::Io { action, path, source },
             }
         })

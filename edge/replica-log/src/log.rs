@@ -17,8 +17,8 @@ use walras_types::LogIndex;
 /// The durable log of one replica.
 ///
 /// [`write`](Self::write) takes, [`flush`](Self::flush) hands to the operating system, [`sync`](Self::sync) makes durable. After any
-/// failure all answer [`ReplicaLogError::Failed`]: the replica has promised its library what the disk may not have, so it stops, and
-/// starts again from [`reopen`](Self::reopen).
+/// failure that is not [retryable](ReplicaLogError::is_retryable) all answer [`ReplicaLogError::Failed`]: the replica has promised its
+/// library what the disk may not have, so it stops, and starts again from [`reopen`](Self::reopen).
 #[derive(Debug)]
 pub struct ReplicaLog<D: Disk> {
     pub(crate) disk: D,
@@ -208,13 +208,13 @@ impl<D: Disk> ReplicaLog<D> {
         Ok(())
     }
 
-    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens.
+    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens, unless the same call may be made again.
     fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, ReplicaLogError>) -> Result<T, ReplicaLogError> {
         if self.failed {
             return Err(ReplicaLogError::Failed);
         }
         let result = work(self);
-        self.failed = result.is_err();
+        self.failed = result.as_ref().is_err_and(|error| !error.is_retryable());
         result
     }
 }

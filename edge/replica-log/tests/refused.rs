@@ -59,6 +59,30 @@ fn another_cluster_and_another_replica_are_refused_and_nothing_is_changed() {
 }
 
 #[test]
+fn without_descriptors_a_write_waits_and_is_durable_later() {
+    let disk = sim(7);
+    let mut log = open(&disk, &options()).unwrap().log;
+    disk.set_more_descriptors(Some(0));
+    let (mut slot, mut refused) = (0, 0);
+    while refused < 3 {
+        slot += 1;
+        log.write(&write(slot, 1, slot, vec![slot_entry(slot, 1, 200)])).unwrap();
+        if let Err(error) = log.sync() {
+            assert!(error.is_retryable() && !error.to_string().contains("must stop"), "{error}");
+            refused += 1;
+        }
+        assert!(slot < 200, "a segment ends at some time");
+    }
+    let durable = log.slots().end;
+    assert!(durable <= Slot(slot - 2), "what was refused is not called durable");
+    disk.set_more_descriptors(None);
+    assert_eq!(log.sync().unwrap(), Ticket(slot));
+    drop(log);
+    disk.crash();
+    assert_eq!(open(&disk, &options()).unwrap().log.slots().end, Slot(slot + 1));
+}
+
+#[test]
 fn other_versions_and_other_logs_are_refused() {
     let disk = sim(2);
     let log_options = LogOptions { owner_id: CLUSTER, ..options().log };

@@ -49,7 +49,7 @@ export interface Status {
   log_index: string;
   time_ns: string;
   ready: boolean;
-  storage: "ok" | "full";
+  storage: "ok" | "full" | "no_descriptors";
   /** Orders or market data wait so that nobody is early by being near. Older venues do not say. */
   fair_access?: boolean;
   commands_total: string | number;

@@ -296,7 +296,7 @@ impl Stream {
             if stop.wait(due.saturating_sub(begun.elapsed())) {
                 return Ok(Some(index));
             }
-            while self.venue.status().storage() == Storage::Full {
+            while self.venue.status().storage() != Storage::Ok {
                 // Commands are refused meanwhile: the record waits rather than leave holes.
                 let paused = Instant::now();
                 if stop.wait(Duration::from_secs(1)) {

@@ -165,7 +165,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     let progress = status.progress();
     let figures: [(&str, &str, &str, u64); 13] = [
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
-        ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() == Storage::Full)),
+        ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() != Storage::Ok)),
         ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
         ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", progress.time.0),
         ("walras_accounts", "gauge", "accounts", status.accounts()),

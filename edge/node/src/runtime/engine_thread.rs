@@ -213,17 +213,17 @@ impl EngineThread {
                         self.apply_durable();
                         next_tick = Instant::now() + self.pace.tick_every;
                     }
-                    Ok(LogDone::Undone(batch)) => {
-                        self.log_failed(0, RejectReason::StorageFull);
+                    Ok(LogDone::Undone(batch, trouble)) => {
+                        self.log_failed(0, trouble.storage(), trouble.reason());
                         spare = batch;
                     }
-                    Ok(LogDone::InDoubt(batch)) => {
-                        self.log_failed(batch.ends.len(), RejectReason::StorageFull);
+                    Ok(LogDone::InDoubt(batch, trouble)) => {
+                        self.log_failed(batch.ends.len(), trouble.storage(), trouble.reason());
                         spare = batch;
                     }
                     Err(_) => {
                         error!("the log's thread is gone: stopping");
-                        self.log_failed(self.in_log, RejectReason::VenueNotReady);
+                        self.log_failed(self.in_log, Storage::Full, RejectReason::VenueNotReady);
                         break;
                     }
                 },
@@ -331,8 +331,8 @@ impl EngineThread {
 
     /// Answers everybody whose command is not durable. The first `in_doubt`, the batch that was with the log, may be in it all the same;
     /// those behind were never written.
-    fn log_failed(&mut self, in_doubt: usize, reason: RejectReason) {
-        self.status.set_storage(Storage::Full);
+    fn log_failed(&mut self, in_doubt: usize, storage: Storage, reason: RejectReason) {
+        self.status.set_storage(storage);
         let mut left = in_doubt;
         self.sequencer.on_log_failed(|asker| {
             let why = if left > 0 { NoOutcome::InDoubt(reason) } else { NoOutcome::Refused(reason) };

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tracing::{error, info, warn};
-use walras_log_store::{Disk, Failure, LogKeeper, LogWriter, Upkeep, Written};
+use walras_log_store::{Disk, Failure, LogError, LogKeeper, LogWriter, Upkeep, Written};
 use walras_sequencer::Batch;
-use walras_types::LogIndex;
+use walras_types::{LogIndex, RejectReason};
+
+use super::status::Storage;
 
 /// How long nothing comes before the log is sealed, which lets a later start tell damage from a torn tail.
 const IDLE: Duration = Duration::from_secs(1);
@@ -27,20 +29,53 @@ pub(super) enum LogDone {
     /// It is durable. The batch comes back for its memory.
     Durable(Batch),
     /// It is not in the log, and never will be.
-    Undone(Batch),
+    Undone(Batch, Trouble),
     /// Nobody knows: part or all of it may be on the disk until the log has been opened again and it was cut off. A crash before that
     /// brings it back.
-    InDoubt(Batch),
+    InDoubt(Batch, Trouble),
+}
+
+/// Why a batch is not in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The disk is full, or it failed.
+    Disk,
+    /// The process has as many files and connections open as it may.
+    Descriptors,
+}
+
+impl Trouble {
+    fn of(error: &LogError) -> Self {
+        if error.is_retryable() { Self::Descriptors } else { Self::Disk }
+    }
+
+    /// What a client is refused with.
+    pub(super) fn reason(self) -> RejectReason {
+        match self {
+            Self::Disk => RejectReason::StorageFull,
+            Self::Descriptors => RejectReason::Overloaded,
+        }
+    }
+
+    /// What the venue's status says.
+    pub(super) fn storage(self) -> Storage {
+        match self {
+            Self::Disk => Storage::Full,
+            Self::Descriptors => Storage::NoDescriptors,
+        }
+    }
 }
 
 pub(super) struct LogThread<D: Disk> {
     keeper: LogKeeper<D>,
     begun: Instant,
+    /// Why the last attempt failed.
+    trouble: Trouble,
 }
 
 impl<D: Disk> LogThread<D> {
     pub(super) fn new(log: LogWriter<D>) -> Self {
-        Self { keeper: LogKeeper::new(log), begun: Instant::now() }
+        Self { keeper: LogKeeper::new(log), begun: Instant::now(), trouble: Trouble::Disk }
     }
 
     /// Runs until the engine's thread lets go of its end.
@@ -82,13 +117,17 @@ impl<D: Disk> LogThread<D> {
                 LogDone::Durable(batch)
             }
             Written::Undone(failure) => {
-                failure.iter().for_each(tell);
-                LogDone::Undone(batch)
+                if let Some(failure) = &failure {
+                    self.trouble = Trouble::of(&failure.error);
+                    tell(failure);
+                }
+                LogDone::Undone(batch, self.trouble)
             }
             Written::InDoubt { failure, reopening } => {
+                self.trouble = Trouble::of(&reopening);
                 tell(&failure);
                 error!("the log can not be opened again: {reopening}");
-                LogDone::InDoubt(batch)
+                LogDone::InDoubt(batch, self.trouble)
             }
         }
     }

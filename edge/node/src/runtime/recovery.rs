@@ -344,7 +344,7 @@ fn write_snapshots<D: Disk>(mut store: SnapshotStore<D>, jobs: &Receiver<Snapsho
             }
             Err(e) => {
                 error!("the snapshot of entry {index} was not written: {e}; the log keeps what it would have replaced");
-                Err(RejectReason::StorageFull)
+                Err(if e.is_retryable() { RejectReason::Overloaded } else { RejectReason::StorageFull })
             }
         };
         if let Some(reply) = reply {

@@ -15,6 +15,8 @@ pub enum Storage {
     Ok = 0,
     /// The last attempt failed: commands are refused until one succeeds.
     Full = 1,
+    /// The last attempt found no descriptor for the log's next file: commands are refused until one succeeds, and no disk is full.
+    NoDescriptors = 2,
 }
 
 impl Storage {
@@ -24,6 +26,7 @@ impl Storage {
         match self {
             Self::Ok => "ok",
             Self::Full => "full",
+            Self::NoDescriptors => "no_descriptors",
         }
     }
 }
@@ -170,7 +173,9 @@ impl Status {
     /// Whether the log can be written.
     #[must_use]
     pub fn storage(&self) -> Storage {
-        if self.0.storage.load(Relaxed) == Storage::Ok as u8 { Storage::Ok } else { Storage::Full }
+        let known = [Storage::Ok, Storage::Full, Storage::NoDescriptors];
+        let stored = self.0.storage.load(Relaxed);
+        known.into_iter().find(|storage| *storage as u8 == stored).unwrap_or(Storage::Full)
     }
 
     pub(super) fn set_storage(&self, storage: Storage) {

@@ -130,6 +130,7 @@ fn is_about_damage(error: &LogError) -> bool {
         | LogError::WrongOwner { .. }
         | LogError::BelowFloor { .. } => true,
         LogError::DiskFull { .. }
+        | LogError::OutOfDescriptors { .. }
         | LogError::Io { .. }
         | LogError::Poisoned
         | LogError::Locked { .. }

@@ -315,7 +315,8 @@ impl ReplicaVenue {
             barriers: Barriers::default(),
             threads,
         };
-        let log_thread = LogThread { log, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
+        let log_thread =
+            LogThread { log, is_short: false, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
         let (news_in, news) = unbounded();

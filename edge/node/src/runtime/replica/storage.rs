@@ -7,7 +7,7 @@ use tracing::{error, info, warn};
 use walras_consensus::{Durability, ReplicaId, SnapshotMeta, Ticket, Write};
 use walras_log_store::Disk;
 use walras_peer_link::SnapshotId;
-use walras_replica_log::{Incoming, IncomingId, ReplicaLog, SnapshotError, SnapshotInfo, Snapshots};
+use walras_replica_log::{Incoming, IncomingId, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Snapshots};
 use walras_types::LogIndex;
 
 use super::doorbell::Doorbell;
@@ -34,8 +34,22 @@ const IDLE: Duration = Duration::from_millis(200);
 /// In memory mode, the longest that something lies unsynced.
 const MEMORY_SYNC_EVERY: Duration = Duration::from_millis(20);
 
+/// After a shortage of descriptors the log is written again so often.
+const SHORTAGE_RETRY: Duration = Duration::from_millis(100);
+
+/// What became of an attempt.
+enum Judged {
+    Done,
+    /// There was no descriptor: the same again, a little later.
+    Later,
+    /// The replica was told to stop.
+    Failed,
+}
+
 pub(super) struct LogThread<D: Disk> {
     pub(super) log: ReplicaLog<D>,
+    /// The last attempt found no descriptor.
+    pub(super) is_short: bool,
     pub(super) durability: Durability,
     pub(super) jobs: Receiver<LogJob>,
     pub(super) done: Sender<LogDone>,
@@ -47,25 +61,34 @@ impl<D: Disk> LogThread<D> {
     pub(super) fn run(mut self) {
         let begun = Instant::now();
         let mut unsynced_since: Option<Instant> = None;
+        // Taken, and not yet as durable as it needs to be: the disk was asked and there was no descriptor.
+        let mut owed: Option<Ticket> = None;
         let mut is_sealed = true;
         loop {
             let wait = match unsynced_since {
+                _ if owed.is_some() => SHORTAGE_RETRY,
                 Some(since) => MEMORY_SYNC_EVERY.saturating_sub(since.elapsed()),
                 None if is_sealed => Duration::from_secs(3600),
                 None => IDLE,
             };
             let first = match self.jobs.recv_timeout(wait) {
-                Ok(job) => job,
-                Err(RecvTimeoutError::Timeout) if unsynced_since.take().is_some() => {
-                    if let Err(e) = self.log.sync() {
-                        return self.fail(&e.to_string());
+                Ok(job) => Some(job),
+                Err(RecvTimeoutError::Timeout) if owed.is_some() => None,
+                Err(RecvTimeoutError::Timeout) if unsynced_since.is_some() => {
+                    let synced = self.log.sync().map(|_| ());
+                    match self.judge(synced) {
+                        Judged::Done => unsynced_since = None,
+                        Judged::Later => unsynced_since = Some(Instant::now()),
+                        Judged::Failed => return,
                     }
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    is_sealed = true;
-                    if let Err(e) = self.log.sync().and_then(|_| self.log.seal()) {
-                        return self.fail(&e.to_string());
+                    let sealed = self.log.sync().and_then(|_| self.log.seal());
+                    match self.judge(sealed) {
+                        Judged::Done => is_sealed = true,
+                        Judged::Later => {}
+                        Judged::Failed => return,
                     }
                     continue;
                 }
@@ -73,50 +96,81 @@ impl<D: Disk> LogThread<D> {
             };
             is_sealed = false;
             // Whatever waits goes with it: one sync for all.
-            let mut last = None;
-            for job in std::iter::once(first).chain(self.jobs.try_iter()) {
+            for job in first.into_iter().chain(self.jobs.try_iter()) {
                 let took = match job {
                     LogJob::Write(write) => {
-                        last = Some(write.ticket);
+                        owed = Some(write.ticket);
                         self.log.write(&write)
                     }
                     LogJob::LetGo(meta) => self.log.let_go(&meta),
                 };
-                if let Err(e) = took {
+                // What can not be let go of now goes with the next snapshot.
+                if let Err(e) = took
+                    && !e.is_retryable()
+                {
                     return self.fail(&e.to_string());
                 }
             }
-            let Some(ticket) = last else { continue };
+            let Some(ticket) = owed else { continue };
             let persisted = match self.durability {
                 Durability::Disk => self.log.sync().map(|_| ()),
                 Durability::Memory => self.log.flush(),
             };
-            if let Err(e) = persisted {
-                return self.fail(&e.to_string());
+            match self.judge(persisted) {
+                Judged::Done => owed = None,
+                Judged::Later => continue,
+                Judged::Failed => return,
             }
             self.tell(LogDone::Persisted(ticket));
             if self.durability == Durability::Memory
                 && unsynced_since.get_or_insert_with(Instant::now).elapsed() >= MEMORY_SYNC_EVERY
             {
-                unsynced_since = None;
-                if let Err(e) = self.log.sync() {
-                    return self.fail(&e.to_string());
+                let synced = self.log.sync().map(|_| ());
+                match self.judge(synced) {
+                    Judged::Done => unsynced_since = None,
+                    Judged::Later => unsynced_since = Some(Instant::now()),
+                    Judged::Failed => return,
                 }
             }
-            let now_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            if let Some(upkeep) = self.log.upkeep(now_ns) {
-                let spawned = std::thread::Builder::new().name("walras-segment".into()).spawn(move || {
-                    if let Err(e) = upkeep.run() {
-                        warn!("the log's next segment could not be prepared: {e}");
-                    }
-                });
-                if let Err(e) = spawned {
-                    warn!("no thread to prepare the log's next segment: {e}; the log's own thread will do it");
-                }
-            }
+            self.prepare_ahead(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
         if let Err(e) = self.log.close() {
             error!("the log could not be closed in good order: {e}");
+        }
+    }
+
+    /// Has the next segment made by another thread, where it is time.
+    fn prepare_ahead(&mut self, now_ns: u64) {
+        let Some(upkeep) = self.log.upkeep(now_ns) else { return };
+        let spawned = std::thread::Builder::new().name("walras-segment".into()).spawn(move || {
+            if let Err(e) = upkeep.run() {
+                warn!("the log's next segment could not be prepared: {e}");
+            }
+        });
+        if let Err(e) = spawned {
+            warn!("no thread to prepare the log's next segment: {e}; the log's own thread will do it");
+        }
+    }
+
+    /// Says what a result means for this thread, and tells of it: of a shortage once.
+    fn judge(&mut self, result: Result<(), ReplicaLogError>) -> Judged {
+        match result {
+            Ok(()) => {
+                if std::mem::take(&mut self.is_short) {
+                    info!("the log can be written again");
+                }
+                Judged::Done
+            }
+            Err(e) if e.is_retryable() => {
+                if !std::mem::replace(&mut self.is_short, true) {
+                    warn!("the log can not be written now: {e}");
+                }
+                Judged::Later
+            }
+            Err(e) => {
+                self.fail(&e.to_string());
+                Judged::Failed
+            }
         }
     }
 
