@@ -1,4 +1,4 @@
-//! The gateway's access control: who asks, whether they may, how often; and the exact decimals that people write.
+//! The gateway's access control: who keeps a connection, who asks, whether they may, how often; and the exact decimals that people write.
 //!
 //! A signed request passes, in this order: its source's throttle, its shape, its stamp against the clock, its signature, its key's
 //! permission, the memory of nonces, its key's throttle. What comes before the signature costs little and changes nothing that belongs to
@@ -22,6 +22,7 @@
 //! *Sources*: RFC 8032 (Ed25519), RFC 2104 and RFC 4231 (HMAC-SHA256 and its test vectors), RFC 4648 section 5 (base64url).
 #![deny(clippy::float_arithmetic)]
 
+mod admission;
 mod decimal;
 mod gate;
 mod key;
@@ -33,6 +34,7 @@ pub mod session;
 mod signing;
 mod throttle;
 
+pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, Places, Standing};
 pub use decimal::Decimal;
 pub use gate::{Gateway, GatewayConfig, Principal, Refusal, SourceId, Verified};
 pub use key::{Algorithm, ClientKey, Credential, KeyError, KeyRecord, Permission, Permissions};

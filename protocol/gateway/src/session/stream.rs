@@ -47,6 +47,9 @@ impl Partial {
     }
 }
 
+/// Memory that an output without bytes keeps, at most.
+const OUTPUT_KEPT_BYTES: usize = 64 << 10;
+
 /// What waits to be written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Output {
@@ -78,6 +81,10 @@ impl Output {
     }
 
     pub(super) fn clear(&mut self) {
+        if self.bytes.capacity() > OUTPUT_KEPT_BYTES {
+            // A burst is over: a thousand connections that had one each would hold its memory for good.
+            self.bytes = Vec::new();
+        }
         self.bytes.clear();
         self.written = 0;
     }
