@@ -5,7 +5,8 @@
 //!
 //! - written bytes are durable once a later [`DiskFile::sync_data`] returned `Ok`; until then each of them may or may not survive,
 //!   in any combination;
-//! - a created, renamed or removed name is durable once a later [`Disk::sync_dir`] of its folder returned `Ok`;
+//! - a created, renamed or removed name is durable once a later [`Disk::sync_dir`] of its folder returned `Ok`; a name that changed its
+//!   folder once both were synced, and until then the file is in one of the two;
 //! - bytes that were durable and not written since stay as they are;
 //! - after a `sync_data` that failed, nothing is known about the bytes written since the one before, not even when a later one
 //!   returns `Ok`, and reads may show bytes that never reached the device until [`DiskFile::drop_cache`] was called.
@@ -42,7 +43,7 @@ pub trait Disk: Clone + Send + Sync + 'static {
     fn open(&self, path: &Path) -> io::Result<Self::File>;
     /// Opens a file for reading.
     fn open_read_only(&self, path: &Path) -> io::Result<Self::File>;
-    /// Gives a file another name in the same folder, replacing what has that name.
+    /// Gives a file another name, in the same folder or in one of the same disk, replacing what has that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove(&self, path: &Path) -> io::Result<()>;

@@ -74,6 +74,12 @@
 //! A prefix goes by stating a higher floor in an empty group; files wholly below it are then kept to serve again, or removed, in
 //! any order.
 //!
+//! # History
+//!
+//! With [`LetGo::Keep`] a segment that was let go of is moved into the folder [`HISTORY_FOLDER`] instead, in full and for good:
+//! [`open_whole`] reads the history and the log as one, and so does [`verify`]. The log's own opening does not look there. Whoever keeps a
+//! history removes its oldest files; a gap ends it.
+//!
 //! # Files that serve again
 //!
 //! Up to [`LogOptions::spent_files_max`] files that no longer count stay under their names, and the next opening finds them. A new segment
@@ -125,6 +131,7 @@ mod cursor;
 pub mod disk;
 mod error;
 mod format;
+pub mod history;
 mod identity;
 mod keeper;
 mod maintenance;
@@ -150,11 +157,12 @@ mod writer;
 pub use disk::{Disk, DiskFile, LockKind};
 pub use error::{LogError, is_out_of_descriptors};
 pub use format::FORMAT_VERSION;
+pub use history::{HISTORY_FOLDER, LetGo};
 pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
 pub use options::LogOptions;
 pub use pace::Pace;
-pub use reader::{Entry, LogReader, open_beside, open_read_only};
+pub use reader::{Entry, LogReader, Whole, open_beside, open_read_only, open_whole};
 pub use real_disk::{RealDisk, RealFile, RealLock};
 pub use report::{Recovery, SegmentReport, SegmentRole, TornTail, VerifyReport};
 pub use reserve::{hold_descriptors, with_reserve};

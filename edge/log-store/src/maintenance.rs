@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{During, LogError};
+use crate::history;
 use crate::pace::Pace;
 use crate::segment::{Recipe, Spare, SpentFile};
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub(crate) struct Trim<F> {
 #[derive(Debug)]
 pub(crate) struct Chores<F> {
     pub(crate) trims: Vec<Trim<F>>,
+    /// Files to be moved into the history.
+    pub(crate) leaving: Vec<SpentFile<F>>,
     /// Files to be removed.
     pub(crate) surplus: Vec<SpentFile<F>>,
     /// The next segment, and the file that serves again for it.
@@ -59,9 +62,12 @@ fn do_chores<D: Disk>(
     chores: Chores<D::File>,
     pace: &Pace,
 ) -> Result<Option<Spare<D::File>>, LogError> {
-    let Chores { trims, surplus, prepare } = chores;
+    let Chores { trims, leaving, surplus, prepare } = chores;
     for trim in trims {
         trim.file.set_len(trim.len).during("shorten", &trim.path)?;
+    }
+    if !leaving.is_empty() {
+        history::take(disk, dir, &leaving)?;
     }
     if !surplus.is_empty() {
         for file in surplus {

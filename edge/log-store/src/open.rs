@@ -4,6 +4,7 @@ use crate::cursor::{Cursor, Layout};
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
 use crate::format::FIRST_SEGMENT_ID;
+use crate::history::LetGo;
 use crate::identity::{IDENTITY_FILE, Identity};
 use crate::options::LogOptions;
 use crate::pace::Pace;
@@ -62,7 +63,7 @@ fn resume<D: Disk>(
     highest_id: u64,
 ) -> Result<LogWriter<D>, LogError> {
     let (end_index, floor_index) = (plan.end_index(), plan.kept[plan.kept.len() - 1].scan.floor_index);
-    let Plan { kept, superseded, mut unused, torn_tail } = plan;
+    let Plan { kept, let_go, superseded, mut unused, torn_tail } = plan;
     let active_scan = &kept[kept.len() - 1].scan;
     let goes_on_in_place = torn_tail.is_none() && active_scan.tail == Tail::Zero && active_scan.is_full_length();
     let spare = unused.pop_if(|scan| is_clean_spare(scan, &options)).map(|scan| Spare {
@@ -73,7 +74,12 @@ fn resume<D: Disk>(
     let next_segment_id = spare.as_ref().map_or(highest_id + 1, |spare| spare.header.segment_id);
     let mut segments: VecDeque<Segment<D::File>> = kept.into_iter().map(Segment::from_kept).collect();
     let active = segments.pop_back().expect("a plan keeps at least one segment");
-    let spent = superseded.into_iter().chain(unused).map(SpentFile::of).collect();
+    let mut spent: Vec<SpentFile<D::File>> = superseded.into_iter().chain(unused).map(SpentFile::of).collect();
+    let mut leaving = Vec::new();
+    match options.let_go {
+        LetGo::Reuse => spent.extend(let_go.into_iter().map(SpentFile::of)),
+        LetGo::Keep => leaving.extend(let_go.into_iter().map(SpentFile::of)),
+    }
     let trims = segments.iter_mut().filter_map(slack).collect();
     let place = Place {
         segment_id: active.layout.segment_id,
@@ -94,6 +100,7 @@ fn resume<D: Disk>(
         spare_coming: None,
         trims,
         spent,
+        leaving,
         next_segment_id,
         pending,
         poisoned: false,
@@ -137,6 +144,7 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         spare_coming: None,
         trims: Vec::new(),
         spent: Vec::new(),
+        leaving: Vec::new(),
         next_segment_id,
         pending,
         poisoned: false,

@@ -2,6 +2,7 @@
 
 use crate::error::LogError;
 use crate::format::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, FIRST_SEGMENT_ID, GROUP_HEADER_BYTES, RECORD_HEADER_BYTES};
+use crate::history::LetGo;
 use walras_types::LogIndex;
 
 /// How a log is laid out. Sizes may change between one opening and the next; they hold for segments prepared from then on.
@@ -15,6 +16,8 @@ pub struct LogOptions {
     pub first_segment_bytes: u64,
     /// Files of segments that were let go of and are kept to become new ones, so that these need not be filled. Default 8.
     pub spent_files_max: usize,
+    /// What becomes of segments that are let go of. Default: their files serve again.
+    pub let_go: LetGo,
     /// Groups begin at multiples of this, a power of two from 512 to 65,536, so that a sync never writes to a block that holds
     /// acknowledged bytes. No smaller than what the device writes as a unit. Default 4,096.
     pub block_bytes: u32,
@@ -33,6 +36,7 @@ impl Default for LogOptions {
             segment_bytes: 64 << 20,
             first_segment_bytes: 64 << 20,
             spent_files_max: 8,
+            let_go: LetGo::Reuse,
             block_bytes: 4096,
             group_bytes_max: 4 << 20,
             owner_id: 0,

@@ -22,7 +22,9 @@ pub(crate) struct Kept<F> {
 pub(crate) struct Plan<F> {
     /// Oldest first; the last one is the active one. Never empty.
     pub(crate) kept: Vec<Kept<F>>,
-    /// Segments that no longer count, in the order in which they may go.
+    /// Segments that were let go of, newest first.
+    pub(crate) let_go: Vec<SegmentScan<F>>,
+    /// Others that no longer count, in the order in which they may go.
     pub(crate) superseded: Vec<SegmentScan<F>>,
     /// Prepared segments that were never used, and half-prepared ones.
     pub(crate) unused: Vec<SegmentScan<F>>,
@@ -33,6 +35,15 @@ pub(crate) struct Plan<F> {
 impl<F: DiskFile> Plan<F> {
     /// Decides; `scans` in ascending order of id.
     pub(crate) fn new(dir: &Path, scans: Vec<SegmentScan<F>>) -> Result<Self, LogError> {
+        Self::reaching(Reach::Floor, dir, scans)
+    }
+
+    /// The same with what was let go of, as far back as it is there without a gap.
+    pub(crate) fn with_history(dir: &Path, scans: Vec<SegmentScan<F>>) -> Result<Self, LogError> {
+        Self::reaching(Reach::History, dir, scans)
+    }
+
+    fn reaching(reach: Reach, dir: &Path, scans: Vec<SegmentScan<F>>) -> Result<Self, LogError> {
         let Some(active_at) = scans.iter().rposition(|scan| scan.first.is_some()) else {
             let Some(damaged) = scans.iter().find_map(damage) else {
                 return Err(LogError::corrupt(
@@ -53,9 +64,9 @@ impl<F: DiskFile> Plan<F> {
         }
         refuse_gap_before_torn_segment(active, &unused)?;
         let torn_tail = std::iter::once(active).chain(&unused).find_map(TornTail::of);
-        let (mut kept, superseded) = chain(scans)?;
+        let Chain { mut kept, let_go, superseded } = chain(reach, scans)?;
         let unfinished = hide_unfinished(&mut kept);
-        Ok(Self { kept, superseded, unused, torn_tail: unfinished.or(torn_tail) })
+        Ok(Self { kept, let_go, superseded, unused, torn_tail: unfinished.or(torn_tail) })
     }
 
     pub(crate) fn first_index(&self) -> LogIndex {
@@ -115,11 +126,24 @@ fn hide_unfinished<F>(kept: &mut [Kept<F>]) -> Option<TornTail> {
     Some(unfinished)
 }
 
+/// How far back a log is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// To the first entry that was not let go of, which must be there.
+    Floor,
+    /// To the first entry that is there.
+    History,
+}
+
 /// Segments that count, oldest first, and those that do not.
-type Chain<F> = (Vec<Kept<F>>, Vec<SegmentScan<F>>);
+struct Chain<F> {
+    kept: Vec<Kept<F>>,
+    let_go: Vec<SegmentScan<F>>,
+    superseded: Vec<SegmentScan<F>>,
+}
 
 /// Walks from the newest segment to the oldest, each hiding what older ones hold from its first entry on, down to the floor.
-fn chain<F>(mut scans: Vec<SegmentScan<F>>) -> Result<Chain<F>, LogError> {
+fn chain<F>(reach: Reach, mut scans: Vec<SegmentScan<F>>) -> Result<Chain<F>, LogError> {
     let active = scans.pop().expect("the caller found an active segment");
     let floor_index = active.floor_index;
     let mut superseded = Vec::new();
@@ -142,9 +166,28 @@ fn chain<F>(mut scans: Vec<SegmentScan<F>>) -> Result<Chain<F>, LogError> {
         limit = first_index(&scan);
         kept.push(Kept { first_index: limit, end_index: hidden_from, scan });
     }
+    while reach == Reach::History
+        && let Some(scan) = scans.pop()
+    {
+        if scan.first.is_none_or(|(index, _)| index >= limit) {
+            superseded.push(scan);
+        } else if scan.end_index >= limit {
+            let hidden_from = limit;
+            limit = first_index(&scan);
+            kept.push(Kept { first_index: limit, end_index: hidden_from, scan });
+        } else if let Some(damaged) = damage(&scan) {
+            return Err(damaged);
+        } else {
+            // What lies between was removed, or never kept.
+            scans.push(scan);
+            break;
+        }
+    }
     kept.reverse();
-    superseded.extend(scans.into_iter().rev());
-    Ok((kept, superseded))
+    // A file that was on its way to serve again holds nothing.
+    let (let_go, empty): (Vec<_>, Vec<_>) = scans.into_iter().rev().partition(|scan| scan.first.is_some());
+    superseded.extend(empty);
+    Ok(Chain { kept, let_go, superseded })
 }
 
 fn first_index<F>(scan: &SegmentScan<F>) -> LogIndex {

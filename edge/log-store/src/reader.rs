@@ -4,9 +4,11 @@ use crate::cursor::{Cursor, Layout};
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
 use crate::format::{GroupHeader, RECORD_HEADER_BYTES};
+use crate::history::{self, HISTORY_FOLDER};
 use crate::identity::Identity;
 use crate::open::{Access, scan_all, segment_ids};
 use crate::plan::Plan;
+use crate::scan::SegmentScan;
 use crate::segment::Segment;
 use crate::writer::lock;
 use std::collections::VecDeque;
@@ -174,18 +176,70 @@ pub fn open_read_only<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> 
     Ok((open_beside(disk, dir, from)?, held))
 }
 
+/// A reader of a whole log, and its lock where there is one.
+pub type Whole<D> = (LogReader<<D as Disk>::File>, Option<<D as Disk>::Lock>);
+
+/// Opens a log with all that it holds and all that was let go of and kept ([`crate::LetGo::Keep`]), as far back as that goes without a gap,
+/// to read it; changes nothing. It may be in use: then the reader has what the log held when it was opened. The last group of those may be
+/// one whose sync has not ended. Every byte is read, here already. A lock is held as long as the second value lives; there is none beside a writer.
+pub fn open_whole<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<Whole<D>, LogError> {
+    let whole = || {
+        let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
+        let plan = Plan::with_history(dir, scan_whole(disk, dir, identity.log_id)?)?;
+        reader_of(plan, from)
+    };
+    match lock(disk, dir, LockKind::Shared) {
+        Ok(held) => Ok((whole()?, Some(held))),
+        Err(LogError::Locked { .. }) => Ok((beside_a_writer(whole, |_| true)?, None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// How often a log in use is looked at before what is found counts.
+const LOOKS_MAX: usize = 8;
+
+/// Looks at a log in use. What its writer is writing just then may look like damage, and a file may move under the reader's hands.
+pub(crate) fn beside_a_writer<T>(look: impl Fn() -> Result<T, LogError>, is_sound: impl Fn(&T) -> bool) -> Result<T, LogError> {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        match look() {
+            Ok(found) if is_sound(&found) || looks == LOOKS_MAX => return Ok(found),
+            Err(error @ (LogError::OutOfRange { .. } | LogError::NotFound { .. } | LogError::Version { .. })) => return Err(error),
+            Err(error) if looks == LOOKS_MAX => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// All segments of a log and its history, by ascending id.
+pub(crate) fn scan_whole<D: Disk>(disk: &D, dir: &Path, log_id: u64) -> Result<Vec<SegmentScan<D::File>>, LogError> {
+    let folder = dir.join(HISTORY_FOLDER);
+    // The log's own first: a segment that moves meanwhile is found twice, and not in neither.
+    let own = segment_ids(disk, dir)?;
+    let mut history = history::ids(disk, dir)?;
+    history.retain(|id| !own.contains(id));
+    let mut scans = scan_all(disk, &folder, log_id, &history, Access::Read)?;
+    scans.extend(scan_all(disk, dir, log_id, &own, Access::Read)?);
+    scans.sort_unstable_by_key(|scan| scan.id);
+    Ok(scans)
+}
+
 /// The same beside a writer that goes on: the reader has what the log held when it was opened, or less. What the writer was writing just then
 /// may look like damage, and what it lets go of meanwhile is gone: whoever meets an error opens it again. What the reader returns was written, and
 /// no later than that; whether it is to stay (a replica's log may take back what was not decided) its reader must know.
 pub fn open_beside<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<LogReader<D::File>, LogError> {
     let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
     let ids = segment_ids(disk, dir)?;
-    let plan = Plan::new(dir, scan_all(disk, dir, identity.log_id, &ids, Access::Read)?)?;
+    reader_of(Plan::new(dir, scan_all(disk, dir, identity.log_id, &ids, Access::Read)?)?, from)
+}
+
+fn reader_of<F: DiskFile>(plan: Plan<F>, from: Option<LogIndex>) -> Result<LogReader<F>, LogError> {
     let (first, end) = (plan.first_index(), plan.end_index());
     let from = from.unwrap_or(first);
     if from < first || from > end {
         return Err(LogError::OutOfRange { index: from, first, end });
     }
-    let segments: Vec<Segment<D::File>> = plan.kept.into_iter().map(Segment::from_kept).collect();
+    let segments: Vec<Segment<F>> = plan.kept.into_iter().map(Segment::from_kept).collect();
     Ok(LogReader::new(segments.iter(), from, end))
 }

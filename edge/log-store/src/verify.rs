@@ -3,20 +3,27 @@
 use crate::disk::{Disk, LockKind};
 use crate::error::LogError;
 use crate::identity::Identity;
-use crate::open::{Access, scan_all, segment_ids};
 use crate::plan::Plan;
+use crate::reader::{beside_a_writer, scan_whole};
 use crate::report::{SegmentReport, SegmentRole, VerifyReport};
 use crate::writer::lock;
 use std::path::Path;
 use walras_types::LogIndex;
 
 /// Reads every byte of a log and reports what is there. Changes nothing. Damage is reported, not returned as an error; errors are for
-/// what keeps it from looking: no log, a lock, an unreadable disk, another version.
+/// what keeps it from looking: no log, an unreadable disk, another version. The segments that were let go of and kept count as far back as they
+/// are there without a gap. A log in use is looked at beside its writer.
 pub fn verify<D: Disk>(disk: &D, dir: &Path) -> Result<VerifyReport, LogError> {
-    let _held = lock(disk, dir, LockKind::Shared)?;
+    match lock(disk, dir, LockKind::Shared) {
+        Ok(_held) => look(disk, dir),
+        Err(LogError::Locked { .. }) => beside_a_writer(|| look(disk, dir), |report| report.damage.is_none()),
+        Err(error) => Err(error),
+    }
+}
+
+fn look<D: Disk>(disk: &D, dir: &Path) -> Result<VerifyReport, LogError> {
     let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
-    let ids = segment_ids(disk, dir)?;
-    let scans = scan_all(disk, dir, identity.log_id, &ids, Access::Read)?;
+    let scans = scan_whole(disk, dir, identity.log_id)?;
     let mut segments: Vec<SegmentReport> = scans.iter().map(|scan| SegmentReport::of(scan, SegmentRole::Unknown)).collect();
     let mut report = VerifyReport {
         log_id: identity.log_id,
@@ -29,10 +36,10 @@ pub fn verify<D: Disk>(disk: &D, dir: &Path) -> Result<VerifyReport, LogError> {
         torn_tail: None,
         damage: None,
     };
-    match Plan::new(dir, scans) {
+    match Plan::with_history(dir, scans) {
         Ok(plan) => {
             let live: Vec<u64> = plan.kept.iter().map(|kept| kept.scan.id).collect();
-            let superseded: Vec<u64> = plan.superseded.iter().map(|scan| scan.id).collect();
+            let superseded: Vec<u64> = plan.superseded.iter().chain(&plan.let_go).map(|scan| scan.id).collect();
             for segment in &mut segments {
                 segment.role = match segment.id {
                     id if live.contains(&id) => SegmentRole::Live,

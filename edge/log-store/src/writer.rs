@@ -3,6 +3,7 @@
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::error::{During, LogError};
 use crate::format::{GroupHeader, GroupKind, Writing};
+use crate::history::LetGo;
 use crate::identity::Identity;
 use crate::maintenance::{Chores, Coming, Maintenance, Trim};
 use crate::open;
@@ -38,6 +39,8 @@ pub struct LogWriter<D: Disk> {
     pub(crate) trims: Vec<Trim<D::File>>,
     /// Files that no longer count, to become segments again.
     pub(crate) spent: Vec<SpentFile<D::File>>,
+    /// Files of segments that were let go of and are to be kept.
+    pub(crate) leaving: Vec<SpentFile<D::File>>,
     /// Id of the first spare, or of the one that will be prepared next.
     pub(crate) next_segment_id: u64,
     pub(crate) pending: Pending,
@@ -157,7 +160,7 @@ impl<D: Disk> LogWriter<D> {
 
     /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
     /// one sync, whatever the number of segments. [`LogOptions::spent_files_max`] of their files are kept to become new segments, and
-    /// [`maintenance`](Self::maintenance) removes the others.
+    /// [`maintenance`](Self::maintenance) removes the others; with [`LetGo::Keep`] it moves all of them into the history.
     pub fn truncate_prefix(&mut self, up_to: LogIndex) -> Result<LogIndex, LogError> {
         self.refuse_if_poisoned()?;
         if up_to >= self.durable_end() {
@@ -175,7 +178,11 @@ impl<D: Disk> LogWriter<D> {
             let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
             log.pending.set_floor(floor_index);
             log.write_empty_group(GroupKind::Continue, log.durable_end())?;
-            log.spent.extend(log.sealed.drain(..droppable).map(Segment::into_spent));
+            let gone = log.sealed.drain(..droppable).map(Segment::into_spent);
+            match log.options.let_go {
+                LetGo::Reuse => log.spent.extend(gone),
+                LetGo::Keep => log.leaving.extend(gone),
+            }
             Ok(())
         })?;
         Ok(self.first_index())
@@ -213,7 +220,7 @@ impl<D: Disk> LogWriter<D> {
     /// syncs; it is cheap when nothing is due.
     pub fn maintenance(&mut self) -> Option<Maintenance<D>> {
         self.collect_spare();
-        let has_chores = self.spares.is_empty() || !self.trims.is_empty() || self.has_surplus();
+        let has_chores = self.spares.is_empty() || !self.trims.is_empty() || !self.leaving.is_empty() || self.has_surplus();
         if self.poisoned || self.spare_coming.is_some() || !has_chores {
             return None;
         }
@@ -223,7 +230,8 @@ impl<D: Disk> LogWriter<D> {
             let again = recipe.take_spent(&mut self.spent);
             (recipe, again)
         });
-        let chores = Chores { trims: std::mem::take(&mut self.trims), surplus: self.take_surplus(), prepare };
+        let (trims, leaving) = (std::mem::take(&mut self.trims), std::mem::take(&mut self.leaving));
+        let chores = Chores { trims, leaving, surplus: self.take_surplus(), prepare };
         let (done, spare) = channel();
         let pace = Arc::new(Pace::default());
         self.spare_coming = Some(Coming { spare, pace: Arc::clone(&pace), segment_bytes });

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use walras_consensus::{Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
 use walras_log_store::{
     Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_beside as open_log_beside, open_read_only,
+    open_whole as open_log_whole,
 };
 use walras_types::LogIndex;
 
@@ -313,6 +314,13 @@ impl<D: Disk> Dump<D> {
     pub fn open(disk: &D, dir: &Path) -> Result<Self, OpenError> {
         let (reader, lock) = open_read_only(disk, &dir.join(LOG_FOLDER), None)?;
         Self::look(disk, dir, reader, Some(lock))
+    }
+
+    /// The same with the segments that were let go of and kept, as far back as they go; also while a replica has the log open: see
+    /// [`walras_log_store::open_whole`].
+    pub fn open_whole(disk: &D, dir: &Path) -> Result<Self, OpenError> {
+        let (reader, lock) = open_log_whole(disk, &dir.join(LOG_FOLDER), None)?;
+        Self::look(disk, dir, reader, lock)
     }
 
     /// The same beside the replica that goes on writing: what it held then, or less. Whoever meets an error opens it again; see

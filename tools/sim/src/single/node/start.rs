@@ -4,7 +4,7 @@ use std::path::Path;
 
 use walras_engine::{Engine, Frozen};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
-use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
+use walras_log_store::{LetGo, LogError, LogOptions, LogWriter, SnapshotStore};
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
 use walras_testkit::Listener;
 use walras_types::LogIndex;
@@ -65,6 +65,7 @@ pub(crate) fn log_options() -> LogOptions {
         segment_bytes: 24 * u64::from(BLOCK_BYTES),
         first_segment_bytes: 10 * u64::from(BLOCK_BYTES),
         spent_files_max: 2,
+        let_go: LetGo::Reuse,
         block_bytes: BLOCK_BYTES,
         group_bytes_max: 4096,
         owner_id: 3,
