@@ -52,14 +52,14 @@ test("each field says what is wrong with it, and nothing is sent", () => {
   assert.match(checkTicket({ ...fields, display: "iceberg", peak: "0.5" }, units, 0n).faults.peak ?? "", /less than/);
 });
 
-test("a stop that the last trade has set off already is warned of, and sent all the same", () => {
+test("a stop that the last trade has set off already is warned of, and left to the venue to refuse", () => {
   const warned = (side: "buy" | "sell", trigger: string, last: bigint | null): string | undefined => {
     const { warnings, faults, order } = checkTicket({ ...fields, side, kind: "stop", trigger }, units, 0n, last);
     assert.ok(order !== null && Object.keys(faults).length === 0);
     return warnings.trigger?.replaceAll("\u00a0", " ");
   };
-  assert.equal(warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above it: this stop would not wait.");
-  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at it: this stop would not wait.");
+  assert.equal(warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above it: the venue refuses such a stop.");
+  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at it: the venue refuses such a stop.");
   assert.equal(warned("buy", "50005.25", 5_000_500n), undefined);
   assert.match(warned("sell", "51000", 5_000_500n) ?? "", /already below it/);
   assert.equal(warned("sell", "50004.75", 5_000_500n), undefined);

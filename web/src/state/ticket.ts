@@ -58,7 +58,7 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
   if (trigger !== null && lastPrice !== null && isTriggered(fields.side, trigger, lastPrice)) {
     const where = lastPrice === trigger ? "at it" : fields.side === "buy" ? "above it" : "below it";
-    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: this stop would not wait.`;
+    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: the venue refuses such a stop.`;
   }
   if (price !== null && lastPrice !== null) {
     const worsePpm = ((fields.side === "buy" ? price - lastPrice : lastPrice - price) * 1_000_000n) / lastPrice;
