@@ -17,6 +17,7 @@ pub mod bench;
 pub mod clear;
 pub mod cli;
 pub mod config;
+pub mod connections;
 pub mod demo;
 pub mod http;
 pub mod json;

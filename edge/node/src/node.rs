@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tracing::info;
+use tracing::{info, warn};
 use walras_clock_sync::{ClockService, Source, StartError};
-use walras_gateway::KeyError;
+use walras_gateway::{KeyError, Places};
 use walras_log_store::{Disk, RealDisk};
 
 pub use crate::access::operator_key_file;
 use crate::access::{Access, AccessError, OperatorKeyError, Start};
 use crate::config::{Config, ConfigError};
+use crate::connections::{Budget, Doors};
 use crate::http::{App, Server, ServerError, router};
 use crate::runtime::{Clock, ClusterOptions, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
 use crate::shards::{Couriers, ShardsError};
@@ -101,8 +102,27 @@ pub struct Node {
     runtime: Runtime,
     readers: Runtime,
     address: SocketAddr,
+    operator_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     server: tokio::task::JoinHandle<()>,
+}
+
+/// As many connections of clients as are configured, or as the limit of open files leaves. Says which.
+fn bounded_places(config: &Config) -> Places {
+    let (Budget { limit, clients }, wanted) = (Budget::now(), config.http.connections_max);
+    let places = Places::new(wanted.min(clients), config.http.source_connections_max);
+    let Places { total, per_source } = places;
+    match limit {
+        Some(limit) if total < wanted => warn!(
+            "at most {total} connections of clients at a time, {per_source} of one address: http.connections_max asks for {wanted}, but \
+             this process may open {limit} files, and some are for the venue itself; raise the limit (ulimit -n, LimitNOFILE of systemd)"
+        ),
+        Some(limit) => info!(
+            "at most {total} connections of clients at a time, {per_source} of one address; this process may open {limit} files"
+        ),
+        None => info!("at most {total} connections of clients at a time, {per_source} of one address"),
+    }
+    places
 }
 
 /// How far a thread that serves readers stands back where processors are short: it then has a third of what another thread has.
@@ -138,6 +158,7 @@ impl Node {
             let _context = runtime.enter();
             Server::bind(config)?
         };
+        let doors = Doors::new(config.places());
         let shard_plan = config.shard_plan();
         let clock_service = config.clock.options()?.map(ClockService::start).transpose()?;
         let venue = match config.cluster_options()? {
@@ -145,7 +166,8 @@ impl Node {
                 Market::Single(Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?)
             }
             Some(options) => {
-                let options = ClusterOptions { clock_source: clock_service.as_ref().map(ClockService::source), ..options };
+                let clock_source = clock_service.as_ref().map(ClockService::source);
+                let options = ClusterOptions { clock_source, doors: doors.clone(), ..options };
                 Market::Replica(ReplicaVenue::start_on(disk, data, &clock, config, options)?)
             }
         };
@@ -174,16 +196,25 @@ impl Node {
             readers: readers.handle().clone(),
             stopping: stopping.clone(),
         };
-        let address = server.address();
+        let (address, operator_address) = (server.address(), server.operator_address());
         let status = venue.handle().status().clone();
-        let server = runtime.spawn(server.serve(router(app), config, status, stopping));
-        Ok(Self { venue, access, clock: clock_service, couriers, runtime, readers, address, stop, server })
+        // Now that the log and the links are open, what is left is the clients'.
+        let places = bounded_places(&config);
+        doors.set_places(places);
+        let server = runtime.spawn(server.serve(router(app), config, status, (doors, places), stopping));
+        Ok(Self { venue, access, clock: clock_service, couriers, runtime, readers, address, operator_address, stop, server })
     }
 
     /// Where it serves.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it serves operators alone, if it does.
+    #[must_use]
+    pub fn operator_address(&self) -> Option<SocketAddr> {
+        self.operator_address
     }
 
     /// The market.

@@ -138,6 +138,12 @@ pub enum LinkError {
     /// Connected, but no greeting in time.
     #[error("it did not complete the handshake in time; is it overloaded, or something other than a replica?")]
     HandshakeTooSlow,
+    /// Connected, and ended before its greeting, because too many others were.
+    #[error(
+        "it was closed before its handshake, because too many connections wait for theirs; is the peer address open to others than \
+         replicas? let only them reach it"
+    )]
+    CrowdedOut,
     /// Nothing came for too long, not even an answer.
     #[error("it has not answered for too long; it stands still, or the network does")]
     Silent,

@@ -7,6 +7,7 @@ use walras_consensus::ReplicaId;
 
 use crate::error::LinkError;
 use crate::frame::Versions;
+use crate::listener::ShortageNews;
 use crate::snapshot::{SnapshotFailure, SnapshotId};
 
 /// News of the links.
@@ -35,6 +36,8 @@ pub enum LinkEvent {
         /// Why.
         why: LinkError,
     },
+    /// Connections can not be accepted, or can again. Told once.
+    Shortage(ShortageNews),
     /// A message came.
     Message {
         /// From whom; with TLS, the certificate says so too.

@@ -54,7 +54,7 @@
 //!
 //! *Start reading* at [`Links`] and [`LinkEvent`], then `frame.rs` (the bytes), `connection.rs` (what leaves when), `tls.rs` (who is who).
 //!
-//! *Dependencies*: `mio` 1 (MIT), `rustls` 0.23 with `ring` and `rustls-webpki` (Apache-2.0, ISC, MIT), `rcgen` 0.14 with `time` (MIT or
+//! *Dependencies*: `mio` 1 (MIT), `rustix` 1 (Apache-2.0 or MIT), `rustls` 0.23 with `ring` and `rustls-webpki` (Apache-2.0, ISC, MIT), `rcgen` 0.14 with `time` (MIT or
 //! Apache-2.0), all maintained and the common choice; they build in about 35 s of one core (`rustls` 16, `ring` 8).
 //!
 //! *Figures* (`examples/link_speed.rs`; two cores at 2.6 GHz over loopback, 2026-11-21). Time on a processor, sender and receiver together, in
@@ -78,6 +78,7 @@ mod event;
 mod frame;
 pub mod keys;
 mod links;
+pub mod listener;
 mod peer;
 mod snapshot;
 mod tls;

@@ -1,15 +1,17 @@
 //! The links of one replica: who is linked, and what is done when.
 
+mod accept;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::mem::{Discriminant, discriminant};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use bytes::Bytes;
 use mio::event::Event;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use walras_consensus::{Life, Lives, ReplicaId};
 
@@ -20,6 +22,7 @@ use crate::dial::{Dial, Resolver, backoff_ns};
 use crate::error::{LinkError, SendError, SetupError};
 use crate::event::LinkEvent;
 use crate::frame::{Frame, HEADER_BYTES, Hello, Versions};
+use crate::listener::{self, Listener};
 use crate::peer::{Forecast, Peer};
 use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
 use crate::tls::{PeerName, Tls};
@@ -40,8 +43,7 @@ const TOLD_MAX: usize = 256;
 pub struct Links {
     registry: Registry,
     tokens: Range<usize>,
-    listener: TcpListener,
-    local: SocketAddr,
+    listener: Listener,
     resolver: Resolver,
     tls: Option<Tls>,
     loopback_only: bool,
@@ -89,15 +91,13 @@ impl Links {
             return Err(SetupError::PlainOutside(listen.to_string()));
         }
         let system = |what| move |source| SetupError::System { what, source };
-        let mut listener = TcpListener::bind(listen).map_err(|source| SetupError::Listen { address: listen, source })?;
-        let local = listener.local_addr().map_err(system("read the address of a socket"))?;
+        let listener = Listener::bind(registry, Token(tokens.start), listen)
+            .map_err(|source| SetupError::Listen { address: listen, source })?;
         let registry = registry.try_clone().map_err(system("share the poll"))?;
-        registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(system("poll a socket"))?;
         let mut links = Self {
             registry,
             tokens,
             listener,
-            local,
             resolver: Resolver::new(),
             tls,
             loopback_only,
@@ -122,7 +122,7 @@ impl Links {
     /// Where it listens.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.local
+        self.listener.local_address()
     }
 
     /// Whether an event of the poll is for [`Self::on_ready`].
@@ -314,6 +314,9 @@ impl Links {
             self.dial(id, events);
         }
         self.deliver_late(events);
+        if self.listener.look_at_ns().is_some_and(|at| at <= self.now_ns) {
+            self.accept(events);
+        }
         for slot in 0..self.slots.len() {
             self.look_after(slot, events);
         }
@@ -341,7 +344,7 @@ impl Links {
             let is_starved = c.leaving.as_ref().is_some_and(|leaving| leaving.is_starved);
             Some(if is_starved { life_ns.min(self.now_ns + STARVED_NS) } else { life_ns })
         });
-        peers.chain(connections).flatten().min().unwrap_or(u64::MAX)
+        peers.chain(connections).chain([self.listener.look_at_ns()]).flatten().min().unwrap_or(u64::MAX)
     }
 
     fn up_mut(&mut self, id: ReplicaId) -> Option<&mut Connection> {
@@ -446,7 +449,7 @@ impl Links {
             if !connection.is_connected()? {
                 return Ok(());
             }
-            let _ = connection.socket.set_nodelay(true);
+            listener::prepare(&connection.socket);
             connection.phase = Phase::Greeting;
             connection.put_first(Frame::Hello(self.hello.clone()));
         }
@@ -609,38 +612,6 @@ impl Links {
             _ => {}
         }
         if name == greeted { Ok(()) } else { Err(LinkError::GreetingDiffers) }
-    }
-
-    fn accept(&mut self, events: &mut Vec<LinkEvent>) {
-        loop {
-            let (socket, remote) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                // Out of descriptors, or gone before it was taken: nothing to tell apart, and the next event asks again.
-                Err(_) => return,
-            };
-            if self.loopback_only && !remote.ip().is_loopback() {
-                self.tell_refused(None, Some(remote), LinkError::PlainFromOutside(remote), events);
-                continue;
-            }
-            let strangers = self.slots.iter().flatten().filter(|c| c.dialled.is_none() && !matches!(c.phase, Phase::Up(_))).count();
-            if strangers >= self.limits.stranger_count_max {
-                continue;
-            }
-            let channel = match &self.tls {
-                None => Channel::plain(),
-                Some(tls) => match tls.answer() {
-                    Ok(tls) => Channel::Tls(Box::new(tls)),
-                    Err(why) => {
-                        self.tell_refused(None, Some(remote), why, events);
-                        continue;
-                    }
-                },
-            };
-            let _ = socket.set_nodelay(true);
-            let deadline_ns = self.now_ns + self.timing.handshake_ns_max;
-            let _ = self.install(Connection::new(socket, remote, channel, None, self.now_ns, deadline_ns));
-        }
     }
 
     /// Finds a place for a connection and has its socket polled.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::args::{DemoArgs, ServeArgs};
 use super::{CliError, print};
 use crate::config::Config;
+use crate::connections::prepare_descriptors;
 use crate::demo::Demo;
 use crate::node::Node;
 
@@ -35,12 +36,14 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let config = configuration(args)?;
     config.check()?;
     log_to_stderr();
+    prepare_descriptors();
     for advice in config.advice() {
         tracing::warn!("{advice}");
     }
     let node = Node::start(&PathBuf::from(&config.venue.data), &config)?;
     let orders = node.order_entry_address().map_or(String::new(), |address| format!(", takes binary orders at {address}"));
-    print(&format!("{} is open at http://{}/{orders}\n", config.venue.name, node.address()))?;
+    let operators = node.operator_address().map_or(String::new(), |address| format!(", for operators at http://{address}/"));
+    print(&format!("{} is open at http://{}/{operators}{orders}\n", config.venue.name, node.address()))?;
     until_signal(&node)?;
     node.stop().map_or(Ok(()), |why| Err(CliError::Halted(why)))
 }
@@ -61,6 +64,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     Demo::configure(&mut config);
     config.check()?;
     log_to_stderr();
+    prepare_descriptors();
     let data = PathBuf::from(&config.venue.data);
     let node = Node::start(&data, &config)?;
     let demo = Demo::start(&node, &data, &config.demo)?;

@@ -9,6 +9,7 @@ use walras_consensus::{Durability, Members, ReplicaId, Settings};
 use walras_peer_link::{PeerAddress, Security, TlsIdentity};
 
 use super::{Config, ConfigError};
+use crate::connections::Doors;
 use crate::runtime::{Addresses, ClusterOptions, Peer};
 
 const MS: u64 = 1_000_000;
@@ -189,6 +190,7 @@ impl Config {
             order_entry: order_entry(self)?,
             fair_access: self.fair_access_options()?,
             clock_source: None,
+            doors: Doors::new(self.places()),
             checkpoint_every: cluster.checkpoint_every_entries,
             release: self.release_rules()?,
             clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),

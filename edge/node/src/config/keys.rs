@@ -176,17 +176,27 @@ sections! {
     Http {
         /// Address and port to listen on. Port 0 takes a free one and prints it.
         listen: String = "127.0.0.1:7070";
-        /// Connections at a time. More wait to be accepted.
-        connections_max: usize = 1024_u16;
+        /// Address and port to listen on for operators alone, with places of its own: a connection that has shown no operator's key after 5 s is closed. Bind it to an address that only operators reach, such as one of a private network. Empty for none.
+        operator_listen: String = "";
+        /// Connections of clients at a time: HTTP, WebSocket and order entry together. Where the system's limit of open files leaves fewer, that many; the venue says so at its start. Beyond it an idle connection without a key is closed for each new one, of the address that has the most.
+        connections_max: usize = 4096_u16;
+        /// The same of one address (of IPv6, of one network of 64 bits); operators' do not count. Behind a proxy, where all clients have one address, give as many as `connections_max`.
+        source_connections_max: usize = 1024_u16;
         /// Largest request body in bytes. A larger one is refused as `TooLarge` (101).
         body_bytes_max: usize = 16384_u16;
-        /// Milliseconds a client may take to send a request's head.
+        /// Milliseconds a client may take to send a request's head, counted from the connection's beginning and from the answer before it: a connection on which nothing is asked ends.
         header_timeout_ms: u64 = 5000_u32;
         /// Milliseconds a request may take in all. A command that takes longer may still be applied: the answer says so.
         request_timeout_ms: u64 = 15000_u32;
+        /// Milliseconds for which a client may take nothing of an answer before its connection is closed.
+        write_timeout_ms: u64 = 15000_u32;
     }
     websocket: Once /// WebSocket sessions.
     WebSocket {
+        /// Milliseconds from one ping to the next. A client that is not heard for twice as long is closed with code 4009.
+        ping_interval_ms: u64 = 15000_u32;
+        /// Milliseconds after which a connection that neither subscribed nor authenticated is closed with code 4010; looked at with each ping.
+        idle_timeout_ms: u64 = 30000_u32;
         /// Most updates of one book, tape or candle a second and connection; changes in between are merged. Where market data is held (`fair_access.release`), the same on all replicas.
         updates_per_second: u64 = 20_u32;
         /// Messages that may wait for a slow reader before it is dropped with close code 4008.

@@ -13,6 +13,8 @@ mod shards;
 
 use std::path::{Path, PathBuf};
 
+use walras_gateway::Places;
+
 pub use keys::{
     Archive, Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times,
     Venue, WebSocket,
@@ -126,6 +128,10 @@ impl Config {
         range("log.tick_interval_ms", self.log.tick_interval_ms, 1, 86_400_000, "give 1 to 86400000 (a day)")?;
         range("http.body_bytes_max", self.http.body_bytes_max as u64, 1_024, 1 << 24, "give 1024 to 16777216")?;
         range("http.connections_max", self.http.connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
+        range("http.source_connections_max", self.http.source_connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
+        range("http.write_timeout_ms", self.http.write_timeout_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
+        range("websocket.ping_interval_ms", self.websocket.ping_interval_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
+        range("websocket.idle_timeout_ms", self.websocket.idle_timeout_ms, 1, 86_400_000, "give 1 to 86400000 (a day)")?;
         range("http.header_timeout_ms", self.http.header_timeout_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
         range("http.request_timeout_ms", self.http.request_timeout_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
         range("websocket.updates_per_second", self.websocket.updates_per_second, 1, 1_000, "give 1 to 1000")?;
@@ -147,6 +153,13 @@ impl Config {
         fair_access::check(self)?;
         release::check(self)?;
         shards::check(self)
+    }
+}
+
+impl Config {
+    /// How many connections of clients there may be, if the system's limit of open files allows.
+    pub(crate) fn places(&self) -> Places {
+        Places::new(self.http.connections_max, self.http.source_connections_max)
     }
 }
 

@@ -16,6 +16,7 @@ mod market;
 mod openapi;
 mod orders;
 mod page;
+mod patience;
 mod server;
 mod sessions;
 mod shards;
@@ -188,7 +189,11 @@ pub fn router(app: App) -> Router {
 
 /// Counts a request against its address and ends it when it takes too long.
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
-    if let Err(refusal) = app.access.admit_source(place_of(&request).peer().ip()) {
+    let place = place_of(&request);
+    place.touch();
+    if let Some(source) = place.counted_source()
+        && let Err(refusal) = app.access.admit_source(source)
+    {
         return ApiError::from(refusal).into_response();
     }
     match tokio::time::timeout(Duration::from_millis(app.config.http.request_timeout_ms), next.run(request)).await {

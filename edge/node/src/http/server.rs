@@ -1,9 +1,9 @@
-//! The server under the routes: accepts connections up to a limit, gives their heads a deadline, ends them on a stop.
+//! The server under the routes: accepts connections as long as there are places, ends those that do nothing in time, and all on a stop.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
@@ -15,12 +15,24 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 use tracing::{debug, warn};
+use walras_gateway::{Permissions, Places};
+use walras_peer_link::listener::{AcceptFailure, SHORTAGE_RETRY, Shortage, prepare, prepare_accepted};
 
+use super::patience::Patient;
 use crate::config::Config;
+use crate::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, tell_shortage};
 use crate::runtime::Status;
 
 /// How long connections may take to finish what they are at when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// Connections at a time of the operators' own listener.
+const OPERATOR_PLACES: usize = 64;
+/// How long a connection to it may take to show an operator's key.
+const OPERATOR_PROOF: Duration = Duration::from_secs(5);
+/// How often the log is given counts of what it was not told one by one.
+const SUMMARY_EVERY: Duration = Duration::from_secs(1);
+/// Connections that the system holds until they are accepted, if it may hold so many.
+const BACKLOG: u32 = 4096;
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -44,28 +56,62 @@ pub enum ServerError {
 /// A server that listens.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    public: TcpListener,
+    operator: Option<TcpListener>,
     address: SocketAddr,
+    operator_address: Option<SocketAddr>,
 }
 
 /// A connection's place among those that may be open at a time. A WebSocket session keeps it beyond the request that began it.
 #[derive(Debug)]
 pub(crate) struct Place {
     peer: SocketAddr,
+    door: Door,
+    guest: Guest,
+    /// Turns true when another connection needs the place.
+    leaving: watch::Receiver<bool>,
     open: Arc<AtomicU64>,
     status: Status,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Place {
-    fn take(peer: SocketAddr, open: Arc<AtomicU64>, status: Status, permit: OwnedSemaphorePermit) -> Arc<Self> {
-        status.set_connections(open.fetch_add(1, Relaxed) + 1);
-        Arc::new(Self { peer, open, status, _permit: permit })
+    /// Where its requests come from, where these are counted by address: an operator is not kept out by what others send from there.
+    pub(crate) fn counted_source(&self) -> Option<IpAddr> {
+        match self.door {
+            Door::Public => Some(self.peer.ip()),
+            Door::Operator => None,
+        }
     }
 
-    /// Where its requests come from.
-    pub(crate) fn peer(&self) -> SocketAddr {
-        self.peer
+    /// The client was heard.
+    pub(crate) fn touch(&self) {
+        self.guest.touch();
+    }
+
+    /// The client has shown a key. Where no place can be kept for it, it is served as before.
+    pub(crate) fn has_shown(&self, permissions: Permissions) {
+        let _ = self.guest.has_shown(permissions);
+    }
+
+    /// Waits until the place is another connection's.
+    pub(crate) async fn taken_away(&self) {
+        let mut leaving = self.leaving.clone();
+        if leaving.wait_for(|leaving| *leaving).await.is_err() {
+            // Nobody can take it away any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns where an operator was expected and none has come in time.
+    pub(crate) async fn unproven(&self) {
+        if self.door == Door::Operator {
+            tokio::time::sleep(OPERATOR_PROOF).await; // pause: so long it may take
+            if !self.guest.is_operator() {
+                return;
+            }
+        }
+        std::future::pending().await
     }
 }
 
@@ -86,22 +132,32 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
+fn listen_on(listen: &str, send_buffer_bytes: u32) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let address: SocketAddr = listen.parse().map_err(|_| ServerError::Address { address: listen.to_owned() })?;
+    let bind = |source| ServerError::Bind { address, source };
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(bind)?;
+    socket.set_reuseaddr(true).map_err(bind)?;
+    if send_buffer_bytes > 0 {
+        // Connections inherit it.
+        socket.set_send_buffer_size(send_buffer_bytes).map_err(bind)?;
+    }
+    prepare(&socket);
+    socket.bind(address).map_err(bind)?;
+    let listener = socket.listen(BACKLOG).map_err(bind)?;
+    let address = listener.local_addr().map_err(bind)?;
+    Ok((listener, address))
+}
+
 impl Server {
-    /// Listens on the configured address.
+    /// Listens on the configured addresses.
     pub fn bind(config: &Config) -> Result<Self, ServerError> {
-        let listen = &config.http.listen;
-        let address: SocketAddr = listen.parse().map_err(|_| ServerError::Address { address: listen.clone() })?;
-        let bind = |source| ServerError::Bind { address, source };
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(bind)?;
-        socket.set_reuseaddr(true).map_err(bind)?;
-        if config.websocket.send_buffer_bytes > 0 {
-            // Connections inherit it.
-            socket.set_send_buffer_size(config.websocket.send_buffer_bytes).map_err(bind)?;
-        }
-        socket.bind(address).map_err(bind)?;
-        let listener = socket.listen(1024).map_err(bind)?;
-        let address = listener.local_addr().map_err(bind)?;
-        Ok(Self { listener, address })
+        let send_buffer_bytes = config.websocket.send_buffer_bytes;
+        let (public, address) = listen_on(&config.http.listen, send_buffer_bytes)?;
+        let (operator, operator_address) = match config.http.operator_listen.as_str() {
+            "" => (None, None),
+            listen => listen_on(listen, send_buffer_bytes).map(|(listener, address)| (Some(listener), Some(address)))?,
+        };
+        Ok(Self { public, operator, address, operator_address })
     }
 
     /// Where it listens.
@@ -110,59 +166,158 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stopping` says so, then lets connections finish for a while.
-    pub async fn serve(self, router: Router, config: Arc<Config>, status: Status, mut stopping: watch::Receiver<bool>) {
-        let room = Arc::new(Semaphore::new(config.http.connections_max));
+    /// Where it listens for operators alone.
+    #[must_use]
+    pub fn operator_address(&self) -> Option<SocketAddr> {
+        self.operator_address
+    }
+
+    /// Serves until `stopping` says so, then lets connections finish for a while. `doors` has `places`, and is shared with other ports.
+    pub async fn serve(
+        self,
+        router: Router,
+        config: Arc<Config>,
+        status: Status,
+        (doors, places): (Doors, Places),
+        stopping: watch::Receiver<bool>,
+    ) {
         let open = Arc::new(AtomicU64::new(0));
-        let header_timeout = Duration::from_millis(config.http.header_timeout_ms);
-        loop {
-            let permit = Arc::clone(&room).acquire_owned().await.expect("nobody closes it");
-            let (stream, peer) = tokio::select! {
-                accepted = self.listener.accept() => match accepted {
-                    Ok(accepted) => accepted,
-                    Err(e) => {
-                        // Too many open files, say: wait for some to close rather than spin.
-                        warn!("could not accept a connection: {e}");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                        continue;
-                    }
-                },
-                () = stopped(&mut stopping) => break,
-            };
-            let place = Place::take(peer, Arc::clone(&open), status.clone(), permit);
-            tokio::spawn(serve_one(stream, place, router.clone(), header_timeout, stopping.clone()));
-        }
-        drop(self.listener);
-        let all = u32::try_from(config.http.connections_max).unwrap_or(u32::MAX);
-        if tokio::time::timeout(GRACE, room.acquire_many(all)).await.is_err() {
-            warn!("some connections did not end in time and were cut");
+        let port = |door, name, doors, places: Places| Port {
+            door,
+            name,
+            doors,
+            connections_max: places.total + CLOSING_MAX,
+            router: router.clone(),
+            config: Arc::clone(&config),
+            status: status.clone(),
+            open: Arc::clone(&open),
+            stopping: stopping.clone(),
+        };
+        let public = port(Door::Public, "HTTP", doors, places).serve(self.public);
+        match self.operator {
+            None => public.await,
+            Some(listener) => {
+                let places = Places::new(OPERATOR_PLACES, OPERATOR_PLACES);
+                let operator = port(Door::Operator, "operators' HTTP", Doors::new(places), places).serve(listener);
+                tokio::join!(public, operator);
+            }
         }
     }
 }
 
-async fn serve_one(
-    stream: TcpStream,
-    place: Arc<Place>,
+/// A listener, and what its connections need.
+struct Port {
+    door: Door,
+    name: &'static str,
+    doors: Doors,
+    /// Those that were ended for others and are not closed yet, too.
+    connections_max: usize,
     router: Router,
-    header_timeout: Duration,
-    mut stopping: watch::Receiver<bool>,
-) {
-    // An order waits for no other packet.
-    let _ = stream.set_nodelay(true);
-    let peer = place.peer();
+    config: Arc<Config>,
+    status: Status,
+    open: Arc<AtomicU64>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Port {
+    async fn serve(mut self, listener: TcpListener) {
+        let room = Arc::new(Semaphore::new(self.connections_max));
+        let begun = Instant::now();
+        let mut shortage = Shortage::default();
+        let mut summary_due = tokio::time::interval(SUMMARY_EVERY);
+        loop {
+            let permit = Arc::clone(&room).acquire_owned().await.expect("nobody closes it");
+            let accepted = loop {
+                tokio::select! {
+                    accepted = listener.accept() => break Some(accepted),
+                    _ = summary_due.tick() => {
+                        self.doors.say_summaries();
+                        shortage.not_failed(elapsed_ns(begun)).into_iter().for_each(|news| tell_shortage(self.name, news));
+                    }
+                    () = stopped(&mut self.stopping) => break None,
+                }
+            };
+            match accepted {
+                None => break,
+                Some(Ok((stream, peer))) => self.welcome(stream, peer, permit),
+                Some(Err(e)) => match AcceptFailure::of(&e) {
+                    AcceptFailure::Empty | AcceptFailure::Connection => {}
+                    AcceptFailure::Shortage => {
+                        shortage.failed(elapsed_ns(begun), &e).into_iter().for_each(|news| tell_shortage(self.name, news));
+                        tokio::time::sleep(SHORTAGE_RETRY).await; // pause: others have to give something back first
+                    }
+                },
+            }
+        }
+        drop(listener);
+        let all = u32::try_from(self.connections_max).unwrap_or(u32::MAX);
+        if tokio::time::timeout(GRACE, room.acquire_many(all)).await.is_err() {
+            warn!("some connections did not end in time and were cut");
+        }
+    }
+
+    fn welcome(&self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        prepare_accepted(&stream);
+        let (leave, leaving) = watch::channel(false);
+        let guest = self.doors.enter(peer.ip(), move || {
+            let _ = leave.send(true);
+        });
+        self.status.set_connections(self.open.fetch_add(1, Relaxed) + 1);
+        let place = Arc::new(Place {
+            peer,
+            door: self.door,
+            guest,
+            leaving,
+            open: Arc::clone(&self.open),
+            status: self.status.clone(),
+            _permit: permit,
+        });
+        tokio::spawn(serve_one(stream, place, self.router.clone(), Times::of(&self.config), self.stopping.clone()));
+    }
+}
+
+fn elapsed_ns(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How long a client may take.
+#[derive(Clone, Copy)]
+struct Times {
+    header: Duration,
+    write: Duration,
+}
+
+impl Times {
+    fn of(config: &Config) -> Self {
+        Self {
+            header: Duration::from_millis(config.http.header_timeout_ms),
+            write: Duration::from_millis(config.http.write_timeout_ms),
+        }
+    }
+}
+
+async fn serve_one(stream: TcpStream, place: Arc<Place>, router: Router, times: Times, mut stopping: watch::Receiver<bool>) {
+    let peer = place.peer;
+    let with_request = Arc::clone(&place);
     let service = router.map_request(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Arc::clone(&place));
+        request.extensions_mut().insert(Arc::clone(&with_request));
         request
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        // From the end of an answer on, too: a connection on which nothing is asked ends.
+        .header_read_timeout(times.header)
         .max_buf_size(64 * 1024)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .serve_connection(TokioIo::new(Patient::new(stream, times.write)), TowerToHyperService::new(service))
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = place.taken_away() => return,
+        () = place.unproven() => {
+            place.guest.say(Kind::TooSlow, || format!("a connection of {peer} to http.operator_listen showed no operator's key in time"));
+            return;
+        }
         () = stopped(&mut stopping) => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -1,12 +1,14 @@
 //! Signed requests: the body as it came and the four headers, checked when a handler says what they must permit.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use walras_gateway::{AuthFields, Permission};
 use walras_types::{AccountId, RejectReason};
 
-use super::{ApiError, App};
+use super::{ApiError, App, Place, place_of};
 use crate::json::Refusal;
 
 /// A request that claims to come from a key. Nothing is known of it before one of its methods was called.
@@ -16,6 +18,8 @@ pub(super) struct Signed {
     method: String,
     path: String,
     fields: Option<AuthFields>,
+    /// The connection that it came by.
+    place: Arc<Place>,
     /// As it came.
     pub(super) body: Bytes,
 }
@@ -34,6 +38,7 @@ impl FromRequest<App> for Signed {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let place = place_of(&request);
         let (parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_owned();
         let max = app.config.http.body_bytes_max;
@@ -41,7 +46,7 @@ impl FromRequest<App> for Signed {
             // The limit is the only failure that has an answer; a connection that broke has nobody to read one.
             Refusal::new(RejectReason::TooLarge, format!("{e}; at most {max} bytes are read"))
         })?;
-        Ok(Self { app: app.clone(), method: parts.method.as_str().to_owned(), path, fields: fields(&parts.headers), body })
+        Ok(Self { app: app.clone(), method: parts.method.as_str().to_owned(), path, fields: fields(&parts.headers), place, body })
     }
 }
 
@@ -54,7 +59,9 @@ impl Signed {
         let missing = "send the headers Walras-Key, Walras-Timestamp, Walras-Nonce and Walras-Signature";
         let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
         let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
-        Ok(self.app.access.authorize_either(&request, fields, permissions)?.account)
+        let caller = self.app.access.authorize_either(&request, fields, permissions)?;
+        self.place.has_shown(caller.permissions);
+        Ok(caller.account)
     }
 
     fn account(&self, permission: Permission) -> Result<AccountId, ApiError> {

@@ -19,6 +19,15 @@ use crate::runtime::ConnectionId;
 /// Close code of a reader that could not keep up.
 pub const CLOSE_SLOW: u16 = 4008;
 
+/// Close code of a client that answered no ping.
+pub const CLOSE_SILENT: u16 = 4009;
+
+/// Close code of a connection that neither subscribed nor authenticated for too long.
+pub const CLOSE_IDLE: u16 = 4010;
+
+/// Close code of a connection whose place another one needs, and of one that comes while the venue can not serve it.
+pub const CLOSE_TRY_LATER: u16 = 1013;
+
 /// Reads a client's message as a session does, and does nothing of it: its id, and whether it asks what can be asked.
 pub fn understand(text: &str, catalog: &Catalog) -> (Option<String>, Result<(), Refusal>) {
     let (id, asked) = messages::read(text, catalog);

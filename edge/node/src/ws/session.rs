@@ -15,9 +15,9 @@ use walras_gateway::Permission;
 use walras_types::{AccountId, InstrumentId, RejectReason};
 use walras_wire::Command;
 
-use super::CLOSE_SLOW;
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
+use super::{CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TRY_LATER};
 use crate::access::Caller;
 use crate::http::{App, Place, bound_met, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
@@ -30,10 +30,17 @@ const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// Of what waits for a reader, so much goes into one write before its other messages are looked at again.
 const WRITE_BYTES: usize = 64 << 10;
 
+/// So many pings in a row go unanswered before a client counts as gone.
+const UNANSWERED_MAX: u32 = 2;
+/// How long a client that leaves for another one is waited for.
+const FAREWELL: Duration = Duration::from_millis(100);
+
 /// Why a session ends.
 enum End {
     /// The client went away, or could not be written to.
     Gone,
+    /// Another connection needs the place, at once.
+    Displaced,
     /// With a close code and a reason.
     Close(u16, &'static str),
 }
@@ -61,6 +68,10 @@ struct Session {
     seen: HashMap<InstrumentId, Seen>,
     in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
     write_timeout: Duration,
+    /// Pings that were sent since the client was last heard.
+    unanswered: u32,
+    /// Since when nothing is subscribed and nobody has authenticated.
+    idle_since: Option<Instant>,
 }
 
 /// Serves a connection until either side ends it.
@@ -80,10 +91,12 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
         seen: HashMap::new(),
         in_flight: FuturesUnordered::new(),
         write_timeout,
+        unanswered: 0,
+        idle_since: Some(Instant::now()),
     };
     match connected {
         Ok(()) => session.live(queue).await,
-        Err(_) => session.end(End::Close(1013, "the venue is starting, stopping or overloaded: try again")).await,
+        Err(_) => session.end(End::Close(CLOSE_TRY_LATER, "the venue is starting, stopping or overloaded: try again")).await,
     }
 }
 
@@ -107,7 +120,11 @@ impl Session {
         // The engine's thread takes it from its own queue, which may make this wait.
         let (venue, connection) = (self.app.venue.clone(), self.connection);
         tokio::task::spawn_blocking(move || venue.disconnect(connection));
-        if let End::Close(code, reason) = end {
+        if let End::Displaced = end {
+            let reason = "the venue has no more places: connect again, and authenticate to keep the connection";
+            let frame = Message::Close(Some(CloseFrame { code: CLOSE_TRY_LATER, reason: reason.into() }));
+            let _ = timeout(FAREWELL, self.socket.send(frame)).await;
+        } else if let End::Close(code, reason) = end {
             let frame = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
             // Then reads on until the client has answered, or it may lose the frame.
             let _ = timeout(self.write_timeout, async {
@@ -125,10 +142,15 @@ impl Session {
         // The first as soon as it is asked for.
         let mut status_due = interval_at(Instant::now(), STATUS_EVERY);
         status_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ping_every = Duration::from_millis(self.app.config.websocket.ping_interval_ms);
+        let mut ping_due = interval_at(Instant::now() + ping_every, ping_every);
+        ping_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let place = Arc::clone(&self.place);
+        let (mut taken_away, mut unproven) = (std::pin::pin!(place.taken_away()), std::pin::pin!(place.unproven()));
         loop {
             let has_room = self.in_flight.len() < self.app.config.websocket.in_flight_max;
             let sent = tokio::select! {
-                message = self.socket.recv(), if has_room => match message {
+                message = self.socket.recv(), if has_room => match self.hear(message) {
                     Some(Ok(Message::Text(text))) => self.on_text(text.as_str()).await,
                     Some(Ok(Message::Binary(_))) => {
                         self.refuse(None, &Refusal::new(RejectReason::Malformed, "send text frames, one JSON object each")).await
@@ -143,6 +165,9 @@ impl Session {
                 },
                 Some(reply) = self.in_flight.next(), if !self.in_flight.is_empty() => self.send(&reply).await,
                 _ = status_due.tick(), if self.wants_status => self.send_status().await,
+                _ = ping_due.tick() => self.look_after(has_room).await,
+                () = &mut taken_away => Err(End::Displaced),
+                () = &mut unproven => Err(End::Close(CLOSE_IDLE, "this address serves operators: connect to the venue's other one")),
                 () = stopped(&mut stopping) => Err(End::Close(CLOSE_GOING_AWAY, "the venue stops")),
             };
             if let Err(end) = sent {
@@ -156,6 +181,38 @@ impl Session {
                 return None;
             }
         }
+    }
+
+    /// Notes that the client was heard, whatever it sent.
+    fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Option<Result<Message, axum::Error>> {
+        if let Some(Ok(_)) = &message {
+            self.unanswered = 0;
+            self.place.touch();
+        }
+        message
+    }
+
+    /// Asks a client that is still whether it is there, and ends a session that is of no use to anybody. While the venue itself reads
+    /// nothing, it cannot know.
+    async fn look_after(&mut self, is_read: bool) -> Result<(), End> {
+        if is_read && self.unanswered >= UNANSWERED_MAX {
+            return Err(End::Close(CLOSE_SILENT, "no answer to a ping: connect again"));
+        }
+        let idle_max = Duration::from_millis(self.app.config.websocket.idle_timeout_ms);
+        if self.idle_since.is_some_and(|since| since.elapsed() >= idle_max) {
+            return Err(End::Close(CLOSE_IDLE, "idle: subscribe or authenticate after connecting"));
+        }
+        self.unanswered += u32::from(is_read);
+        match timeout(self.write_timeout, self.socket.send(Message::Ping(Vec::new().into()))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    /// Notes whether the session is of use to its client.
+    fn note_use(&mut self) {
+        let is_used = self.caller.is_some() || self.wants_status || !self.subscriptions.is_empty();
+        self.idle_since = if is_used { None } else { self.idle_since.or_else(|| Some(Instant::now())) };
     }
 
     async fn send(&mut self, message: &Value) -> Result<(), End> {
@@ -212,12 +269,16 @@ impl Session {
     }
 
     async fn on_text(&mut self, text: &str) -> Result<(), End> {
-        if let Err(refusal) = self.app.access.admit_source(self.place.peer().ip()) {
+        if let Some(source) = self.place.counted_source()
+            && let Err(refusal) = self.app.access.admit_source(source)
+        {
             return self.refuse(None, &refusal).await;
         }
         let catalog = self.app.venue.catalog();
         let (id, asked) = messages::read(text, &catalog);
-        match asked.and_then(|ask| self.on_ask(ask, id.as_deref())) {
+        let answered = asked.and_then(|ask| self.on_ask(ask, id.as_deref()));
+        self.note_use();
+        match answered {
             Ok(replies) => {
                 for mut reply in replies {
                     if let Some(id) = &id {
@@ -297,6 +358,7 @@ impl Session {
             return Err(Refusal::new(RejectReason::Malformed, "this connection belongs to another account: open a new one"));
         }
         let account = caller.account;
+        self.place.has_shown(caller.permissions);
         if caller.permissions.allow(Permission::Trade) {
             // Commands that come by this connection are not signed, so a copy of this message could send some. Its time goes into the log,
             // which is what tells the next process that it was taken, see `Access::open`. Nobody waits for the entry.

@@ -333,12 +333,16 @@ impl Socket {
 
     /// The next message, or the close code.
     pub(crate) fn next(&mut self) -> Result<Value, Option<u16>> {
-        let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.stream.next()).await });
-        match next.expect("a message comes in time") {
-            Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(text.as_str()).unwrap()),
-            Some(Ok(Message::Close(frame))) => Err(frame.map(|f| f.code.into())),
-            Some(Err(_)) | None => Err(None),
-            Some(Ok(other)) => panic!("unexpected {other:?}"),
+        loop {
+            let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.stream.next()).await });
+            return match next.expect("a message comes in time") {
+                Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(text.as_str()).unwrap()),
+                Some(Ok(Message::Close(frame))) => Err(frame.map(|f| f.code.into())),
+                Some(Err(_)) | None => Err(None),
+                // The library answers it with the next read.
+                Some(Ok(Message::Ping(_))) => continue,
+                Some(Ok(other)) => panic!("unexpected {other:?}"),
+            };
         }
     }
 

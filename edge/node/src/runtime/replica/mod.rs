@@ -43,11 +43,12 @@ use super::engine_thread::{BURST_MAX, Pace};
 use super::numbered::{Asker, Number, NumberedOutcome, NumberedReply};
 use super::status::Progress;
 use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
+use crate::connections::tell_shortage;
 use alarm::Alarm;
 pub(crate) use doorbell::Doorbell;
 pub use fair::{FairAccessOptions, FairAccessView};
 use fair::{People, is_order};
-use order_entry::{ConnectionKey, Desk};
+use order_entry::{ConnectionKey, Desk, OrderEntry};
 pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
@@ -194,7 +195,8 @@ impl<D: Disk> ReplicaThread<D> {
             return Duration::ZERO;
         }
         let now_ns = self.now_ns();
-        let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns());
+        let next_look_ns = self.around.order_entry.as_ref().and_then(OrderEntry::look_at_ns).unwrap_or(u64::MAX);
+        let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns()).min(next_look_ns);
         let mut wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
         if let Some(fair) = &mut self.around.fair {
             wait = wait.min(fair.wait(now_ns));
@@ -407,6 +409,7 @@ impl<D: Disk> ReplicaThread<D> {
                     self.around.cluster.with_peer(id, |peer| peer.trouble = Some(why.to_string()));
                 }
             }
+            LinkEvent::Shortage(news) => tell_shortage("links between replicas", news),
             LinkEvent::SnapshotBegin { from, id, meta, .. } => match announced(&meta) {
                 Some((info, message)) => {
                     info!("replica {from} sends the snapshot of entry {}", info.meta.log_index);

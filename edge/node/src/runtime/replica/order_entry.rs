@@ -6,22 +6,26 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crossbeam_channel::{Receiver, Sender};
 use mio::event::Event as Ready;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use tracing::{debug, info};
+use tracing::debug;
 use walras_gateway::session::{Host as EntryHost, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{Permission, Principal, Refusal, SourceId};
+use walras_peer_link::listener::Listener;
 use walras_sequencer::{GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, MassCancel, OpenSession};
 
 use super::Origin;
+use super::doorbell::Doorbell;
 use super::fair::Fair;
 use super::read_turns::{ReadTurns, TURN_BYTES};
 use super::traces::Traces;
 use crate::access::Access;
+use crate::connections::{Doors, Guest, Kind, tell_shortage};
 
 /// A connection's name; never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,14 +52,17 @@ struct Connection {
     /// The socket took less than there was.
     is_blocked: bool,
     is_dirty: bool,
+    /// Given back when the connection goes.
+    guest: Guest,
+    /// Since when it is over, and only what the client was told last is to be written.
+    over_since_ns: Option<u64>,
 }
 
 /// All connections.
 pub(super) struct OrderEntry {
     registry: Registry,
     tokens: Range<usize>,
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     /// There once the keys are read; before, nobody is let in.
     access: Arc<OnceLock<Arc<Access>>>,
     settings: ServerSettings,
@@ -72,7 +79,14 @@ pub(super) struct OrderEntry {
     read_turns: ReadTurns,
     immediate: Vec<Immediate>,
     buffer: Box<[u8]>,
+    doors: Doors,
+    doorbell: Doorbell,
+    /// Connections whose places others need.
+    displaced: (Sender<ConnectionKey>, Receiver<ConnectionKey>),
 }
+
+/// A client that does not read what it was told last is waited for so long.
+const FAREWELL_NS: u64 = 5_000_000_000;
 
 type Waiting = BTreeMap<(Option<AccountId>, u64), Vec<ConnectionKey>>;
 
@@ -102,15 +116,13 @@ impl OrderEntry {
         listen: SocketAddr,
         settings: ServerSettings,
         access: Arc<OnceLock<Arc<Access>>>,
+        (doors, doorbell): (Doors, Doorbell),
     ) -> io::Result<Self> {
-        let mut listener = TcpListener::bind(listen)?;
-        let address = listener.local_addr()?;
-        registry.register(&mut listener, Token(tokens.start), Interest::READABLE)?;
+        let listener = Listener::bind(registry, Token(tokens.start), listen)?;
         Ok(Self {
             registry: registry.try_clone()?,
             tokens,
             listener,
-            address,
             access,
             settings,
             connections: Vec::new(),
@@ -123,11 +135,14 @@ impl OrderEntry {
             read_turns: ReadTurns::default(),
             immediate: Vec::new(),
             buffer: vec![0; TURN_BYTES].into_boxed_slice(),
+            doors,
+            doorbell,
+            displaced: crossbeam_channel::unbounded(),
         })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.local_address()
     }
 
     pub(super) fn owns(&self, token: Token) -> bool {
@@ -158,8 +173,19 @@ impl OrderEntry {
         !self.read_turns.is_empty()
     }
 
+    /// When connections are to be looked for that the poll will not tell of.
+    pub(super) fn look_at_ns(&self) -> Option<u64> {
+        self.listener.look_at_ns()
+    }
+
     /// Begins a round, with what was left in the one before.
     pub(super) fn read_on(&mut self, desk: &mut Desk<'_>) {
+        if self.listener.look_at_ns().is_some_and(|at| at <= desk.now_ns) {
+            self.accept(desk.now_ns);
+        }
+        while let Ok(key) = self.displaced.1.try_recv() {
+            self.displace(key, desk);
+        }
         self.read_turns.begin_round();
         while let Some(place) = self.read_turns.call() {
             // Whether its end came meanwhile is not known here.
@@ -168,17 +194,10 @@ impl OrderEntry {
     }
 
     fn accept(&mut self, now_ns: u64) {
-        loop {
-            let (mut stream, remote) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                // Of others, such as too many open files, the next event tells again.
-                Err(_) => return,
-            };
+        while let Some((mut stream, remote)) = self.listener.accept(now_ns) {
             let place = self.free.pop().unwrap_or(self.connections.len());
             let token = Token(self.tokens.start + 1 + place);
             let is_welcome = token.0 < self.tokens.end
-                && stream.set_nodelay(true).is_ok()
                 && self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok();
             if !is_welcome {
                 if place < self.connections.len() {
@@ -190,6 +209,12 @@ impl OrderEntry {
                 self.connections.push(None);
             }
             self.next_serial += 1;
+            let key = ConnectionKey { place, serial: self.next_serial };
+            let (displaced, doorbell) = (self.displaced.0.clone(), self.doorbell.clone());
+            let guest = self.doors.enter(remote.ip(), move || {
+                let _ = displaced.send(key);
+                doorbell.ring();
+            });
             debug!("order entry: {remote} connected");
             self.connections[place] = Some(Connection {
                 stream,
@@ -204,7 +229,12 @@ impl OrderEntry {
                 opening: None,
                 is_blocked: false,
                 is_dirty: false,
+                guest,
+                over_since_ns: None,
             });
+        }
+        if let Some(news) = self.listener.take_news() {
+            tell_shortage("order entry", news);
         }
     }
 
@@ -238,7 +268,7 @@ impl OrderEntry {
     fn take(&mut self, place: usize, len: usize, desk: &mut Desk<'_>) {
         let Self { connections, buffer, immediate, access, waiting, .. } = self;
         let Some(connection) = connections.get_mut(place).and_then(Option::as_mut) else { return };
-        let Connection { server, source, serial, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
+        let Connection { server, source, serial, account, wanted, stamp_ns, has_copies, opening, guest, .. } = connection;
         let key = ConnectionKey { place, serial: *serial };
         let logon = LogonNotes { account, wanted, stamp_ns, has_copies, opening };
         let read_at = desk.fair.as_mut().map(|fair| fair.at(desk.now_ns));
@@ -251,7 +281,13 @@ impl OrderEntry {
             }
             for one in told {
                 match one {
-                    Immediate::Logon(verdict) => server.authenticated(*verdict, &mut host),
+                    Immediate::Logon(verdict) => {
+                        if matches!(&*verdict, Ok(principal) if !guest.has_shown(principal.permissions())) {
+                            server.bye(ByeReason::Rejected(RejectReason::Overloaded), "All places for participants are taken.");
+                        } else {
+                            server.authenticated(*verdict, &mut host);
+                        }
+                    }
                     Immediate::Open(NotTaken::NotLeader { .. }) | Immediate::Command(_, NotTaken::NotLeader { .. }) => {
                         server.not_leader(host.desk.leader);
                     }
@@ -285,15 +321,33 @@ impl OrderEntry {
         if let Some(connection) = &mut self.connections[place] {
             connection.server.on_disconnect();
         }
-        self.end_if_over(place, desk);
+        self.end(place, desk, "the client closed the connection, or it broke");
         self.remove(place);
+    }
+
+    /// Another connection needs the place.
+    fn displace(&mut self, key: ConnectionKey, desk: &mut Desk<'_>) {
+        let Some(place) = self.place_of(key) else { return };
+        if let Some(connection) = &mut self.connections[place] {
+            connection.server.bye(ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
+            // What the socket does not take now is not waited for.
+            let _ = connection.write();
+        }
+        self.lose(place, desk);
     }
 
     /// Follows up on a connection that has ended.
     fn end_if_over(&mut self, place: usize, desk: &mut Desk<'_>) {
+        self.end(place, desk, "another replica leads");
+    }
+
+    /// The same, and why it ended where the client was given no reason.
+    fn end(&mut self, place: usize, desk: &mut Desk<'_>, otherwise: &str) {
         let Some(connection) = &mut self.connections[place] else { return };
         let Some(ended) = connection.server.take_ended() else { return };
-        info!("order entry: a connection of account {:?} ended: {:?}", connection.account, ended.reason);
+        let (kind, account) =
+            (if connection.account.is_some() { Kind::AccountEnded } else { Kind::StrangerEnded }, connection.account);
+        self.doors.say(kind, || farewell(account, ended.reason, otherwise));
         if let Some(open) = connection.opening.take() {
             let key = ConnectionKey { place, serial: connection.serial };
             self.stop_waiting(key, open, desk);
@@ -524,14 +578,17 @@ impl OrderEntry {
         self.with_session(session, |server| server.bye(reason, "The session was closed."));
     }
 
-    /// Ends what is silent.
+    /// Ends what is silent, and lets go of what has ended and is not read.
     pub(super) fn on_timer(&mut self, now_ns: u64) {
         for place in 0..self.connections.len() {
-            if let Some(connection) = &mut self.connections[place]
-                && connection.server.deadline_ns().is_some_and(|at| at <= now_ns)
-            {
+            let Some(connection) = &mut self.connections[place] else { continue };
+            if connection.server.deadline_ns().is_some_and(|at| at <= now_ns) {
                 connection.server.on_timer(now_ns);
                 self.soil(place);
+            } else if connection.server.is_over()
+                && now_ns >= connection.over_since_ns.get_or_insert(now_ns).saturating_add(FAREWELL_NS)
+            {
+                self.remove(place);
             }
         }
     }
@@ -552,6 +609,15 @@ impl OrderEntry {
             }
         }
         self.dirty.clear();
+    }
+}
+
+/// Why a connection ended, for people.
+fn farewell(account: Option<AccountId>, told: Option<ByeReason>, otherwise: &str) -> String {
+    let who = account.map_or_else(|| "a connection that had not logged on".to_owned(), |account| format!("account {}", account.0));
+    match told {
+        Some(reason) => format!("order entry: {who}: the connection was ended: {} ({})", reason.advice(), reason.number()),
+        None => format!("order entry: {who}: {otherwise}"),
     }
 }
 
@@ -646,6 +712,29 @@ impl EntryHost for Doorkeeper<'_, '_> {
         };
         if let Err(why) = taken {
             self.immediate.push(Immediate::Command(ordinal, why));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_says_in_plain_words_why_a_connection_ended() {
+        let lost = "the client closed the connection, or it broke";
+        let said = farewell(Some(AccountId(3)), None, lost);
+        assert_eq!(said, "order entry: account 3: the client closed the connection, or it broke");
+        let said = farewell(None, Some(ByeReason::Malformed), lost);
+        assert!(
+            said.starts_with(
+                "order entry: a connection that had not logged on: the connection was ended: The bytes are no message"
+            ),
+            "{said}"
+        );
+        assert!(said.ends_with("(1007)"), "{said}");
+        for reason in ByeReason::ALL {
+            assert!(!farewell(None, Some(*reason), lost).contains("Some("));
         }
     }
 }

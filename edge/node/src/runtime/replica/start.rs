@@ -31,6 +31,7 @@ use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
 use super::traces::Traces;
 use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
+use crate::connections::Doors;
 use crate::json::SharedCatalog;
 use crate::progress::while_waiting;
 use crate::runtime::archive;
@@ -73,6 +74,8 @@ pub struct ClusterOptions {
     pub fair_access: Option<FairAccessOptions>,
     /// The clock of the section `[clock]`.
     pub clock_source: Option<walras_clock_sync::Source>,
+    /// Where connections of order entry have their places.
+    pub doors: Doors,
     /// Entries between checkpoints.
     pub checkpoint_every: u64,
     /// How long market data is held; `None`: it is not.
@@ -177,6 +180,7 @@ impl ReplicaVenue {
             order_entry,
             fair_access,
             clock_source,
+            doors,
             checkpoint_every,
             release,
             clock_error_ns_max,
@@ -239,13 +243,13 @@ impl ReplicaVenue {
         let access: SharedAccess = Arc::new(OnceLock::new());
         let order_entry = order_entry
             .map(|listen| {
-                OrderEntry::new(poll.registry(), ENTRY_TOKENS, listen, ServerSettings::default(), Arc::clone(&access)).map_err(
-                    |e| {
+                let inside = (doors.clone(), doorbell.clone());
+                OrderEntry::new(poll.registry(), ENTRY_TOKENS, listen, ServerSettings::default(), Arc::clone(&access), inside)
+                    .map_err(|e| {
                         RecoveryError::Replica(format!(
                             "order entry can not listen on {listen}: {e}; choose another port for order_entry.listen"
                         ))
-                    },
-                )
+                    })
             })
             .transpose()?;
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;

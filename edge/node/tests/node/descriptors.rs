@@ -1,0 +1,163 @@
+//! Venues in processes that may open few files, and crowds of connections that want them all.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use walras_node::cli::client::Client;
+
+use crate::crowds::get_from;
+use crate::replica::one;
+use crate::support::{Market, PATIENCE, limit, market, operator, spawn, until};
+
+/// More connections than any of these processes may open files.
+const CROWD: usize = 400;
+
+/// A venue under a limit of open files. It ends with the test, however that ends.
+struct Process {
+    child: Child,
+    log: PathBuf,
+    http: SocketAddr,
+    orders: Option<SocketAddr>,
+}
+
+impl Process {
+    /// `ulimit` is what the shell is given, such as `-n 256`; the limit that a service manager sets.
+    fn start(dir: &Path, ulimit: &str, config: &str) -> Self {
+        let (file, log) = (dir.join("walras.toml"), dir.join("walras.log"));
+        std::fs::write(&file, config).unwrap();
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit {ulimit} && exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_walras"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file).arg("--data").arg(dir.join("venue"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap());
+        let mut child = spawn(&mut command);
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let after = |words: &str| {
+            let rest = line.split_once(words)?.1;
+            let end = rest.find(['/', ',', '\n']).unwrap_or(rest.len());
+            rest[..end].trim().parse().ok()
+        };
+        let http = after("http://").unwrap_or_else(|| panic!("{line}: {}", std::fs::read_to_string(&log).unwrap()));
+        Self { child, log, http, orders: after("binary orders at ") }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.http)
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Connections that say nothing. Those that the system no longer takes, because nobody accepts them, are given up soon.
+fn crowd(to: SocketAddr) -> Vec<TcpStream> {
+    (0..CROWD).map_while(|_| TcpStream::connect_timeout(&to, Duration::from_secs(1)).ok()).collect()
+}
+
+/// Trades until the log has gone over the ends of several of its segments.
+fn trade(market: &Market, venue: &Path, from: u64) {
+    let log = [venue.join("log"), venue.join("replica/log")].into_iter().find(|dir| dir.is_dir()).unwrap();
+    let newest = || {
+        std::fs::read_dir(&log)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|n| n.to_string_lossy().ends_with(".seg"))
+            .max()
+    };
+    let (begun_with, mut id, mut segments) = (newest(), from, std::collections::BTreeSet::new());
+    while segments.len() < 3 {
+        for _ in 0..50 {
+            market.order(&market.alice, &limit(id, "buy", "0.0001", "29000"));
+            market.alice.signed("DELETE", &format!("/v1/orders/BTC-USD/{id}"), None).unwrap();
+            id += 1;
+        }
+        segments.extend(newest().filter(|newest| Some(newest) != begun_with.as_ref()));
+        assert!(id < from + 20_000, "the log's segments are small");
+    }
+}
+
+const SMALL: &str = "[log]\nsegment_bytes = 65536\n[throttle]\nrequests_per_second = 1000000\nburst = 1000000\n\
+                     source_requests_per_second = 1000000\nsource_burst = 1000000\n";
+
+#[test]
+fn a_venue_of_one_machine_goes_on_beside_more_connections_than_it_may_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path(), "-n 256", SMALL);
+    let said = process.said();
+    assert!(said.contains("connections of clients at a time") && said.contains("this process may open 256 files"), "{said}");
+    let market = market(&operator(&process.url(), &dir.path().join("venue")));
+    let idle = crowd(process.http);
+    trade(&market, &dir.path().join("venue"), 1);
+    assert!(get_from(Ipv4Addr::new(127, 0, 0, 2), process.http, "/v1/status").contains("\"storage\":\"ok\""));
+    drop(idle);
+    assert!(process.is_running());
+    let said = process.said();
+    assert!(!said.contains("free space"), "no disk is full: {said}");
+}
+
+#[test]
+fn the_limit_is_raised_as_far_as_it_may_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(dir.path(), "-S -n 256", SMALL);
+    let said = process.said();
+    assert!(said.contains("raised the limit of open files from 256 to"), "{said}");
+}
+
+#[test]
+fn a_replica_and_its_order_entry_outlive_a_crowd_that_took_every_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = one().cluster;
+    let config = format!(
+        "{SMALL}[cluster]\nreplica = 1\ninsecure_loopback = true\npeers = [\"{}\"]\nlisten = \"{}\"\n[order_entry]\nlisten = \"127.0.0.1:0\"\n",
+        cluster.peers[0], cluster.listen,
+    );
+    let mut process = Process::start(dir.path(), "-n 256", &config);
+    let orders = process.orders.expect("the line names the port of order entry");
+    let url = process.url();
+    until("it leads", || Client::new(&url, None).get("/v1/cluster").is_ok_and(|view| view["takes_commands"] == true));
+    let market = market(&operator(&url, &dir.path().join("venue")));
+    let idle = [crowd(orders), crowd(process.http)];
+    trade(&market, &dir.path().join("venue"), 1);
+    assert!(process.is_running(), "{}", process.said());
+    // Beside the crowd, and after it: a connection to order entry is spoken to.
+    for _ in 0..2 {
+        assert_eq!(malformed_is_answered(orders), 1007);
+    }
+    drop(idle);
+    assert_eq!(malformed_is_answered(orders), 1007);
+    let said = process.said();
+    let lines = said.lines().filter(|line| line.contains("order entry:")).count();
+    assert!(lines < 60, "the crowd has not filled the log: {lines} lines");
+    assert!(!said.contains("Some(") && !said.contains("None"), "plain words: {said}");
+}
+
+/// Sends what no client would; the number of the reason for which order entry says goodbye.
+fn malformed_is_answered(orders: SocketAddr) -> u16 {
+    use std::io::{Read, Write};
+    let mut stream = TcpStream::connect(orders).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(&[0xff; 64]).unwrap();
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let frame = walras_wire::order_entry::split_frame(&bytes).unwrap().expect("a whole message").0;
+    match walras_wire::order_entry::decode_venue(frame).unwrap() {
+        walras_wire::order_entry::VenueMessage::Bye { reason, .. } => reason.number(),
+        other => panic!("{other:?}"),
+    }
+}
