@@ -191,6 +191,16 @@ fn one_line_that_several_contradict_is_set_aside_itself() {
 }
 
 #[test]
+fn an_order_that_waits_and_is_added_once_more_stands_once() {
+    // 6 is set aside for 1, added at another price, and found there by its reduction. Found by random lines.
+    let report = replay(
+        Format::Lobster,
+        "0.0,1,6,1,100,-1\n0.0,1,1,1,100,1\n0.0,1,6,1,200,1\n0.0,2,6,1,100,1\n0.0,1,2,1,100,-1\n0.0,1,1,1,100,1\n",
+    );
+    assert!(report.book.orders_set_aside > 0 && report.book.resting_orders_end <= 2, "{report}");
+}
+
+#[test]
 fn prices_that_improve_are_another_aggressor() {
     // A book whose bids were filled from 9.99 up would not be price-time: two orders in one nanosecond.
     let report =
