@@ -19,6 +19,7 @@ use walras_types::{AccountId, RejectReason, TimeNs};
 
 use crate::config::Throttle;
 use crate::json::Refusal;
+use crate::key_audit::{KEY_AUDIT_FILE, KeyAudit, KeyChange, KeyEvent};
 use crate::runtime::{Clock, now};
 
 /// Why the keys could not be read or kept.
@@ -144,6 +145,7 @@ pub struct Access {
     clock: Clock,
     takes_signed_from: TimeNs,
     path: PathBuf,
+    audit: KeyAudit,
     /// Held while the file is written, so that two changes do not cross.
     writing: Mutex<()>,
     journal: Mutex<Journal>,
@@ -176,6 +178,8 @@ impl Access {
                 (config.following(last.0), file.keys, file.revoked)
             }
         };
+        let audit =
+            KeyAudit::open(data).map_err(|source| AccessError::Io { action: "open", path: data.join(KEY_AUDIT_FILE), source })?;
         let mut gateway = Gateway::new(config);
         for entry in entries {
             let id = entry.key_id.clone();
@@ -184,7 +188,7 @@ impl Access {
         }
         let takes_signed_from = TimeNs(config.stamps_from_ns);
         let journal = Mutex::new(Journal { revoked, changed: Vec::new() });
-        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, writing: Mutex::new(()), journal })
+        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, audit, writing: Mutex::new(()), journal })
     }
 
     /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
@@ -280,10 +284,16 @@ impl Access {
     }
 
     /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
-    pub fn create(&self, algorithm: &str, account: Option<AccountId>, permissions: &[String]) -> Result<Value, Refusal> {
+    pub fn create(
+        &self,
+        by: Option<&str>,
+        algorithm: &str,
+        account: Option<AccountId>,
+        permissions: &[String],
+    ) -> Result<Value, Refusal> {
         let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
         let key = generate(Algorithm::from_name(algorithm).ok_or_else(unknown)?);
-        self.add(key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
+        self.add_by(by, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
         Ok(json!({
             "key_id": key.key_id().as_str(),
             "key": key.to_token().as_str(),
@@ -295,6 +305,7 @@ impl Access {
     /// Keeps a key whose secret its holder made.
     pub fn register(
         &self,
+        by: Option<&str>,
         key_id: &str,
         public_key: &str,
         account: Option<AccountId>,
@@ -308,13 +319,18 @@ impl Access {
             ));
         }
         let credential = Credential::from_text(Algorithm::Ed25519, public_key).map_err(refuse)?;
-        self.add(KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
+        self.add_by(by, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
         Ok(json!({"key_id": key_id, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }
 
     /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no mistake: another replica may have
     /// told of it.
     pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
+        self.add_by(None, record)
+    }
+
+    /// The same, at the wish of the operator whose key this is.
+    fn add_by(&self, by: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (key_id, entry) = (record.key_id(), entry_of(&record));
         if self.journal().revoked.contains(&entry.key_id) {
@@ -327,7 +343,9 @@ impl Access {
             return Ok(());
         }
         self.gateway().add_key(record).map_err(refuse)?;
-        self.save().inspect_err(|_| {
+        let KeyEntry { key_id: id, account_id, permissions, .. } = &entry;
+        let change = KeyChange { event: KeyEvent::Created, key_id: id, account: *account_id, permissions, by };
+        self.note([change]).and_then(|()| self.save()).inspect_err(|_| {
             self.gateway().remove_key(key_id);
         })?;
         self.journal().changed.push(entry.key_id);
@@ -342,19 +360,22 @@ impl Access {
 
     /// Forgets a key: requests with it are refused from now on, those of open connections too. The last
     /// operator's key stays.
-    pub fn revoke(&self, key_id: &str) -> Result<(), Refusal> {
+    pub fn revoke(&self, by: Option<&str>, key_id: &str) -> Result<(), Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let id = KeyId::new(key_id).ok_or(RejectReason::UnknownKey)?;
-        let mut gateway = self.gateway();
-        let mut operators = gateway.keys().filter(|record| is_operator(record)).map(KeyRecord::key_id);
-        if operators.next() == Some(id) && operators.next().is_none() {
+        let (known, is_last_operator) = {
+            let gateway = self.gateway();
+            let known = gateway.keys().find(|record| record.key_id() == id).map(entry_of);
+            let mut operators = gateway.keys().filter(|record| is_operator(record)).map(KeyRecord::key_id);
+            (known, operators.next() == Some(id) && operators.next().is_none())
+        };
+        if is_last_operator {
             return Err(RejectReason::LastOperatorKey.into());
         }
-        drop(operators);
-        if !gateway.remove_key(id) {
-            return Err(RejectReason::UnknownKey.into());
-        }
-        drop(gateway);
+        let KeyEntry { account_id, permissions, .. } = known.ok_or(RejectReason::UnknownKey)?;
+        let change = KeyChange { event: KeyEvent::Revoked, key_id, account: account_id, permissions: &permissions, by };
+        self.note([change])?;
+        self.gateway().remove_key(id);
         let mut journal = self.journal();
         journal.revoked.insert(key_id.to_owned());
         journal.changed.push(key_id.to_owned());
@@ -428,6 +449,11 @@ impl Access {
             );
         }
         let count = changed.len();
+        let heard = changed.iter().map(|id| {
+            let event = if self.journal().revoked.contains(id) { KeyEvent::HeardRevoked } else { KeyEvent::Heard };
+            KeyChange { event, key_id: id, account: None, permissions: &[], by: None }
+        });
+        self.note(heard.collect::<Vec<_>>()).map_err(|_| "they are known now, and could not be noted: see the disk".to_owned())?;
         // Those who are not linked with the one who told it hear of it from here.
         self.journal().changed.extend(changed);
         self.save().map_err(|_| "they are known now, and could not be written to the key file: see the disk".to_owned())?;
@@ -445,6 +471,14 @@ impl Access {
             })
         };
         self.gateway().keys().map(one).collect()
+    }
+
+    /// Before the change itself: what took effect has a line, whatever crashes.
+    fn note<'a>(&self, changes: impl IntoIterator<Item = KeyChange<'a>>) -> Result<(), Refusal> {
+        self.audit.note(self.clock.now(), changes).map_err(|e| {
+            tracing::error!("{KEY_AUDIT_FILE} could not be written: {e}");
+            Refusal::new(RejectReason::StorageFull, "what happens to keys could not be noted, so it does not happen")
+        })
     }
 
     fn save(&self) -> Result<(), Refusal> {
@@ -619,13 +653,13 @@ mod tests {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
         let trade = ["trade".to_owned()];
-        let made = a.create("hmac-sha256", Some(AccountId(1)), &trade).unwrap()["key_id"].as_str().unwrap().to_owned();
-        b.create("ed25519", Some(AccountId(2)), &trade).unwrap();
+        let made = a.create(None, "hmac-sha256", Some(AccountId(1)), &trade).unwrap()["key_id"].as_str().unwrap().to_owned();
+        b.create(None, "ed25519", Some(AccountId(2)), &trade).unwrap();
         assert_eq!((tell(&a, &b), tell(&b, &a), tell(&a, &b)), (1, 1, 0));
         assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
         // A change alone, and then everything: a revoked key does not come back from where it is still known.
         let before = a.change_count();
-        a.revoke(&made).unwrap();
+        a.revoke(None, &made).unwrap();
         assert_eq!(tell(&b, &a), 0);
         assert!(!ids(&a).contains(&made));
         assert_eq!(b.take_news(&a.news_since(before)).unwrap(), 1);
@@ -641,16 +675,16 @@ mod tests {
     fn the_last_operators_key_stays_and_the_one_before_it_goes() {
         let dir = tempfile::tempdir().unwrap();
         let access = open(dir.path());
-        let [first, second] = [0, 1].map(|_| access.create("ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [0, 1].map(|_| access.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
         let [first, second] = [&first, &second].map(|made| made["key_id"].as_str().unwrap());
-        access.create("ed25519", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
-        access.revoke(first).unwrap();
-        assert_eq!(access.revoke(second).unwrap_err().reason, RejectReason::LastOperatorKey);
+        access.create(None, "ed25519", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.revoke(None, first).unwrap();
+        assert_eq!(access.revoke(None, second).unwrap_err().reason, RejectReason::LastOperatorKey);
         assert_eq!((access.has_operator(), access.operators()), (true, vec![second.to_owned()]));
         // One that is not there is unknown, though there is one operator's key only.
-        assert_eq!(access.revoke(first).unwrap_err().reason, RejectReason::UnknownKey);
+        assert_eq!(access.revoke(None, first).unwrap_err().reason, RejectReason::UnknownKey);
         drop(access);
-        assert!(open(dir.path()).revoke(second).is_err());
+        assert!(open(dir.path()).revoke(None, second).is_err());
     }
 
     #[test]
@@ -659,7 +693,7 @@ mod tests {
         let access = open(dir.path());
         let old = access.create_operator(dir.path()).unwrap();
         let secret = std::fs::read(&old.file).unwrap();
-        access.create("hmac-sha256", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.create(None, "hmac-sha256", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
         let before = ids(&access);
         let new = access.create_operator(dir.path()).unwrap();
         assert_eq!((&new.file, std::fs::read(dir.path().join("operator.key.old")).unwrap()), (&old.file, secret));
@@ -667,13 +701,47 @@ mod tests {
     }
 
     #[test]
+    fn what_happens_to_keys_is_noted_before_it_does() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let operator = a.create_operator(one.path()).unwrap().key_id;
+        let made = a.create(Some(&operator), "hmac-sha256", Some(AccountId(3)), &["read".to_owned()]).unwrap();
+        let made = made["key_id"].as_str().unwrap();
+        tell(&a, &b);
+        assert!(a.revoke(Some(&operator), &operator).is_err() && a.revoke(Some(&operator), "hm_unknown").is_err());
+        a.revoke(Some(&operator), made).unwrap();
+        tell(&a, &b);
+        let lines = |dir: &Path| -> Vec<(String, String, String)> {
+            let text = std::fs::read_to_string(dir.join(KEY_AUDIT_FILE)).unwrap();
+            let line = |line: &str| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let text = |key: &str| line[key].as_str().unwrap().to_owned();
+                (text("event"), text("key_id"), text("by"))
+            };
+            text.lines().map(line).collect()
+        };
+        let line = |event: &str, id: &str, by: &str| (event.to_owned(), id.to_owned(), by.to_owned());
+        let of_a = [line("created", &operator, "venue"), line("created", made, &operator), line("revoked", made, &operator)];
+        assert_eq!(lines(one.path()), of_a);
+        let mut of_b = lines(other.path());
+        of_b[..2].sort();
+        let mut heard = [line("heard", &operator, "venue"), line("heard", made, "venue")];
+        heard.sort();
+        assert_eq!((&of_b[..2], &of_b[2..]), (&heard[..], &[line("heard_revoked", made, "venue")][..]));
+        // They are added to, never written anew.
+        drop(a);
+        open(one.path()).create(None, "ed25519", None, &["operator".to_owned()]).unwrap();
+        assert_eq!((lines(one.path()).len(), &lines(one.path())[..3]), (4, &of_a[..]));
+    }
+
+    #[test]
     fn replicas_that_revoke_each_others_key_at_once_agree() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
-        let [first, second] = [0, 1].map(|_| a.create("ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
         tell(&a, &b);
-        a.revoke(first["key_id"].as_str().unwrap()).unwrap();
-        b.revoke(second["key_id"].as_str().unwrap()).unwrap();
+        a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
+        b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();
         (tell(&a, &b), tell(&b, &a));
         assert_eq!((a.has_operator(), b.has_operator()), (false, false));
         // The way back is the same for each, and the other hears of it.
@@ -691,7 +759,7 @@ mod tests {
         access.add(one.clone()).unwrap();
         access.add(one.clone()).unwrap();
         assert_eq!(access.change_count(), 1);
-        access.revoke(one.key_id().as_str()).unwrap();
+        access.revoke(None, one.key_id().as_str()).unwrap();
         assert!(access.add(one).unwrap_err().detail.unwrap().contains("was revoked"));
     }
 }

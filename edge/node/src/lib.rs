@@ -21,6 +21,7 @@ pub mod connections;
 pub mod demo;
 pub mod http;
 pub mod json;
+pub mod key_audit;
 pub mod local_cluster;
 pub mod node;
 pub mod progress;

@@ -5,7 +5,10 @@
 //! time u64 | 0 u8 | command                                  a command outside of sessions
 //! time u64 | 1 u8 | session u64 | session_seq u64 | command  all little-endian
 //! time u64 | 2 u8 | clearing                                 see walras_wire::batch::encode_block_proposal
+//! time u64 | 3 u8 | len u8 | key id | command                an operator's command, and which API key gave it
 //! ```
+//!
+//! The key is for those who read the log: no state depends on it.
 
 use walras_engine::{Engine, Numbered, PriceIndex};
 use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
@@ -45,6 +48,47 @@ impl From<BlockProposal> for Content {
     }
 }
 
+/// The id of an API key: 1 to 32 visible ASCII characters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyName {
+    bytes: [u8; Self::BYTES_MAX],
+    len: u8,
+}
+
+impl KeyName {
+    /// Longest id.
+    pub const BYTES_MAX: usize = 32;
+
+    /// `None` for what is no id.
+    #[must_use]
+    pub fn new(id: &str) -> Option<Self> {
+        Self::of_bytes(id.as_bytes())
+    }
+
+    fn of_bytes(id: &[u8]) -> Option<Self> {
+        let len = u8::try_from(id.len()).ok().filter(|len| *len > 0)?;
+        let mut bytes = [0; Self::BYTES_MAX];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        id.iter().all(u8::is_ascii_graphic).then_some(Self { bytes, len })
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).expect("its bytes are ASCII")
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl std::fmt::Debug for KeyName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// What is asked, with its place and time in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -54,6 +98,8 @@ pub struct Entry {
     pub time: TimeNs,
     /// Which of a session's commands it is; `None` for one that nobody repeats.
     pub ordinal: Option<Ordinal>,
+    /// The operator's API key that gave it; `None` for what participants and the venue itself ask.
+    pub key: Option<KeyName>,
     /// What it asks.
     pub content: Content,
 }
@@ -62,7 +108,7 @@ impl Entry {
     /// Applies it to the state that it follows, and appends what happened to `events`. For a session's command it says what it was to its
     /// session: done, repeated or refused.
     pub fn apply<I: PriceIndex>(&self, engine: &mut Engine<I>, events: &mut Vec<Event>) -> Option<Numbered> {
-        let Self { log_index, time, ordinal, content } = self;
+        let Self { log_index, time, ordinal, key: _, content } = self;
         match (content, ordinal) {
             (Content::Command(command), None) => engine.apply(*log_index, *time, command, events),
             (Content::Command(command), Some(ordinal)) => {
@@ -83,7 +129,10 @@ impl Entry {
     pub fn encode(&self, buffer: &mut Vec<u8>) -> Result<(), UnwritableProposal> {
         match &self.content {
             Content::Command(command) => {
-                encode_entry(self.time, self.ordinal, command, buffer);
+                match self.key {
+                    None => encode_entry(self.time, self.ordinal, command, buffer),
+                    Some(key) => encode_keyed(self.time, key, command, buffer),
+                }
                 Ok(())
             }
             Content::Clearing(block) => encode_clearing(self.time, block, buffer),
@@ -102,13 +151,16 @@ pub enum EntryError {
     },
     /// Of no kind that there is.
     #[error(
-        "an entry says {found} where 0 (a command), 1 (a session's command) or 2 (a clearing) stands; the log was not written by this \
+        "an entry says {found} where 0 (a command), 1 (a session's command), 2 (a clearing) or 3 (an operator's command) stands; the log was not written by this \
          program: read it with the version that wrote it"
     )]
     Kind {
         /// What stands there.
         found: u8,
     },
+    /// What stands for a key's id is none.
+    #[error("an entry names no API key where it says that one gave it; the log was not written by this program")]
+    KeyName,
     /// The command or the clearing does not decode.
     #[error("the entry's content does not decode: {0}")]
     Content(#[from] DecodeError),
@@ -125,6 +177,14 @@ pub fn encode_entry(time: TimeNs, ordinal: Option<Ordinal>, command: &Command, b
             buffer.extend_from_slice(&session_seq.0.to_le_bytes());
         }
     }
+    encode_command(command, buffer);
+}
+
+/// Appends the bytes of an entry whose command an operator's key gave.
+pub fn encode_keyed(time: TimeNs, key: KeyName, command: &Command, buffer: &mut Vec<u8>) {
+    buffer.extend_from_slice(&time.0.to_le_bytes());
+    buffer.extend_from_slice(&[3, key.len]);
+    buffer.extend_from_slice(key.as_bytes());
     encode_command(command, buffer);
 }
 
@@ -154,13 +214,44 @@ pub fn decode_entry(log_index: LogIndex, bytes: &[u8]) -> Result<Entry, EntryErr
         }
         2 => {
             let content = Content::from(decode_block_proposal(rest)?);
-            return Ok(Entry { log_index, time: TimeNs(time), ordinal: None, content });
+            return Ok(Entry { log_index, time: TimeNs(time), ordinal: None, key: None, content });
+        }
+        3 => {
+            let (&len, after) = rest.split_first().ok_or(short)?;
+            let (id, after) = after.split_at_checked(usize::from(len)).ok_or(short)?;
+            let key = Some(KeyName::of_bytes(id).ok_or(EntryError::KeyName)?);
+            let content = Content::Command(decode_command(after)?);
+            return Ok(Entry { log_index, time: TimeNs(time), ordinal: None, key, content });
         }
         found => return Err(EntryError::Kind { found }),
     };
-    Ok(Entry { log_index, time: TimeNs(time), ordinal, content: Content::Command(decode_command(rest)?) })
+    Ok(Entry { log_index, time: TimeNs(time), ordinal, key: None, content: Content::Command(decode_command(rest)?) })
 }
 
 fn u64_at_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
     bytes.split_first_chunk::<8>().map(|(head, rest)| (u64::from_le_bytes(*head), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::AccountId;
+
+    use super::*;
+
+    #[test]
+    fn an_operators_command_is_read_back_with_the_key_that_gave_it() {
+        let command = Command::CreateAccount(AccountId(3));
+        for id in ["a", "ed_operator-1", &"k".repeat(KeyName::BYTES_MAX)] {
+            let key = KeyName::new(id).unwrap();
+            let entry = Entry { log_index: LogIndex(4), time: TimeNs(5), ordinal: None, key: Some(key), content: command.into() };
+            let mut bytes = Vec::new();
+            entry.encode(&mut bytes).unwrap();
+            assert_eq!((decode_entry(LogIndex(4), &bytes), key.as_str()), (Ok(entry), id));
+            // Cut anywhere it is none.
+            assert!((0..bytes.len()).all(|len| decode_entry(LogIndex(4), &bytes[..len]).is_err()));
+        }
+        assert!(["", &"k".repeat(KeyName::BYTES_MAX + 1), "two words", "\u{e9}"].iter().all(|id| KeyName::new(id).is_none()));
+        let nameless = [&5_u64.to_le_bytes()[..], &[3, 1, b' ']].concat();
+        assert_eq!(decode_entry(LogIndex(4), &nameless), Err(EntryError::KeyName));
+    }
 }

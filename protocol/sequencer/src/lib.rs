@@ -39,7 +39,7 @@ mod sequencer;
 
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
-pub use entry::{Content, Entry, EntryError, decode_entry, encode_clearing, encode_entry};
+pub use entry::{Content, Entry, EntryError, KeyName, decode_entry, encode_clearing, encode_entry, encode_keyed};
 pub use gateway::{
     FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack, RemoteOpening,
 };

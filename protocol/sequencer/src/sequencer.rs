@@ -8,7 +8,7 @@ use walras_wire::batch::BlockProposal;
 use walras_wire::{Command, Event, ShardCommand};
 
 use crate::batches::{BatchDriver, BatchStep, SolveJob, Solved};
-use crate::entry::{Content, Entry, encode_clearing, encode_entry};
+use crate::entry::{Content, Entry, KeyName, encode_clearing, encode_entry, encode_keyed};
 
 /// A command that was not taken, handed back.
 #[derive(Debug, PartialEq, Eq)]
@@ -143,6 +143,28 @@ impl<O> Sequencer<O> {
     where
         O: Default,
     {
+        self.put(now, ordinal, None, command, origin)
+    }
+
+    /// The same for an operator's, which the log keeps with the API key that gave it.
+    pub fn submit_keyed(&mut self, now: TimeNs, key: KeyName, command: Command, origin: O) -> Result<LogIndex, Refused<O>>
+    where
+        O: Default,
+    {
+        self.put(now, None, Some(key), command, origin)
+    }
+
+    fn put(
+        &mut self,
+        now: TimeNs,
+        ordinal: Option<Ordinal>,
+        key: Option<KeyName>,
+        command: Command,
+        origin: O,
+    ) -> Result<LogIndex, Refused<O>>
+    where
+        O: Default,
+    {
         if self.waiting.len() >= self.waiting_max {
             return Err(Refused(origin));
         }
@@ -150,21 +172,24 @@ impl<O> Sequencer<O> {
         if self.mark.is_none() && self.engine.shard_place().count > 1 {
             let mark = Command::Shards(ShardCommand::DoubtTransfers);
             encode_entry(self.time, None, &mark, &mut self.batch.bytes);
-            self.mark = Some(self.take(None, mark.into(), O::default()));
+            self.mark = Some(self.take(None, None, mark.into(), O::default()));
         }
-        encode_entry(self.time, ordinal, &command, &mut self.batch.bytes);
-        Ok(self.take(ordinal, command.into(), origin))
+        match key {
+            None => encode_entry(self.time, ordinal, &command, &mut self.batch.bytes),
+            Some(key) => encode_keyed(self.time, key, &command, &mut self.batch.bytes),
+        }
+        Ok(self.take(ordinal, key, command.into(), origin))
     }
 
     /// The bytes of an entry have been written: it gets the next place.
-    fn take(&mut self, ordinal: Option<Ordinal>, content: Content, origin: O) -> LogIndex {
+    fn take(&mut self, ordinal: Option<Ordinal>, key: Option<KeyName>, content: Content, origin: O) -> LogIndex {
         let log_index = self.next;
         self.next = log_index.next();
         if self.batch.ends.is_empty() {
             self.batch.first = log_index;
         }
         self.batch.ends.push(self.batch.bytes.len());
-        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal, content }, origin });
+        self.waiting.push_back(Waiting { entry: Entry { log_index, time: self.time, ordinal, key, content }, origin });
         log_index
     }
 
@@ -214,7 +239,7 @@ impl<O> Sequencer<O> {
         self.time = self.time.max(now);
         // One that has no bytes is none; the solver is asked again.
         if encode_clearing(self.time, &block, &mut self.batch.bytes).is_ok() {
-            self.take(None, Content::Clearing(block), origin);
+            self.take(None, None, Content::Clearing(block), origin);
         }
     }
 
@@ -382,6 +407,7 @@ mod tests {
             log_index: LogIndex(index),
             time: TimeNs(time),
             ordinal: None,
+            key: None,
             content: Command::CreateAccount(AccountId(0)).into(),
         };
         s.replay(&entry(1, 5)).unwrap();

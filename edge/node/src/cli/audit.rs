@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::json;
 use walras_engine::Engine;
-use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_read_only};
+use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_whole};
 use walras_replica_log::Dump;
 use walras_sequencer::{Auditor, Entry, decode_entry};
 use walras_types::LogIndex;
@@ -22,7 +22,7 @@ use crate::runtime::engine_of_snapshot;
 
 pub(super) fn run(dir: &Path, is_json: bool) -> Result<(), CliError> {
     let Read { first, last, mut expected } = read(dir)?;
-    let states = while_waiting("reading the snapshots", || states(dir))?;
+    let states = while_waiting("reading the snapshots", || states_beside(dir))?;
     expected.extend(states.iter().map(|(known, _)| *known));
     let mut before = states.into_iter().map(|(_, engine)| engine).filter(|engine| engine.last_applied().next() >= first);
     let start = match first {
@@ -39,7 +39,8 @@ pub(super) fn run(dir: &Path, is_json: bool) -> Result<(), CliError> {
     let mut auditor = Auditor::from_state(start, expected);
     let mut progress = Slow::new("replaying the log", Some(last.0.saturating_sub(from.0)));
     each_entry(dir, |entry| {
-        if entry.log_index > from {
+        // The venue may go on meanwhile.
+        if entry.log_index > from && entry.log_index <= last {
             auditor.apply(&entry).map_err(|e| CliError::Damaged(e.to_string()))?;
             signatures.on_entry(&entry, auditor.events())?;
             progress.set(entry.log_index.0 - from.0);
@@ -110,11 +111,24 @@ fn each_entry(dir: &Path, mut each: impl FnMut(Entry) -> Result<(), CliError>) -
     if is_replica(dir) {
         return each_decided(&dir.join(REPLICA), |log_index, bytes| each_bytes(log_index, bytes).map(|()| true));
     }
-    let (mut reader, _lock) = while_waiting("opening the log", || open_read_only(&RealDisk, &dir.join("log"), None))?;
+    let (mut reader, _lock) = while_waiting("opening the log", || open_whole(&RealDisk, &dir.join("log"), None))?;
     while let Some(stored) = reader.next()? {
         each_bytes(stored.index, stored.payload)?;
     }
     Ok(())
+}
+
+/// How often the snapshots of a venue that runs are looked at: it may remove one under the reader's hands.
+const LOOKS_MAX: usize = 4;
+
+fn states_beside(dir: &Path) -> Result<Vec<(Checkpoint, Engine)>, CliError> {
+    let mut looks = 1;
+    loop {
+        match states(dir) {
+            Err(_) if looks < LOOKS_MAX => looks += 1,
+            read => return read,
+        }
+    }
 }
 
 /// The states in the snapshots, oldest first.
@@ -127,7 +141,7 @@ fn states(dir: &Path) -> Result<Vec<(Checkpoint, Engine)>, CliError> {
         Ok::<(), CliError>(())
     };
     if is_replica(dir) {
-        let dump = Dump::open(&RealDisk, &dir.join(REPLICA)).map_err(|e| CliError::Damaged(e.to_string()))?;
+        let dump = Dump::open_whole(&RealDisk, &dir.join(REPLICA)).map_err(|e| CliError::Damaged(e.to_string()))?;
         for info in &dump.snapshots {
             let bytes = dump.state(info).map_err(|e| CliError::Damaged(e.to_string()))?;
             keep(info.meta.log_index, &bytes)?;
@@ -138,7 +152,7 @@ fn states(dir: &Path) -> Result<Vec<(Checkpoint, Engine)>, CliError> {
     if !folder.exists() {
         return Ok(states);
     }
-    let store = SnapshotStore::open_read_only(RealDisk, &folder, LogOptions::default().owner_id)?;
+    let store = SnapshotStore::open_beside(RealDisk, &folder, LogOptions::default().owner_id)?;
     for log_index in store.indices() {
         let snapshot = store.load(*log_index)?.map_err(|e| CliError::Damaged(e.to_string()))?;
         keep(*log_index, &snapshot.bytes)?;

@@ -4,12 +4,13 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::json;
-use walras_log_store::{LogError, RealDisk, open_read_only, verify};
+use walras_log_store::{LogError, RealDisk, open_whole, verify};
 use walras_replica_log::Dump;
-use walras_sequencer::{Content, decode_entry};
-use walras_types::{LogIndex, Ordinal};
+use walras_sequencer::decode_entry;
+use walras_types::LogIndex;
 
 use super::args::LogCommand;
+use super::log_text::LogText;
 use super::{CliError, audit, print};
 use crate::json::log_entry;
 use crate::progress::{Slow, while_waiting};
@@ -30,25 +31,20 @@ pub(super) fn is_replica(dir: &Path) -> bool {
     dir.join(REPLICA).exists()
 }
 
-fn says(content: &Content) -> String {
-    match content {
-        Content::Command(command) => format!("{command:?}"),
-        Content::Clearing(block) => format!("Clearing({block:?})"),
-    }
-}
-
 fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result<(), CliError> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut left = limit;
+    let mut text = LogText::default();
     let mut print = |log_index: LogIndex, bytes: &[u8]| {
+        let is_shown = from.is_none_or(|from| log_index >= from);
         let line = match decode_entry(log_index, bytes) {
+            // What is asked for may need the definitions before it.
+            Ok(entry) if !is_shown => {
+                text.pass(&entry);
+                return Ok(true);
+            }
             Ok(entry) if is_json => log_entry::entry(&entry).to_string(),
-            Ok(entry) => match entry.ordinal {
-                None => format!("{} {} {}", entry.log_index, entry.time, says(&entry.content)),
-                Some(Ordinal { session, session_seq }) => {
-                    format!("{} {} {session}:{session_seq} {}", entry.log_index, entry.time, says(&entry.content))
-                }
-            },
+            Ok(entry) => text.line(&entry),
             Err(e) => return Err(CliError::Damaged(format!("entry {log_index}: {e}"))),
         };
         left = left.saturating_sub(1);
@@ -59,11 +55,10 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
         }
     };
     if limit > 0 && is_replica(dir) {
-        each_decided(&dir.join(REPLICA), |log_index, bytes| {
-            if from.is_some_and(|from| log_index < from) { Ok(true) } else { print(log_index, bytes) }
-        })?;
+        each_decided(&dir.join(REPLICA), print)?;
     } else if limit > 0 {
-        let (mut reader, _lock) = open_read_only(&RealDisk, &dir.join("log"), from)?;
+        let begin = from.filter(|_| is_json);
+        let (mut reader, _lock) = while_waiting("opening the log", || open_whole(&RealDisk, &dir.join("log"), begin))?;
         while let Some(stored) = reader.next()? {
             if !print(stored.index, stored.payload)? {
                 break;
@@ -76,7 +71,7 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
 /// Calls `each` with every entry that the replica knew to be decided, until it says that this is enough.
 pub(super) fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
     let damaged = |e: &dyn std::fmt::Display| CliError::Damaged(e.to_string());
-    let dump = while_waiting("opening the log", || Dump::open(&RealDisk, dir)).map_err(|e| damaged(&e))?;
+    let dump = while_waiting("opening the log", || Dump::open_whole(&RealDisk, dir)).map_err(|e| damaged(&e))?;
     let Some(mut decided) = dump.decided().map_err(|e| damaged(&e))? else {
         return Err(CliError::Damaged(
             "nothing in the log or beside it says at which entry it begins: a snapshot is missing".into(),
@@ -120,7 +115,9 @@ fn check_replica(dir: &Path, is_json: bool) -> Result<(), CliError> {
         });
         return print(&format!("{json}\n"));
     }
-    let torn = torn.map_or(String::new(), |torn| format!("it ends in {torn}; the next start cuts it\n"));
+    let torn = torn.map_or(String::new(), |torn| {
+        format!("it ends in {torn}; the next start cuts it, if the venue is not writing it just now\n")
+    });
     print(&format!(
         "sound: {count} decided entries ({first} to {last}), {} bytes of records in {} segments\n{torn}",
         report.payload_bytes,
@@ -158,14 +155,14 @@ fn check(dir: &Path, is_json: bool) -> Result<(), CliError> {
         report.segments.len()
     );
     if let Some(torn) = torn {
-        text += &format!("it ends in {torn}; the next start cuts it\n");
+        text += &format!("it ends in {torn}; the next start cuts it, if the venue is not writing it just now\n");
     }
     print(&text)
 }
 
 fn decode_all(dir: &Path, count: u64) -> Result<(), CliError> {
     let damaged = |index: LogIndex, what: String| CliError::Damaged(format!("entry {index}: {what}"));
-    let (mut reader, _lock) = open_read_only(&RealDisk, dir, None)?;
+    let (mut reader, _lock) = open_whole(&RealDisk, dir, None)?;
     let mut progress = Slow::new("checking the log", Some(count));
     let (mut done, mut time) = (0, walras_types::TimeNs(0));
     while let Some(stored) = reader.next().map_err(|e: LogError| e)? {

@@ -14,6 +14,7 @@ mod cluster_keys;
 mod help;
 mod keys;
 mod log;
+mod log_text;
 mod serve;
 mod session;
 pub(crate) mod table;

@@ -17,8 +17,9 @@ use crate::json::requests::{
 };
 use crate::json::{Refusal, outcome};
 
-pub(super) async fn apply(app: &App, command: Command, extra: Value) -> Answer {
-    Ok(ok(&outcome::operator(&app.venue.command(command).await?, extra)?))
+/// Has an operator's command logged with the key that gave it, and applied.
+pub(super) async fn apply(app: &App, by: KeyName, command: Command, extra: Value) -> Answer {
+    Ok(ok(&outcome::operator(&app.venue.command_by(by, command).await?, extra)?))
 }
 
 /// The next free id of a kind. Two operators who ask at once get the same; the later command is rejected and tried again by its sender.
@@ -28,27 +29,27 @@ async fn next(app: &App, count: impl FnOnce(&Engine) -> usize + Send + 'static) 
 }
 
 pub(super) async fn create_asset(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: AssetRequest = parse(&signed.body)?;
     let id = next(&app, |e| e.assets().len()).await?;
-    apply(&app, request.command(AssetId(id))?, json!({"asset_id": id})).await
+    apply(&app, by, request.command(AssetId(id))?, json!({"asset_id": id})).await
 }
 
 pub(super) async fn create_instrument(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: InstrumentRequest = parse(&signed.body)?;
     check_place(&app).await?;
     let id = next(&app, |e| e.instruments().count()).await?;
     let catalog = app.venue.catalog_for_commands()?;
     let command = request.command(InstrumentId(id), &catalog)?;
-    apply(&app, command, json!({"instrument_id": id})).await
+    apply(&app, by, command, json!({"instrument_id": id})).await
 }
 
 pub(super) async fn create_account(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let AccountRequest {} = if signed.body.is_empty() { AccountRequest {} } else { parse(&signed.body)? };
     let id = next(&app, |e| e.account_count() as usize).await?;
-    apply(&app, Command::CreateAccount(AccountId(id)), json!({"account_id": id})).await
+    apply(&app, by, Command::CreateAccount(AccountId(id)), json!({"account_id": id})).await
 }
 
 pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, signed: Signed) -> Answer {
@@ -64,42 +65,42 @@ pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, sign
 pub(super) async fn set_account_status(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
     let request: AccountStatusRequest = parse(&signed.body)?;
-    apply(&app, request.command()?, json!({})).await
+    apply(&app, by, request.command()?, json!({})).await
 }
 
 pub(super) async fn deposit(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, Command::Deposit(request.transfer(&catalog)?), json!({})).await
+    apply(&app, by, Command::Deposit(request.transfer(&catalog)?), json!({})).await
 }
 
 pub(super) async fn withdraw(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, Command::Withdraw(request.transfer(&catalog)?), json!({})).await
+    apply(&app, by, Command::Withdraw(request.transfer(&catalog)?), json!({})).await
 }
 
 pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: FeesRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, request.command(&catalog)?, json!({})).await
+    apply(&app, by, request.command(&catalog)?, json!({})).await
 }
 
 pub(super) async fn set_limits(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: LimitsRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, request.command(&catalog)?, json!({})).await
+    apply(&app, by, request.command(&catalog)?, json!({})).await
 }
 
 pub(super) async fn set_phase(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: PhaseRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, request.command(&catalog)?, json!({})).await
+    apply(&app, by, request.command(&catalog)?, json!({})).await
 }
 
 /// `POST /v1/admin/keys`.
@@ -114,7 +115,8 @@ struct KeyRequest {
 }
 
 pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
+    let by = Some(by.as_str());
     let request: KeyRequest = parse(&signed.body)?;
     let account = request.account_id.map(AccountId);
     if let Some(account) = account {
@@ -122,8 +124,10 @@ pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer
         status.ok_or(RejectReason::UnknownAccount)?;
     }
     let made = match (&request.public_key, &request.key_id) {
-        (Some(public_key), Some(key_id)) => app.access.register(key_id, public_key, account, &request.permissions)?,
-        (None, None) => app.access.create(request.algorithm.as_deref().unwrap_or("hmac-sha256"), account, &request.permissions)?,
+        (Some(public_key), Some(key_id)) => app.access.register(by, key_id, public_key, account, &request.permissions)?,
+        (None, None) => {
+            app.access.create(by, request.algorithm.as_deref().unwrap_or("hmac-sha256"), account, &request.permissions)?
+        }
         _ => return Err(Refusal::new(RejectReason::Malformed, "give key_id and public_key together, or neither").into()),
     };
     Ok(ok(&made))
@@ -135,12 +139,12 @@ pub(super) async fn keys(State(app): State<App>, signed: Signed) -> Answer {
 }
 
 pub(super) async fn revoke_key(State(app): State<App>, Path(key_id): Path<String>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     // Two replicas that were asked at once could otherwise revoke each other's last one.
     if app.access.is_operator(&key_id) && !app.venue.takes_commands() {
         return Err(RejectReason::NotLeader.into());
     }
-    app.access.revoke(&key_id).map_err(|refusal| match refusal.reason {
+    app.access.revoke(Some(by.as_str()), &key_id).map_err(|refusal| match refusal.reason {
         // The caller's own key is known: this is about the one in the path.
         RejectReason::UnknownKey => ApiError::with_status(refusal, axum::http::StatusCode::NOT_FOUND),
         _ => refusal.into(),

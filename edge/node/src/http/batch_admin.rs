@@ -47,11 +47,11 @@ struct KeyRequest {
 }
 
 pub(super) async fn set_account_key(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let KeyRequest { account_id, key } = parse(&signed.body)?;
     let key = public_key("key", &key)?;
     let command = Command::SetAccountKey(SetAccountKey { account: AccountId(account_id), key });
-    apply(&app, command, json!({"account_id": account_id, "key": hex(&key.0)})).await
+    apply(&app, by, command, json!({"account_id": account_id, "key": hex(&key.0)})).await
 }
 
 #[derive(Deserialize)]
@@ -62,11 +62,11 @@ struct IssuerRequest {
 }
 
 pub(super) async fn set_issuer(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let IssuerRequest { asset, account_id } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let asset = asset_named(&catalog, "asset", &asset)?;
-    apply(&app, Command::SetIssuer(SetIssuer { asset, account: AccountId(account_id) }), json!({})).await
+    apply(&app, by, Command::SetIssuer(SetIssuer { asset, account: AccountId(account_id) }), json!({})).await
 }
 
 /// The keys of `[[batch]]`.
@@ -88,7 +88,7 @@ struct BatchRequest {
 /// Creates a market, adds its assets, says what accounts cost and opens it. Where one of these is refused, those before it stand: the market is there, closed, and
 /// declared in the configuration under the same name it is finished.
 pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let asked: BatchRequest = parse(&signed.body)?;
     let usual = config::Batch::default();
     let section = config::Batch {
@@ -114,16 +114,16 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let mut domain = [0; 32];
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
     let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
-    outcome::operator(&app.venue.command(Command::CreateBatchMarket(spec)).await?, json!({}))?;
+    outcome::operator(&app.venue.command_by(by, Command::CreateBatchMarket(spec)).await?, json!({}))?;
     for asset in assets {
-        outcome::operator(&app.venue.command(Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;
+        outcome::operator(&app.venue.command_by(by, Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;
     }
     if fee.is_some() {
-        outcome::operator(&app.venue.command(Command::SetAccountFee(SetAccountFee { market, fee })).await?, json!({}))?;
+        outcome::operator(&app.venue.command_by(by, Command::SetAccountFee(SetAccountFee { market, fee })).await?, json!({}))?;
     }
     let open = Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open });
     let answer = json!({"market_id": market.0, "name": batches::name(&spec), "domain": hex(&domain)});
-    Ok(ok(&outcome::operator(&app.venue.command(open).await?, answer)?))
+    Ok(ok(&outcome::operator(&app.venue.command_by(by, open).await?, answer)?))
 }
 
 #[derive(Deserialize)]
@@ -134,7 +134,7 @@ struct PhaseRequest {
 }
 
 pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let PhaseRequest { batch, phase } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let market = batch_named(&catalog, &batch)?;
@@ -143,7 +143,7 @@ pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> A
         "closed" => BatchPhase::Closed,
         other => return Err(malformed(format!("phase: {other:?} is none of closed, open")).into()),
     };
-    apply(&app, Command::SetBatchPhase(SetBatchPhase { market, phase }), json!({})).await
+    apply(&app, by, Command::SetBatchPhase(SetBatchPhase { market, phase }), json!({})).await
 }
 
 #[derive(Deserialize)]
@@ -154,11 +154,11 @@ struct AccountFeeRequest {
 }
 
 pub(super) async fn set_account_fee(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let AccountFeeRequest { batch, account_fee } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let market = batch_named(&catalog, &batch)?;
     let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {SHAPE}")))?;
     let command = Command::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? });
-    apply(&app, command, json!({})).await
+    apply(&app, by, command, json!({})).await
 }

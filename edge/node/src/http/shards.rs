@@ -187,10 +187,10 @@ pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answ
 }
 
 pub(super) async fn assign_instrument(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: InstrumentShardRequest = parse(&signed.body)?;
     let assignment = request.assignment(&*app.venue.catalog_for_commands()?)?;
-    apply(&app, Command::Shards(ShardCommand::AssignInstrument(assignment)), json!({})).await
+    apply(&app, by, Command::Shards(ShardCommand::AssignInstrument(assignment)), json!({})).await
 }
 
 /// Refuses until the venue knows which shard it is: a shard other than 0 has to, before its first instrument.

@@ -6,6 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use walras_gateway::{AuthFields, Permission};
+use walras_sequencer::KeyName;
 use walras_types::{AccountId, RejectReason};
 
 use super::{ApiError, App, Place, place_of};
@@ -79,9 +80,11 @@ impl Signed {
         self.account(Permission::Trade)
     }
 
-    /// Whether the key is the operator's.
-    pub(super) fn operator(&self) -> Result<(), ApiError> {
-        self.check(Permission::Operator).map(|_| ())
+    /// The operator's key that it was signed with.
+    pub(super) fn operator(&self) -> Result<KeyName, ApiError> {
+        self.check(Permission::Operator)?;
+        let id = self.fields.as_ref().map_or("", |fields| &fields.key);
+        Ok(KeyName::new(id).ok_or(RejectReason::UnknownKey)?)
     }
 
     /// Whether the key may bring other shards' transfers: a courier's, or the operator's.

@@ -28,12 +28,13 @@ const EXACT_BELOW: u64 = 1 << 53;
 /// An entry of the log.
 #[must_use]
 pub fn entry(entry: &Entry) -> Value {
-    let Entry { log_index, time, ordinal, content } = entry;
+    let Entry { log_index, time, ordinal, key, content } = entry;
     let mut fields = object([
         ("log_index", Some(number(log_index.0))),
         ("time_ns", Some(number(time.0))),
         ("session", ordinal.map(|ordinal| number(ordinal.session.0))),
         ("session_seq", ordinal.map(|ordinal| number(ordinal.session_seq.0))),
+        ("key_id", key.map(|key| key.as_str().into())),
     ]);
     match content {
         Content::Command(says) => fields.insert("command".to_owned(), command(says)),

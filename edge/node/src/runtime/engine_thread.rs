@@ -8,7 +8,7 @@ use tracing::{error, info};
 use walras_archive::Recorder;
 use walras_engine::{ChangedLevel, Engine};
 use walras_market_data::{AccountDelta, MarketData};
-use walras_sequencer::{Applied, Batch, Entry, Sequencer, SolveJob};
+use walras_sequencer::{Applied, Batch, Entry, KeyName, Sequencer, SolveJob};
 use walras_types::{AccountId, LogIndex, RejectReason};
 use walras_wire::{Command, Event};
 
@@ -80,7 +80,7 @@ impl Core {
         changed: impl Iterator<Item = ChangedLevel>,
         feed: Option<&mut Feed>,
     ) -> bool {
-        let Entry { log_index, time, ordinal: _, content } = entry;
+        let Entry { log_index, time, ordinal: _, key: _, content } = entry;
         let (log_index, time) = (*log_index, *time);
         let mut watch = feed.map(Feed::accounts);
         let mut catalog_changed = false;
@@ -230,8 +230,8 @@ impl EngineThread {
                 recv(if room { &self.queues.commands } else { &closed }) -> inbound => {
                     let mut next = inbound.ok();
                     let mut left = BURST_MAX;
-                    while let Some(Inbound { command, asker }) = next.take() {
-                        self.submit(command, asker);
+                    while let Some(Inbound { command, asker, key }) = next.take() {
+                        self.submit(command, asker, key);
                         left -= 1;
                         if left > 0 && self.sequencer.waiting() < self.commands_max {
                             next = self.queues.commands.try_recv().ok();
@@ -265,7 +265,7 @@ impl EngineThread {
             if instant >= next_tick {
                 next_tick = instant + self.pace.tick_every;
                 if !stopping && self.sequencer.waiting() == 0 {
-                    self.submit(Command::Tick, None);
+                    self.submit(Command::Tick, None, None);
                 }
             }
             if !stopping {
@@ -295,7 +295,7 @@ impl EngineThread {
 
     fn drive_batches(&mut self, instant: Instant) {
         if let Some(command) = self.declared.step(instant, self.sequencer.engine(), &self.core.catalog) {
-            self.submit(command, None);
+            self.submit(command, None, None);
         }
         let mut jobs = std::mem::take(&mut self.jobs);
         self.sequencer.drive_batches(self.elapsed_ns(), self.clock.now(), &mut jobs);
@@ -308,7 +308,7 @@ impl EngineThread {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn submit(&mut self, command: Command, asker: Option<Asker>) {
+    fn submit(&mut self, command: Command, asker: Option<Asker>, key: Option<KeyName>) {
         let number = asker.as_ref().and_then(Asker::number);
         let asker = match (asker, number.map(|number| number.known(self.sequencer.engine()))) {
             (Some(asker), Some(Ok(Some(known)))) => return asker.repeat(known),
@@ -316,7 +316,12 @@ impl EngineThread {
             (asker, _) => asker,
         };
         let ordinal = number.map(|number| number.ordinal);
-        if let Err(walras_sequencer::Refused(asker)) = self.sequencer.submit_as(self.clock.now(), ordinal, command, asker) {
+        let now = self.clock.now();
+        let submitted = match key {
+            None => self.sequencer.submit_as(now, ordinal, command, asker),
+            Some(key) => self.sequencer.submit_keyed(now, key, command, asker),
+        };
+        if let Err(walras_sequencer::Refused(asker)) = submitted {
             refuse(asker, NoOutcome::Refused(RejectReason::Overloaded));
         }
     }

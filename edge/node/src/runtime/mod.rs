@@ -32,6 +32,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_engine::Engine;
 use walras_market_data::MarketData;
+use walras_sequencer::KeyName;
 use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected, content_digest};
@@ -177,6 +178,8 @@ enum Request {
 struct Inbound {
     command: Command,
     asker: Option<Asker>,
+    /// The operator's key that gave it.
+    key: Option<KeyName>,
 }
 
 /// The venue as everybody else sees it: clone it freely.
@@ -203,12 +206,12 @@ impl VenueHandle {
     /// Queues a command. The receiver gets its outcome once it is durable and applied.
     pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply))?;
+        self.queue(command, Asker::Reply(reply), None)?;
         Ok(outcome)
     }
 
-    fn queue(&self, command: Command, asker: Asker) -> Result<(), RejectReason> {
-        match self.commands.try_send(Inbound { command, asker: Some(asker) }) {
+    fn queue(&self, command: Command, asker: Asker, key: Option<KeyName>) -> Result<(), RejectReason> {
+        match self.commands.try_send(Inbound { command, asker: Some(asker), key }) {
             Ok(()) => {
                 self.doorbell.ring();
                 Ok(())
@@ -223,7 +226,7 @@ impl VenueHandle {
     pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
         let content = content_digest(&command, &mut Vec::new());
-        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply))?;
+        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), None)?;
         outcome.await.unwrap_or(Err(NoOutcome::GONE))
     }
 
@@ -235,11 +238,23 @@ impl VenueHandle {
         outcome
     }
 
+    /// The same for an operator's command: the log keeps which API key gave it.
+    pub async fn command_by(&self, key: KeyName, command: Command) -> Result<Outcome, NoOutcome> {
+        let began = Instant::now();
+        let (reply, outcome) = oneshot::channel();
+        self.queue(command, Asker::Reply(reply), Some(key))?;
+        let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
+        self.stages.ended(Stage::Request, began);
+        outcome
+    }
+
     /// The same for a thread of its own. Waits for room in the queue.
     pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
         let began = Instant::now();
         let (reply, outcome) = oneshot::channel();
-        self.commands.send(Inbound { command, asker: Some(Asker::Reply(reply)) }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.commands
+            .send(Inbound { command, asker: Some(Asker::Reply(reply)), key: None })
+            .map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
         let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
         self.stages.ended(Stage::Request, began);
@@ -248,7 +263,7 @@ impl VenueHandle {
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
     pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
-        self.commands.send(Inbound { command, asker: None }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.commands.send(Inbound { command, asker: None, key: None }).map_err(|_| RejectReason::VenueNotReady)?;
         self.doorbell.ring();
         Ok(())
     }

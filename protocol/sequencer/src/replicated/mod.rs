@@ -30,7 +30,7 @@ use walras_wire::batch::BlockProposal;
 use walras_wire::{Checkpoint, Command, Event, ShardCommand};
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
-use crate::entry::{Content, Entry, decode_entry};
+use crate::entry::{Content, Entry, KeyName, decode_entry};
 use crate::sequencer::LogGap;
 use agreement::{Agreement, Odd};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
@@ -196,7 +196,27 @@ impl<O> ReplicatedSequencer<O> {
     ) -> Result<(), (NotTaken, Option<O>)> {
         match self.admit(ordinal) {
             Ok(collecting) => {
-                collecting.push(now, ordinal, command, origin);
+                collecting.push(now, ordinal, None, command, origin);
+                Ok(())
+            }
+            Err(why) => Err((why, origin)),
+        }
+    }
+
+    /// The same for an operator's command, which the log keeps with the API key that gave it.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_keyed(
+        &mut self,
+        now: TimeNs,
+        key: KeyName,
+        command: &Command,
+        origin: Option<O>,
+    ) -> Result<(), (NotTaken, Option<O>)> {
+        match self.admit(None) {
+            Ok(collecting) => {
+                collecting.push(now, None, Some(key), command, origin);
                 Ok(())
             }
             Err(why) => Err((why, origin)),
@@ -507,7 +527,7 @@ impl<O> ReplicatedSequencer<O> {
         if let Some(collecting) = &mut self.collecting {
             // For those who replay the log one day.
             let time = collecting.time();
-            collecting.push(time, None, &Command::Checkpoint(Checkpoint { log_index: at, state_hash: hash }), None);
+            collecting.push(time, None, None, &Command::Checkpoint(Checkpoint { log_index: at, state_hash: hash }), None);
         }
         self.compare(me, at, hash)
     }
@@ -669,7 +689,7 @@ impl<O> ReplicatedSequencer<O> {
                 let mut collecting = Collecting::new(term, time);
                 if self.engine.shard_place().count > 1 {
                     // Before anything that anybody sends: the state may be older than what other shards saw of it.
-                    collecting.push(time, None, &Command::Shards(ShardCommand::DoubtTransfers), None);
+                    collecting.push(time, None, None, &Command::Shards(ShardCommand::DoubtTransfers), None);
                 }
                 self.collecting = Some(collecting);
                 self.driver.start_over();

@@ -1,7 +1,7 @@
 //! Every kind of command is written, read back by its keys alone, and compared with what it was.
 
 use serde_json::Value;
-use walras_sequencer::Entry;
+use walras_sequencer::{Entry, KeyName};
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, FeeSchedule, InstrumentId,
@@ -430,14 +430,19 @@ fn every_command_is_read_back_from_its_line() {
     for command in commands() {
         seen[kind(&command)] = true;
         let ordinal = Ordinal { session: SessionId(7), session_seq: SessionSeq(EXACT_BELOW) };
-        for (index, time, ordinal) in [(1, 0, None), (EXACT_BELOW, 1_700_000_000_000_000_000, Some(ordinal))] {
+        let key = KeyName::new("ed_operator");
+        let now = 1_700_000_000_000_000_000;
+        for (index, time, ordinal, key) in [(1, 0, None, None), (EXACT_BELOW, now, Some(ordinal), None), (2, now, None, key)] {
             let line =
-                entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, content: command.into() }).to_string();
+                entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, key, content: command.into() }).to_string();
             assert!(!line.contains('\n'));
             let mut read = Fields::of(serde_json::from_str(&line).unwrap());
             assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
             if let Some(Ordinal { session, session_seq }) = ordinal {
                 assert_eq!((read.number("session"), read.number("session_seq")), (session.0, session_seq.0), "{line}");
+            }
+            if let Some(key) = key {
+                assert_eq!(read.text("key_id"), key.as_str(), "{line}");
             }
             assert_eq!(read_command(read.object("command")), command, "{line}");
             read.end();
@@ -454,6 +459,7 @@ fn an_entry_looks_as_the_documents_say() {
         log_index: LogIndex(42),
         time: TimeNs(1_700_000_000_000_000_000),
         ordinal: None,
+        key: None,
         content: Command::NewOrder(order).into(),
     });
     let document = include_str!("../../../../../docs/log-dump.md");

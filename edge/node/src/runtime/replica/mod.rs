@@ -447,7 +447,7 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn take_commands(&mut self) {
-        for Inbound { command, asker } in self.queues.commands.try_iter().take(BURST_MAX) {
+        for Inbound { command, asker, key } in self.queues.commands.try_iter().take(BURST_MAX) {
             let origin = match asker {
                 Some(Asker::Numbered(number, reply)) => {
                     take_numbered(&mut self.sequencer, &mut self.around, self.clock.now(), (number, &command), reply);
@@ -463,7 +463,11 @@ impl<D: Disk> ReplicaThread<D> {
                 fair.submit_alone(self.around.now_ns, command, origin);
                 continue;
             }
-            let taken = self.sequencer.submit(self.clock.now(), None, &command, origin);
+            let now = self.clock.now();
+            let taken = match key {
+                None => self.sequencer.submit(now, None, &command, origin),
+                Some(key) => self.sequencer.submit_keyed(now, key, &command, origin),
+            };
             if let Err((why, Some(Origin::Reply(reply)))) = taken {
                 let reason = match why {
                     NotTaken::NotLeader { .. } => RejectReason::NotLeader,

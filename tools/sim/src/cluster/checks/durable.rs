@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn an_entry_on_too_few_disks_is_found() {
-        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, content: Command::Tick.into() };
+        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, key: None, content: Command::Tick.into() };
         let members = [Members::of_voters((1..=3).filter_map(ReplicaId::new))];
         check(&entry, &members, |id| id.get() != 2).unwrap();
         assert!(check(&entry, &members, |id| id.get() == 2).is_err());

@@ -111,7 +111,7 @@ mod tests {
         {
             let events = delay_ns.map(|release_ns| Event::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns }));
             let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry { log_index, time, ordinal: None, content: Command::Tick.into() };
+            let entry = Entry { log_index, time, ordinal: None, key: None, content: Command::Tick.into() };
             releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect() });
         }
         let (replica, begun) = (ReplicaId::new(2).unwrap(), ReplicaId::new(3).unwrap());

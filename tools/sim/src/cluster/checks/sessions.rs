@@ -133,7 +133,8 @@ mod tests {
 
     fn replayed(index: u64, session_seq: u64, command: Command) -> Replayed {
         let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
-        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), content: command.into() };
+        let entry =
+            Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), key: None, content: command.into() };
         let content = content_digest(&command, &mut Vec::new());
         let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None, content }));
         Replayed { entry, numbered, events: Vec::new() }
@@ -142,7 +143,7 @@ mod tests {
     fn opened() -> Sessions {
         let mut sessions = Sessions::new(1);
         let opened = SessionOpened { session: SessionId(1), account: None, token: 0 };
-        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, content: Command::Tick.into() };
+        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, key: None, content: Command::Tick.into() };
         let events = vec![Event::SessionOpened(opened)];
         sessions.on_entry(&Replayed { entry, numbered: None, events }).unwrap();
         for account in [3, 4] {

@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     fn entry(index: u64) -> Entry {
-        Entry { log_index: LogIndex(index), time: TimeNs(index), ordinal: None, content: Command::Tick.into() }
+        Entry { log_index: LogIndex(index), time: TimeNs(index), ordinal: None, key: None, content: Command::Tick.into() }
     }
 
     /// Entries up to this one, in a slot.

@@ -74,7 +74,13 @@ mod tests {
         let mut engine = Engine::new();
         let mut replay = Replay::new(1);
         for command in commands::opening(&mut Choices::of_seed(1), Range::Near) {
-            let entry = Entry { log_index: engine.last_applied().next(), time: TimeNs(1), ordinal: None, content: command.into() };
+            let entry = Entry {
+                log_index: engine.last_applied().next(),
+                time: TimeNs(1),
+                ordinal: None,
+                key: None,
+                content: command.into(),
+            };
             replay.on_entry(&entry);
             let applied = match command {
                 Command::Deposit(transfer) if transfer.account == AccountId(2) => {

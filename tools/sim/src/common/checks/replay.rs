@@ -152,7 +152,7 @@ mod tests {
         let mut engines: Vec<Engine> = (0..3).map(|_| Engine::new()).collect();
         for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
             let log_index = LogIndex(replay.len() + 1);
-            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, content: command.into() };
+            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, key: None, content: command.into() };
             replay.on_entry(&entry);
             for (engine, time) in engines.iter_mut().zip([1, 1, 2]) {
                 engine.apply(log_index, TimeNs(time), &command, &mut Vec::new());
