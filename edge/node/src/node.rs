@@ -16,7 +16,7 @@ use crate::access::{Access, AccessError, OperatorKeyError, Start};
 use crate::config::{Config, ConfigError};
 use crate::connections::{Budget, Doors};
 use crate::http::{App, Server, ServerError, router};
-use crate::runtime::{Clock, ClusterOptions, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
+use crate::runtime::{Clock, ClusterOptions, LogHistory, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
 use crate::shards::{Couriers, ShardsError};
 
 /// Why a node did not start.
@@ -99,6 +99,8 @@ pub struct Node {
     access: Arc<Access>,
     clock: Option<ClockService>,
     couriers: Option<Couriers>,
+    /// Until it is dropped.
+    _history: LogHistory,
     runtime: Runtime,
     readers: Runtime,
     address: SocketAddr,
@@ -184,6 +186,11 @@ impl Node {
             None => None,
             Some(plan) => Some(Couriers::start(&venue.handle(), plan)?),
         };
+        let log = match &venue {
+            Market::Single(_) => data.join("log"),
+            Market::Replica(_) => data.join("replica").join("log"),
+        };
+        let history = LogHistory::start(&log, &config.log, venue.handle().status().clone())?;
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
         let app = App {
@@ -202,7 +209,19 @@ impl Node {
         let places = bounded_places(&config);
         doors.set_places(places);
         let server = runtime.spawn(server.serve(router(app), config, status, (doors, places), stopping));
-        Ok(Self { venue, access, clock: clock_service, couriers, runtime, readers, address, operator_address, stop, server })
+        Ok(Self {
+            venue,
+            access,
+            clock: clock_service,
+            couriers,
+            _history: history,
+            runtime,
+            readers,
+            address,
+            operator_address,
+            stop,
+            server,
+        })
     }
 
     /// Where it serves.

@@ -100,10 +100,18 @@ sections! {
     Log {
         /// Size of a log segment in bytes. Each is allocated whole, so that a full disk shows before a command is taken.
         segment_bytes: u64 = 67108864_u32;
-        /// A snapshot is written after this many entries; 0 writes one only on a clean stop and on demand. The last two are kept, and the log lets go of what both hold.
+        /// A snapshot is written after this many entries; 0 writes one only on a clean stop and on demand. The last two are kept, and the log lets go of what both hold (see `keep_days`).
         snapshot_every_entries: u64 = 1000000_u32;
         /// A snapshot is also written after so many seconds in which anything was logged; 0 turns this off.
         snapshot_every_seconds: u64 = 3600_u32;
+        /// Days for which segments stay after the log has let go of them; 0 for no limit by time. They are in `log/history`, for `walras log dump`, `verify` and `audit`, and are not read at a start.
+        keep_days: u32 = 7_u32;
+        /// Most MiB of such segments; the oldest go first. 0 keeps none: their files serve again, and older commands can not be looked up.
+        keep_mib: u64 = 10240_u32;
+        /// The oldest of them go as soon as fewer MiB are free on the disk, however young they are.
+        keep_free_mib: u64 = 2048_u32;
+        /// Folder into which they are moved instead of being removed, on this disk or another; empty for none. One node per folder. One that can not be moved stays.
+        archive_dir: String = "";
         /// Commands that may wait for the log or for the engine. Beyond it they are refused as `Overloaded` (112).
         queue_entries: usize = 65535_u16;
         /// An entry that only carries the time is logged when none came for so many milliseconds, so that good-till-time orders leave the book while nobody trades. (None trades past its time in any case.)

@@ -29,6 +29,9 @@ use crate::node::Node;
 use crate::progress::while_waiting;
 use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
 
+/// MiB of the log's history that a demo keeps, unless its configuration says otherwise: it trades without end.
+const KEEP_MIB: u64 = 128;
+
 /// Size of a segment of the demo's log.
 const SEGMENT_BYTES: u64 = 8 << 20;
 
@@ -155,6 +158,9 @@ impl Demo {
         }
         if log.snapshot_every_entries == usual.snapshot_every_entries {
             log.snapshot_every_entries = SNAPSHOT_EVERY_ENTRIES;
+        }
+        if log.keep_mib == usual.keep_mib {
+            log.keep_mib = KEEP_MIB;
         }
         if config.demo.batch_bots > 0 {
             config.batch.push(batch::section());

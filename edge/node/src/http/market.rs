@@ -167,6 +167,13 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
         ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() != Storage::Ok)),
         ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
+        (
+            "walras_log_history_bytes",
+            "gauge",
+            "bytes of segments that the log has let go of and that are kept",
+            status.history_bytes(),
+        ),
+        ("walras_log_history_segments", "gauge", "how many they are", status.history_segments()),
         ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", progress.time.0),
         ("walras_accounts", "gauge", "accounts", status.accounts()),
         ("walras_connections", "gauge", "open connections", status.connections()),
@@ -191,6 +198,10 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     let mut text = String::new();
     for (name, kind, help, value) in figures {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
+    if let Some(free) = status.disk_free_bytes() {
+        text += "# HELP walras_disk_free_bytes bytes free on the log's disk\n# TYPE walras_disk_free_bytes gauge\n";
+        text += &format!("walras_disk_free_bytes {free}\n");
     }
     super::fair_access::metrics(&app, &mut text);
     super::latency::metrics(&app, &mut text);

@@ -18,6 +18,7 @@ mod fair_clock;
 mod feed;
 mod fills;
 mod frozen;
+mod log_history;
 mod log_thread;
 mod numbered;
 mod recovery;
@@ -50,6 +51,7 @@ pub use feed::{BookPush, ConnectionId, HoldStatus, HoldView, Indicatives, Push, 
 pub(crate) use feed::{Publication, Shared};
 pub(crate) use fills::FILLS_MAX;
 pub use fills::Fills;
+pub use log_history::LogHistory;
 pub use numbered::{Kept, NumberedOutcome};
 pub(crate) use recovery::engine_of_snapshot;
 pub use recovery::{Recovered, RecoveryError, StartOptions, Venue, log_options, snapshot_again};

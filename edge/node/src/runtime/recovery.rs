@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use walras_engine::Engine;
-use walras_log_store::{Disk, LogError, LogOptions, LogWriter, RealDisk, Snapshot, SnapshotStore};
+use walras_log_store::{Disk, LetGo, LogError, LogOptions, LogWriter, RealDisk, Snapshot, SnapshotStore};
 use walras_market_data::MarketData;
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
 use walras_types::{LogIndex, RejectReason, TimeNs};
@@ -133,7 +133,8 @@ fn decode_snapshot(bytes: &[u8]) -> Result<(Engine, MarketData, Fills), String> 
 /// How the log of a venue is laid out.
 #[must_use]
 pub fn log_options(config: &Config) -> LogOptions {
-    LogOptions { segment_bytes: config.log.segment_bytes, ..LogOptions::default() }
+    let let_go = if config.log.keep_mib > 0 { LetGo::Keep } else { LetGo::Reuse };
+    LogOptions { segment_bytes: config.log.segment_bytes, let_go, ..LogOptions::default() }
 }
 
 impl Venue {

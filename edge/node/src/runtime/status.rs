@@ -59,6 +59,9 @@ pub struct DemoStatus {
     pub progress_permille: u16,
 }
 
+/// Stands in an atomic for nothing.
+const UNKNOWN: u64 = u64::MAX;
+
 #[derive(Debug)]
 struct Inner {
     name: String,
@@ -77,6 +80,9 @@ struct Inner {
     feed_encoded_total: AtomicU64,
     release_delay_ns: AtomicU64,
     release_bound_ns: AtomicU64,
+    history_bytes: AtomicU64,
+    history_segments: AtomicU64,
+    disk_free_bytes: AtomicU64,
     demo: Mutex<Option<DemoStatus>>,
 }
 
@@ -154,6 +160,9 @@ impl Status {
             feed_encoded_total: AtomicU64::new(0),
             release_delay_ns: AtomicU64::new(0),
             release_bound_ns: AtomicU64::new(0),
+            history_bytes: AtomicU64::new(0),
+            history_segments: AtomicU64::new(0),
+            disk_free_bytes: AtomicU64::new(UNKNOWN),
             demo: Mutex::new(None),
         }))
     }
@@ -191,6 +200,30 @@ impl Status {
     /// From now on this is known.
     pub(super) fn show(&self, progress: Progress) {
         *self.0.progress.lock().expect("nobody panics while holding this lock") = progress;
+    }
+
+    pub(super) fn set_history(&self, bytes: u64, segments: u64, disk_free_bytes: Option<u64>) {
+        self.0.history_bytes.store(bytes, Relaxed);
+        self.0.history_segments.store(segments, Relaxed);
+        self.0.disk_free_bytes.store(disk_free_bytes.unwrap_or(UNKNOWN), Relaxed);
+    }
+
+    /// Bytes of segments that are kept though the log has let go of them.
+    #[must_use]
+    pub fn history_bytes(&self) -> u64 {
+        self.0.history_bytes.load(Relaxed)
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn history_segments(&self) -> u64 {
+        self.0.history_segments.load(Relaxed)
+    }
+
+    /// What is free on the log's disk, where that is known.
+    #[must_use]
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        Some(self.0.disk_free_bytes.load(Relaxed)).filter(|bytes| *bytes != UNKNOWN)
     }
 
     /// Open HTTP and WebSocket connections.

@@ -16,6 +16,7 @@ mod descriptors;
 mod history;
 mod history_kill;
 mod instruments;
+mod log_history;
 mod once;
 mod operator_keys;
 mod page;
