@@ -10,6 +10,7 @@ mod cluster;
 mod consistency;
 mod error;
 mod fair_access;
+mod health;
 mod history;
 mod latency;
 mod market;
@@ -168,6 +169,8 @@ routes! {
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
     get "/metrics" => market::metrics;
+    get "/healthz" => health::live;
+    get "/readyz" => health::ready;
 }
 
 /// The whole service.
@@ -191,7 +194,9 @@ pub fn router(app: App) -> Router {
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
     let place = place_of(&request);
     place.touch();
-    if let Some(source) = place.counted_source()
+    // A flood through the address of the venue's probes must not have it restarted.
+    if request.uri().path() != health::LIVE
+        && let Some(source) = place.counted_source()
         && let Err(refusal) = app.access.admit_source(source)
     {
         return ApiError::from(refusal).into_response();

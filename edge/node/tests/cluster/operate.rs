@@ -66,6 +66,29 @@ fn ids(rows: &Value, is_so: impl Fn(&Value) -> bool) -> Vec<u64> {
 }
 
 #[test]
+fn a_replica_is_ready_where_it_follows_a_leader_and_not_without_a_majority() {
+    let mut cluster = Cluster::start(0);
+    let is_ready = |cluster: &Cluster, id: u64| cluster.operator(id).get("/readyz").is_ok_and(|body| body["ready"] == true);
+    until("all are ready", || (1..=3).all(|id| is_ready(&cluster, id)));
+    // A replica's log is read while the replica runs.
+    cluster.market(1);
+    for what in ["verify", "audit", "dump"] {
+        let data = cluster.local.replicas[0].data();
+        until(&format!("log {what} finds what it reads sound"), || {
+            let done = Command::new(env!("CARGO_BIN_EXE_walras")).args(["log", what]).arg(&data).output().unwrap();
+            done.status.success() && !done.stdout.is_empty()
+        });
+    }
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let [left, other] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    cluster.kill(leader);
+    cluster.kill(other);
+    until("the one that is left is not", || !is_ready(&cluster, left));
+    cluster.local.start(other).unwrap();
+    until("with another one it is", || is_ready(&cluster, left) && is_ready(&cluster, other));
+}
+
+#[test]
 fn an_operator_looks_hands_over_and_changes_members_from_the_command_line() {
     let mut cluster = Cluster::start(1);
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();

@@ -213,6 +213,9 @@ fn who_asks_too_often_is_told_to_slow_down() {
     for answer in refused {
         assert_eq!(code(answer), u64::from(R::Throttled.number()));
     }
+    let probe = |path| Raw { method: "GET", path, body: b"", key: None }.send(&venue.url()).status;
+    assert!((0..50).all(|_| probe("/healthz") == 200), "a probe must not fail because others ask too often");
+    assert!((0..50).any(|_| probe("/readyz") == 429), "readiness asks the venue's thread");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use walras_node::node::Node;
 use walras_node::runtime::Clock;
 use walras_types::RejectReason as R;
 
-use crate::support::{code, config, limit, market, operator, restart};
+use crate::support::{Raw, code, config, limit, market, operator, restart};
 
 #[test]
 fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
@@ -35,6 +35,10 @@ fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
     let status = market.operator.get("/v1/status").unwrap();
     assert_eq!((&status["storage"], &status["ready"]), (&json!("full"), &json!(true)));
     assert_eq!(code(market.alice.signed("DELETE", "/v1/orders", None)), u64::from(R::StorageFull.number()));
+    let probe = |path| Raw { method: "GET", path, body: b"", key: None }.send(&url);
+    let unready = probe("/readyz");
+    assert!(unready.status == 503 && unready.text.contains("free disk space"), "{}", unready.text);
+    assert_eq!((probe("/healthz").status, probe("/healthz").text), (200, "ok\n".to_owned()));
     let orders = |client: &Client| {
         let all = client.signed("GET", "/v1/orders", None).unwrap();
         let ids = all["orders"].as_array().unwrap().iter().map(|o| o["client_order_id"].as_str().unwrap().parse::<u64>().unwrap());
@@ -48,6 +52,7 @@ fn a_full_disk_stops_acknowledging_and_room_lets_it_go_on() {
     let after = limit(999_999, "buy", "0.0001", "29000");
     assert_eq!(market.order(&market.alice, &after)["status"], "resting");
     assert_eq!(market.operator.get("/v1/status").unwrap()["storage"], "ok");
+    assert_eq!(probe("/readyz").status, 200);
     acknowledged.push(999_999);
 
     // The power fails; what was acknowledged is there again, and what was refused is not.
