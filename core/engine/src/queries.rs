@@ -6,7 +6,7 @@ use walras_ledger::Balance;
 use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger, Uncross};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
-    RiskLimits, Side, SizeLots, TradingPhase,
+    RiskLimits, Side, SizeLots, TradingPhase, TransferId,
 };
 use walras_wire::{AccountStatus, AssetSpec};
 
@@ -102,6 +102,12 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn account_status(&self, account: AccountId) -> Option<AccountStatus> {
         self.statuses.get(account.0 as usize).copied()
+    }
+
+    /// The number of the last deposit or withdrawal of an account; `None` before the first.
+    #[must_use]
+    pub fn last_transfer(&self, account: AccountId) -> Option<TransferId> {
+        self.transfers.get(account.0 as usize).copied().flatten()
     }
 
     /// How many accounts there are; their ids are below.

@@ -71,7 +71,7 @@ reject_reasons! {
     AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";
     DecimalsOutOfRange = 31, "The asset has too many decimals: give at most 18.";
     TransactionSeqOutOfWindow = 32, "The transaction's number is not among the 64 that follow the account's last one: use the next one.";
-    BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges; mu must exceed the commission.";
+    BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges. The share 2^-mu must be larger than the commission 2^-commission, so the number mu is the smaller one.";
     BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
     BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
     AccessDelayTooLong = 36, "The delay of fair access is too long: give at most ten seconds.";

@@ -11,7 +11,6 @@ use super::table::{fields, table};
 use super::{CliError, Output, trade};
 use crate::access::write_secret;
 use crate::json::batches::hex;
-use crate::runtime::now;
 
 pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, CliError> {
     let post = |path: &str, body: Value| -> Result<Output, CliError> {
@@ -36,11 +35,31 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         AdminCommand::AccountFee { batch, fee } => {
             post("/v1/admin/account-fees", json!({"batch": batch, "account_fee": fee.join(" ")}))
         }
-        AdminCommand::Show { account } => {
-            Ok(trade::describe(client.signed("GET", &format!("/v1/admin/accounts/{account}"), None)?))
+        AdminCommand::Accounts { from, limit } => {
+            let json = client.signed("GET", &format!("/v1/admin/accounts?from={from}&limit={limit}"), None)?;
+            let rows = json["accounts"].as_array().map_or(&[][..], Vec::as_slice);
+            Ok(Output { human: table(rows, &[("account", "account_id"), ("status", "status")]), json })
         }
-        AdminCommand::Deposit(args) => post("/v1/admin/deposits", transfer(args)),
-        AdminCommand::Withdraw(args) => post("/v1/admin/withdrawals", transfer(args)),
+        AdminCommand::Show { account } => {
+            let json = client.signed("GET", &format!("/v1/admin/accounts/{account}"), None)?;
+            let limits: Vec<Value> = json["limits"].as_array().into_iter().flatten().map(flat).collect();
+            let columns = [
+                ("limits in", "instrument"),
+                ("order size", "order_size_max"),
+                ("order value", "order_value_max"),
+                ("open orders", "open_orders_max"),
+                ("position", "position_max"),
+            ];
+            let Output { json, human } = trade::describe(json);
+            Ok(Output { human: format!("{human}\n{}", table(&limits, &columns)), json })
+        }
+        AdminCommand::Deposit(args) => post("/v1/admin/deposits", transfer(client, args)?),
+        AdminCommand::Withdraw(args) => post("/v1/admin/withdrawals", transfer(client, args)?),
+        AdminCommand::Fees { account: None, .. } => {
+            let json = client.signed("GET", "/v1/admin/fees", None)?;
+            let rows = json["fees"].as_array().map_or(&[][..], Vec::as_slice);
+            Ok(Output { human: table(rows, &[("asset", "asset"), ("collected", "amount")]), json })
+        }
         AdminCommand::Fees { account, asset } => post("/v1/admin/fees", json!({"account_id": account, "asset": asset})),
         AdminCommand::Limits(args) => post("/v1/admin/limits", limits(args)),
         AdminCommand::Phase { instrument, phase } => post("/v1/admin/phases", json!({"instrument": instrument, "phase": phase})),
@@ -110,9 +129,25 @@ fn instrument(args: &InstrumentArgs) -> Value {
     }))
 }
 
-fn transfer(args: &TransferArgs) -> Value {
-    let id = args.id.unwrap_or_else(|| now().0);
-    json!({"account_id": args.account, "asset": args.asset, "amount": args.amount, "transfer_id": id.to_string()})
+/// A transfer under the number that was given, or under the one that follows the account's last. Where two ask for it at once, one of them is
+/// refused as a duplicate.
+fn transfer(client: &Client, args: &TransferArgs) -> Result<Value, CliError> {
+    let id = match args.id {
+        Some(id) => id,
+        None => {
+            let shown = client.signed("GET", &format!("/v1/admin/accounts/{}", args.account), None)?;
+            let last: Option<u64> = shown["last_transfer_id"].as_str().and_then(|id| id.parse().ok());
+            last.map_or(1, |last| last.saturating_add(1))
+        }
+    };
+    Ok(json!({"account_id": args.account, "asset": args.asset, "amount": args.amount, "transfer_id": id.to_string()}))
+}
+
+/// An object whose field `limits` is an object, as one.
+fn flat(row: &Value) -> Value {
+    let mut flat = row["limits"].clone();
+    flat["instrument"] = row["instrument"].clone();
+    flat
 }
 
 fn limits(args: &LimitsArgs) -> Value {

@@ -1,8 +1,12 @@
 //! The command line's words.
 
+mod admin;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use admin::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 
 use super::session::OnceArgs;
 use crate::bench::load::Mode;
@@ -20,7 +24,7 @@ pub struct Cli {
     /// Prints JSON instead of tables.
     #[arg(long, global = true)]
     pub json: bool,
-    /// The venue's address.
+    /// The venue's address; of a cluster several, with commas: the first that answers is asked, and passes on who leads.
     #[arg(long, global = true, env = "WALRAS_URL", default_value = "http://127.0.0.1:7070", value_name = "URL")]
     pub url: String,
     /// File of the key to sign with: one line, `<key id>.<secret>`.
@@ -79,7 +83,7 @@ pub enum Command {
     Clear(ClearArgs),
     /// Measures this machine, or with --instrument a running venue under load.
     Bench(BenchArgs),
-    /// Looks into a venue's log, while no venue runs on it.
+    /// Looks into a venue's log, also while the venue runs.
     #[command(subcommand)]
     Log(LogCommand),
     /// Looks into an archive, whether its venue runs or not.
@@ -101,6 +105,36 @@ pub struct ServeArgs {
     /// Address and port; overrides the configuration.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// Least important messages that are written to standard error.
+    #[arg(long, env = "WALRAS_LOG_LEVEL", value_enum, default_value = "info", value_name = "LEVEL")]
+    pub log_level: LogLevel,
+    /// How messages are written: for people, or one JSON object a line.
+    #[arg(long, env = "WALRAS_LOG_FORMAT", value_enum, default_value = "text", value_name = "FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// How important a message is.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogLevel {
+    /// Something failed.
+    Error,
+    /// Something should be looked at.
+    Warn,
+    /// What the venue does.
+    Info,
+    /// More of it, for whoever looks for a fault.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line for people.
+    Text,
+    /// A JSON object.
+    Json,
 }
 
 /// `walras demo`.
@@ -395,222 +429,6 @@ pub struct AccountArgs {
     /// How many fills.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-}
-
-/// `walras admin`.
-#[derive(Debug, Subcommand)]
-pub enum AdminCommand {
-    /// Defines an asset.
-    Asset {
-        /// Such as BTC.
-        symbol: String,
-        /// Digits after the point.
-        decimals: u8,
-    },
-    /// Defines an instrument. It starts closed: see `phase`.
-    Instrument(Box<InstrumentArgs>),
-    /// Opens an account and prints its id.
-    Account {
-        /// Key that signs the account's transactions in batch markets: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
-        #[arg(long, value_name = "KEY")]
-        transaction_key: Option<String>,
-    },
-    /// Gives an account the key that signs its transactions in batch markets.
-    TransactionKey {
-        /// Whose.
-        account: u32,
-        /// A file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
-        key: String,
-    },
-    /// Lets an account issue and burn an asset by transactions of batch markets.
-    Issuer {
-        /// Which asset.
-        asset: String,
-        /// Who.
-        account: u32,
-    },
-    /// Opens or closes a batch market.
-    BatchPhase {
-        /// Which.
-        batch: String,
-        /// To what.
-        #[arg(value_parser = ["open", "closed"])]
-        phase: String,
-    },
-    /// Sets what each account costs that a transaction of a batch market opens.
-    AccountFee {
-        /// Which.
-        batch: String,
-        /// An amount and an asset, such as `0.5 USD`; or `none`.
-        #[arg(required = true, num_args = 1..=2, value_name = "FEE")]
-        fee: Vec<String>,
-    },
-    /// Shows an account.
-    Show {
-        /// Its id.
-        account: u32,
-    },
-    /// Credits an account.
-    Deposit(TransferArgs),
-    /// Debits an account.
-    Withdraw(TransferArgs),
-    /// Moves the fees collected in an asset to an account.
-    Fees {
-        /// To whom.
-        account: u32,
-        /// Of what.
-        asset: String,
-    },
-    /// Sets an account's limits in an instrument; what is not given is not limited.
-    Limits(LimitsArgs),
-    /// Moves an instrument to another trading phase.
-    Phase {
-        /// Which.
-        instrument: String,
-        /// To what.
-        #[arg(value_parser = ["closed", "pre_open", "opening_auction", "continuous", "halt", "closing_auction"])]
-        phase: String,
-    },
-    /// Says whose an instrument is, where there are several shards. Tell the shard that has it first.
-    InstrumentShard {
-        /// Which.
-        instrument: String,
-        /// Whose.
-        shard: u8,
-    },
-    /// Suspends or reinstates an account.
-    Status {
-        /// Which.
-        account: u32,
-        /// To what.
-        #[arg(value_parser = ["active", "suspended"])]
-        status: String,
-    },
-    /// Makes a key at the venue and prints it once, or registers a public key.
-    Key(KeyArgs),
-    /// Lists keys.
-    Keys,
-    /// Revokes a key.
-    Revoke {
-        /// Which.
-        key_id: String,
-    },
-    /// Writes a snapshot.
-    Snapshot,
-}
-
-/// `walras admin instrument`.
-#[derive(Debug, Args)]
-pub struct InstrumentArgs {
-    /// Such as BTC/USD.
-    pub symbol: String,
-    /// What is traded.
-    pub base: String,
-    /// What it is paid with.
-    pub quote: String,
-    /// Smallest step of the price, in quote per base.
-    #[arg(long)]
-    pub tick_size: String,
-    /// Smallest step of the size, in base.
-    #[arg(long)]
-    pub lot_size: String,
-    /// Centre of the price band until an auction trades, and of the collar until the first trade.
-    #[arg(long)]
-    pub reference_price: String,
-    /// Maker fee in parts per million; negative for a rebate.
-    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
-    pub maker_fee_ppm: i32,
-    /// Taker fee in parts per million.
-    #[arg(long, default_value_t = 0)]
-    pub taker_fee_ppm: i32,
-    /// How far from the last trade a limit may lie, in ppm; before any trade from the reference price, for a stop from its trigger.
-    #[arg(long)]
-    pub collar_ppm: Option<u32>,
-    /// How far from the reference price a trade may lie before the instrument halts, in ppm. An auction's price becomes the reference.
-    #[arg(long)]
-    pub band_ppm: Option<u32>,
-    /// How an incoming order is shared within a price level; first in, first out without it.
-    #[arg(long, value_parser = ["price_time", "pro_rata", "top_pro_rata", "split"])]
-    pub allocation: Option<String>,
-    /// Smallest share of pro_rata, top_pro_rata and split, in base; one lot without it.
-    #[arg(long, value_name = "SIZE", requires = "allocation")]
-    pub allocation_min_size: Option<String>,
-    /// Of top_pro_rata: most that the order which set the price gets ahead of the others, in base.
-    #[arg(long, value_name = "SIZE", requires = "allocation", required_if_eq("allocation", "top_pro_rata"))]
-    pub allocation_top_size_max: Option<String>,
-    /// Of split: how much of the incoming size goes first in, first out; the rest pro rata.
-    #[arg(long, value_name = "PERCENT", requires = "allocation", required_if_eq("allocation", "split"), value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub allocation_fifo_percent: Option<u8>,
-    /// Limits of every account that has none of its own in the instrument; see also `limits`.
-    #[command(flatten)]
-    pub default_limits: LimitFlags,
-}
-
-/// Limits in an instrument; what is not given is not limited.
-#[derive(Debug, Args)]
-pub struct LimitFlags {
-    /// Largest order, in base.
-    #[arg(long, value_name = "SIZE")]
-    pub order_size_max: Option<String>,
-    /// Largest order, in quote.
-    #[arg(long, value_name = "AMOUNT")]
-    pub order_value_max: Option<String>,
-    /// Most open orders of an account.
-    #[arg(long, value_name = "NUMBER")]
-    pub open_orders_max: Option<u32>,
-    /// Largest position of an account, in base.
-    #[arg(long, value_name = "SIZE")]
-    pub position_max: Option<String>,
-}
-
-/// `walras admin deposit` and `withdraw`.
-#[derive(Debug, Args)]
-pub struct TransferArgs {
-    /// Whose.
-    pub account: u32,
-    /// Of what.
-    pub asset: String,
-    /// How much.
-    pub amount: String,
-    /// Your number for the transfer, larger than any before on the account; the time in nanoseconds without it. Repeat it to try
-    /// again without moving twice.
-    #[arg(long, value_name = "NUMBER")]
-    pub id: Option<u64>,
-}
-
-/// `walras admin limits`.
-#[derive(Debug, Args)]
-pub struct LimitsArgs {
-    /// Whose.
-    pub account: u32,
-    /// Where.
-    pub instrument: String,
-    /// How much.
-    #[command(flatten)]
-    pub limits: LimitFlags,
-}
-
-/// `walras admin key`.
-#[derive(Debug, Args)]
-pub struct KeyArgs {
-    /// Whom it acts for; leave out for an operator's or a courier's.
-    #[arg(long)]
-    pub account: Option<u32>,
-    /// What it may do; `courier`: bring another shard's transfers, and nothing else.
-    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator", "courier"])]
-    pub permissions: Vec<String>,
-    /// How it signs, where the venue makes it.
-    #[arg(long, value_parser = ["ed25519", "hmac-sha256"], conflicts_with = "public_key")]
-    pub algorithm: Option<String>,
-    /// Id of a key made by `walras keys new`.
-    #[arg(long, requires = "public_key")]
-    pub key_id: Option<String>,
-    /// Its public part.
-    #[arg(long, requires = "key_id")]
-    pub public_key: Option<String>,
-    /// Writes the key into this file instead of printing it.
-    #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
-    pub out: Option<PathBuf>,
 }
 
 /// `walras keys`.

@@ -277,7 +277,8 @@ async fn watch(local: &mut LocalCluster) -> std::io::Result<()> {
             _ = children.recv() => {
                 for replica in &mut local.replicas {
                     if let Some(status) = replica.has_ended() {
-                        eprintln!("replica {} ended ({status:?}): see {}", replica.id, replica.dir.join("replica.log").display());
+                        let how = status.map_or("was killed by a signal".to_owned(), |status| format!("ended with status {status}"));
+                        eprintln!("replica {} {how}: see {}", replica.id, replica.dir.join("replica.log").display());
                     }
                 }
             }

@@ -170,7 +170,7 @@ const STATUS_FIRST: &[&str] =
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = help::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     if let Command::Bench(args) = &cli.command
         && args.instrument.is_none()
         && !args.cluster
@@ -180,7 +180,7 @@ pub fn main() -> ExitCode {
             "to put load on the venue at --url, name an instrument with --instrument; without --url, this machine is measured";
         Cli::command().error(ErrorKind::MissingRequiredArgument, advice).exit();
     }
-    match run(&cli) {
+    match choose_address(&mut cli).and_then(|()| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => ExitCode::from(say(&e)),
     }
@@ -190,6 +190,56 @@ pub fn main() -> ExitCode {
 fn say(error: &CliError) -> u8 {
     eprintln!("walras: {error}");
     error.exit_code()
+}
+
+/// Longest that an address of several may take to say that a venue is there.
+const PROBE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// The address to ask, where `--url` lists several with commas: the first at which a venue answers.
+fn first_that_answers(urls: &str) -> Result<String, ClientError> {
+    let mut last = None;
+    for url in urls.split(',').map(str::trim).filter(|url| !url.is_empty()) {
+        match Client::with_patience(url, None, PROBE).get("/v1/status") {
+            Err(e @ (ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })) => last = Some(e),
+            // One that is too busy, or not ready, is a venue all the same.
+            Ok(_) | Err(_) => return Ok(url.to_owned()),
+        }
+    }
+    last.map_or_else(|| Ok(urls.to_owned()), Err)
+}
+
+/// Chooses among several addresses, where the command asks a venue at all.
+fn choose_address(cli: &mut Cli) -> Result<(), CliError> {
+    let asks = match &cli.command {
+        Command::Serve(_)
+        | Command::Demo(_)
+        | Command::Keys(_)
+        | Command::Replay(_)
+        | Command::Clear(_)
+        | Command::Log(_)
+        | Command::Archive(_)
+        | Command::Config(_) => false,
+        Command::Bench(args) => args.cluster || args.instrument.is_some(),
+        Command::Order(_)
+        | Command::Cancel(_)
+        | Command::Amend(_)
+        | Command::Book(_)
+        | Command::Trades(_)
+        | Command::Instruments
+        | Command::Status
+        | Command::Account(_)
+        | Command::Shards
+        | Command::Session(_)
+        | Command::Offer(_)
+        | Command::Pay(_)
+        | Command::Batch(_)
+        | Command::Admin(_)
+        | Command::Cluster(_) => true,
+    };
+    if asks && cli.url.contains(',') {
+        cli.url = first_that_answers(&cli.url)?;
+    }
+    Ok(())
 }
 
 fn run(cli: &Cli) -> Result<(), CliError> {

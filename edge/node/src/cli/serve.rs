@@ -3,18 +3,30 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use super::args::{DemoArgs, ServeArgs};
+use tracing_subscriber::filter::LevelFilter;
+
+use super::args::{DemoArgs, LogFormat, LogLevel, ServeArgs};
 use super::{CliError, print};
 use crate::config::Config;
 use crate::connections::prepare_descriptors;
 use crate::demo::Demo;
 use crate::node::Node;
 
-fn log_to_stderr() {
+fn log_to_stderr(args: &ServeArgs) {
+    let level = match args.log_level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
     let is_terminal = std::io::stderr().is_terminal();
-    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(is_terminal).with_target(false).finish();
+    let messages = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).with_max_level(level);
     // A second call in one process keeps the first.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+    let _ = match args.log_format {
+        LogFormat::Text => tracing::subscriber::set_global_default(messages.with_ansi(is_terminal).finish()),
+        LogFormat::Json => tracing::subscriber::set_global_default(messages.json().finish()),
+    };
 }
 
 fn configuration(args: &ServeArgs) -> Result<Config, CliError> {
@@ -35,7 +47,7 @@ fn until_signal(node: &Node) -> Result<(), CliError> {
 pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let config = configuration(args)?;
     config.check()?;
-    log_to_stderr();
+    log_to_stderr(args);
     prepare_descriptors();
     for advice in config.advice() {
         tracing::warn!("{advice}");
@@ -63,7 +75,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     config.demo.seed = args.seed.unwrap_or(config.demo.seed);
     Demo::configure(&mut config);
     config.check()?;
-    log_to_stderr();
+    log_to_stderr(&args.serve);
     prepare_descriptors();
     let data = PathBuf::from(&config.venue.data);
     let node = Node::start(&data, &config)?;

@@ -132,17 +132,17 @@ sections! {
         interval_ms: u64 = 500_u32;
         /// What the venue keeps of what each trade buys: 2^-commission, 1 to 30, or 0 for nothing.
         commission: u8 = 15;
-        /// Offers whose limit is more than 2^-mu below the price are clearly in the money: they trade in full, but for what `unserved_percent_max` allows; 1 to 30, and below `commission`.
+        /// An offer whose limit is more than 2^-mu below the price is clearly in the money: it trades in full, but for what `unserved_percent_max` allows. 1 to 30. The share 2^-mu must be larger than 2^-commission, so this number is smaller than `commission`.
         mu: u8 = 10;
-        /// Most percent of what could trade at a block's prices that may not; a block that leaves more is refused, unless nothing trades in it. 100 for no limit.
+        /// Largest share, in percent, of the tradable volume that a block may leave untraded. A block that leaves more is refused, unless nothing trades in it. 100 for no limit.
         gap_percent_max: u8 = 1;
-        /// Most percent of what offers clearly in the money want to sell, or to buy, of any one asset that may not trade; a block that leaves more is refused, unless nothing trades in it. 100 for no limit.
+        /// Largest share, in percent, of what offers clearly in the money want to sell or to buy of any one asset that a block may leave untraded. A block that leaves more is refused, unless nothing trades in it. 100 for no limit.
         unserved_percent_max: u8 = 1;
         /// Which transactions of a batch are kept: `filter` (of each account all that is good by itself, or none where together they can not be; whatever their order) or `reserve` (one by one, in the order in which they came).
         intake: String = "filter";
         /// Transactions that one batch takes. More are refused until the next one collects.
         transactions_max: u32 = 100000_u32;
-        /// What each account costs its sender that a transaction opens: an amount of any asset of the venue, such as `0.5 USD`, or `none`. Fees are the operator's (`walras admin fees`). Left empty it is what `walras admin account-fee` made it, and nothing before that.
+        /// Fee for an account that a transaction opens, paid by its sender: an amount of any asset of the venue, such as `0.5 USD`, or `none`. Fees are the operator's (`walras admin fees`). Left empty it is what `walras admin account-fee` made it, and nothing before that.
         account_fee: String = "";
     }
     shards: Once /// This venue as one of several shards (`docs/shards.md`), which the `[[shard]]` sections list.

@@ -59,6 +59,16 @@ pub enum ConfigError {
         /// What would do.
         advice: &'static str,
     },
+    /// An address that is none.
+    #[error("{key} = {value:?} is no address to listen on: give a number and a port, like {example}")]
+    Address {
+        /// The key, with its section.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// What would do.
+        example: &'static str,
+    },
     /// A cluster that can not be.
     #[error("{key}: {detail}")]
     Cluster {
@@ -126,6 +136,10 @@ impl Config {
         let wide = u64::from(u32::MAX);
         range("log.queue_entries", self.log.queue_entries as u64, 1, wide, "give at least 1")?;
         range("log.tick_interval_ms", self.log.tick_interval_ms, 1, 86_400_000, "give 1 to 86400000 (a day)")?;
+        if self.http.listen.parse::<std::net::SocketAddr>().is_err() {
+            let value = self.http.listen.clone();
+            return Err(ConfigError::Address { key: "http.listen", value, example: "127.0.0.1:7070" });
+        }
         range("http.body_bytes_max", self.http.body_bytes_max as u64, 1_024, 1 << 24, "give 1024 to 16777216")?;
         range("http.connections_max", self.http.connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
         range("http.source_connections_max", self.http.source_connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
@@ -249,6 +263,8 @@ mod tests {
         assert!(said.contains("line 2") && said.contains("connections_max"), "{said}");
         let said = parse("[websocket]\nupdates_per_second = 0\n").unwrap_err();
         assert!(said.contains("websocket.updates_per_second = 0") && said.contains("1 to 1000"), "{said}");
+        let said = parse("[http]\nlisten = \"localhost\"\n").unwrap_err();
+        assert!(said.contains("http.listen = \"localhost\"") && said.contains("127.0.0.1:7070"), "{said}");
         let said = parse("[demo]\nspeed = \"fast\"\n").unwrap_err();
         assert!(said.contains("demo.speed = \"fast\"") && said.contains("or max"), "{said}");
     }

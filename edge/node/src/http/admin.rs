@@ -1,13 +1,16 @@
 //! What the operator may do.
 
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_engine::Engine;
-use walras_types::{AccountId, AssetId, InstrumentId, RejectReason};
-use walras_wire::Command;
+use walras_sequencer::KeyName;
+use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
+use walras_wire::{AccountStatus, Command, Event};
 
 use super::account::describe;
+use super::market::query;
 use super::shards::check_place;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
@@ -15,7 +18,7 @@ use crate::json::requests::{
     AccountRequest, AccountStatusRequest, AssetRequest, FeesRequest, InstrumentRequest, LimitsRequest, PhaseRequest,
     TransferRequest, parse,
 };
-use crate::json::{Refusal, outcome};
+use crate::json::{Refusal, names, outcome, views};
 
 /// Has an operator's command logged with the key that gave it, and applied.
 pub(super) async fn apply(app: &App, by: KeyName, command: Command, extra: Value) -> Answer {
@@ -57,13 +60,73 @@ pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, sign
     let id =
         id.parse().map_err(|_| Refusal::new(RejectReason::Malformed, format!("account_id: {id:?} is no number below 2^32")))?;
     match describe(&app, AccountId(id)).await? {
-        Some(body) => Ok(ok(&body)),
+        Some(mut body) => {
+            let (limits, last) = app
+                .venue
+                .read(move |v| {
+                    let account = AccountId(id);
+                    let limits = v.engine.instruments().map(|view| {
+                        let instrument = view.spec.instrument;
+                        (instrument, v.engine.risk_limits(account, instrument))
+                    });
+                    (limits.collect::<Vec<_>>(), v.engine.last_transfer(account))
+                })
+                .await?;
+            let catalog = app.venue.catalog();
+            let of = |(instrument, limits): &(InstrumentId, Option<RiskLimits>)| {
+                let scale = catalog.instrument(*instrument)?;
+                Some(json!({"instrument": scale.spec.symbol.as_str(), "limits": views::limits(scale, limits.as_ref()?)}))
+            };
+            body["limits"] = limits.iter().filter_map(of).collect::<Vec<_>>().into();
+            body["last_transfer_id"] = last.map(|id| id.0.to_string()).into();
+            Ok(ok(&body))
+        }
         None => Err(ApiError::with_status(RejectReason::UnknownAccount, axum::http::StatusCode::NOT_FOUND)),
     }
 }
 
-pub(super) async fn set_account_status(State(app): State<App>, signed: Signed) -> Answer {
+/// Accounts in one answer.
+const ACCOUNTS_MAX: u32 = 1_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccountsFrom {
+    #[serde(default)]
+    from: u32,
+    limit: Option<u32>,
+}
+
+pub(super) async fn accounts(State(app): State<App>, asked: Result<Query<AccountsFrom>, QueryRejection>, signed: Signed) -> Answer {
     signed.operator()?;
+    let AccountsFrom { from, limit } = query(asked)?;
+    let limit = limit.unwrap_or(100).min(ACCOUNTS_MAX);
+    let (listed, count) = app
+        .venue
+        .read(move |v| {
+            let count = v.engine.account_count();
+            let ids = (from..count.min(from.saturating_add(limit))).map(AccountId);
+            (ids.filter_map(|id| Some((id, v.engine.account_status(id)?))).collect::<Vec<_>>(), count)
+        })
+        .await?;
+    let next = listed.last().map(|(id, _)| id.0 + 1).filter(|next| *next < count);
+    let one = |(id, status): &(AccountId, AccountStatus)| json!({"account_id": id.0, "status": names::account_status(*status)});
+    Ok(ok(&json!({"accounts": listed.iter().map(one).collect::<Vec<_>>(), "count": count, "next": next})))
+}
+
+/// What was collected in each asset and not yet moved.
+pub(super) async fn fees(State(app): State<App>, signed: Signed) -> Answer {
+    signed.operator()?;
+    let fees = app.venue.read(|v| v.engine.assets().iter().map(|a| (a.asset, v.engine.fees(a.asset))).collect::<Vec<_>>()).await?;
+    let catalog = app.venue.catalog();
+    let one = |(asset, amount): &(AssetId, Amount)| {
+        let scale = catalog.asset(*asset)?;
+        Some(json!({"asset": scale.spec.symbol.as_str(), "amount": scale.amount(*amount)}))
+    };
+    Ok(ok(&json!({"fees": fees.iter().filter_map(one).collect::<Vec<_>>()})))
+}
+
+pub(super) async fn set_account_status(State(app): State<App>, signed: Signed) -> Answer {
+    let by = signed.operator()?;
     let request: AccountStatusRequest = parse(&signed.body)?;
     apply(&app, by, request.command()?, json!({})).await
 }
@@ -86,7 +149,14 @@ pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answ
     let by = signed.operator()?;
     let request: FeesRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, by, request.command(&catalog)?, json!({})).await
+    let outcome = app.venue.command_by(by, request.command(&catalog)?).await?;
+    let moved = outcome.events.iter().find_map(|event| match event {
+        Event::FeesCollected(collected) => Some((catalog.asset(collected.asset)?, collected.amount)),
+        _ => None,
+    });
+    let extra =
+        moved.map_or(json!({}), |(scale, amount)| json!({"asset": scale.spec.symbol.as_str(), "amount": scale.amount(amount)}));
+    Ok(ok(&outcome::operator(&outcome, extra)?))
 }
 
 pub(super) async fn set_limits(State(app): State<App>, signed: Signed) -> Answer {

@@ -140,10 +140,12 @@ routes! {
     post "/v1/admin/assets" => admin::create_asset;
     post "/v1/admin/instruments" => admin::create_instrument;
     post "/v1/admin/accounts" => admin::create_account;
+    get "/v1/admin/accounts" => admin::accounts;
     get "/v1/admin/accounts/{account_id}" => admin::account;
     post "/v1/admin/account-status" => admin::set_account_status;
     post "/v1/admin/deposits" => admin::deposit;
     post "/v1/admin/withdrawals" => admin::withdraw;
+    get "/v1/admin/fees" => admin::fees;
     post "/v1/admin/fees" => admin::collect_fees;
     post "/v1/admin/limits" => admin::set_limits;
     post "/v1/admin/phases" => admin::set_phase;

@@ -444,7 +444,8 @@ impl InstrumentRequest {
 /// Quote units of one tick on one lot: `tick_size * lot_units / 10^(base_decimals - quote_decimals)`, which must be a whole number.
 fn tick_value_units(tick_size: &str, lot_units: u64, base: &AssetScale, quote: &AssetScale) -> Result<u64, Refusal> {
     let whole = || {
-        let detail = "tick_size: times lot_size it must be a whole number of the quote asset's smallest units";
+        let detail =
+            "tick_size: times lot_size it must be a whole number of the quote asset's smallest units, and below 2^64 of them";
         Refusal::new(RejectReason::SpecInvalid, detail)
     };
     // A price of one tick on 10^base_decimals units of base, in the quote's finest decimal and then some.
@@ -454,8 +455,21 @@ fn tick_value_units(tick_size: &str, lot_units: u64, base: &AssetScale, quote: &
     let numerator = tick.checked_mul(u128::from(lot_units)).ok_or_else(whole)?;
     let denominator_decimals = u32::from(ASSET_DECIMALS_MAX) + u32::from(base.spec.decimals) - u32::from(quote.spec.decimals);
     let denominator = 10_u128.pow(denominator_decimals);
-    if numerator == 0 || !numerator.is_multiple_of(denominator) {
+    if numerator == 0 {
         return Err(whole());
+    }
+    if !numerator.is_multiple_of(denominator) {
+        // What is missing is a power of ten, since both are decimals.
+        let missing =
+            (1..=denominator_decimals).find(|more| numerator.is_multiple_of(denominator / 10_u128.pow(*more))).unwrap_or(0);
+        let (symbol, decimals) = (quote.spec.symbol, quote.spec.decimals);
+        let detail = format!(
+            "tick_size: a tick on a lot is less than the smallest unit of {symbol}, which has {decimals} decimals. Make the tick or the lot {} \
+             times as large, or trade against an asset of {} decimals (those of {symbol} can not be changed)",
+            10_u128.pow(missing),
+            u32::from(decimals) + missing,
+        );
+        return Err(Refusal::new(RejectReason::SpecInvalid, detail));
     }
     u64::try_from(numerator / denominator).map_err(|_| whole())
 }

@@ -309,7 +309,11 @@ fn administration(walk: &mut Walk) {
     let withdrawal = json!({"account_id": 2, "asset": "ETH", "amount": "0.5", "transfer_id": "2"});
     walk.operate(200, "post", "/v1/admin/withdrawals", &withdrawal);
     walk.operate(409, "post", "/v1/admin/withdrawals", &withdrawal);
-    walk.operate(200, "post", "/v1/admin/fees", &json!({"account_id": 2, "asset": "USD"}));
+    let collected = walk.operate(200, "get", "/v1/admin/fees", &Value::Null)["fees"].clone();
+    assert_eq!(collected[1], json!({"asset": "USD", "amount": "4.5"}));
+    let moved = walk.operate(200, "post", "/v1/admin/fees", &json!({"account_id": 2, "asset": "USD"}));
+    assert_eq!((&moved["asset"], &moved["amount"]), (&json!("USD"), &json!("4.5")));
+    assert_eq!(walk.operate(200, "get", "/v1/admin/fees", &Value::Null)["fees"][1]["amount"], "0");
     walk.operate(409, "post", "/v1/admin/fees", &json!({"account_id": 77, "asset": "USD"}));
     let funds = walk.operate(200, "get", "/v1/admin/accounts/2", &Value::Null);
     assert_eq!(
@@ -320,6 +324,17 @@ fn administration(walk: &mut Walk) {
     );
     let limits = json!({"account_id": 2, "instrument": "BTC/USD", "limits": {"order_size_max": "1", "order_value_max": "50000", "position_max": "0"}});
     walk.operate(200, "post", "/v1/admin/limits", &limits);
+    let shown = walk.operate(200, "get", "/v1/admin/accounts/2", &Value::Null);
+    let [of_btc, of_eth] = [0, 1].map(|at| shown["limits"][at]["limits"].clone());
+    assert_eq!(
+        (&of_btc["order_value_max"], &of_btc["open_orders_max"], &of_eth["position_max"]),
+        (&json!("50000"), &Value::Null, &Value::Null)
+    );
+    assert_eq!(shown["last_transfer_id"], "2");
+    let all = walk.operate(200, "get", "/v1/admin/accounts?from=1&limit=1", &Value::Null);
+    assert_eq!(all, json!({"accounts": [{"account_id": 1, "status": "active"}], "count": 3, "next": 2}));
+    assert_eq!(walk.operate(200, "get", "/v1/admin/accounts", &Value::Null)["next"], Value::Null);
+    walk.operate(400, "get", "/v1/admin/accounts?from=x", &Value::Null);
     walk.operate(409, "post", "/v1/admin/limits", &json!({"account_id": 77, "instrument": "BTC/USD", "limits": {}}));
     walk.operate(200, "post", "/v1/admin/phases", &json!({"instrument": "ETH-USD", "phase": "pre_open"}));
     walk.operate(409, "post", "/v1/admin/phases", &json!({"instrument": "ETH-USD", "phase": "closing_auction"}));
@@ -330,6 +345,8 @@ fn administration(walk: &mut Walk) {
     walk.operate(409, "post", "/v1/admin/keys", &json!({"account_id": 77, "permissions": ["read"]}));
     let listed = walk.operate(200, "get", "/v1/admin/keys", &Value::Null);
     assert!(listed["keys"].as_array().unwrap().iter().any(|key| key["key_id"] == made["key_id"]));
+    let last = format!("/v1/admin/keys/{}", walk.operator.key_id());
+    walk.operate(409, "delete", &last, &Value::Null);
     let path = format!("/v1/admin/keys/{}", made["key_id"].as_str().unwrap());
     walk.operate(200, "delete", &path, &Value::Null);
     walk.operate(404, "delete", &path, &Value::Null);

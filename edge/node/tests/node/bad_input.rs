@@ -229,6 +229,8 @@ fn instruments_that_can_not_be_written_in_decimals_are_refused() {
         market.operator.signed("POST", "/v1/admin/instruments", Some(&body))
     };
     assert_eq!(code(make("0.01", "0.00001")), u64::from(R::SpecInvalid.number()), "a tick on a lot is below a unit");
+    let said = make("0.025", "0.00001").unwrap_err().to_string();
+    assert!(said.contains("100 times as large") && said.contains("an asset of 8 decimals"), "{said}");
     assert_eq!(code(make("0.01", "0.000000001")), u64::from(R::AmountNotOnUnit.number()), "a lot is below a unit");
     assert_eq!(code(make("0", "1")), u64::from(R::SpecInvalid.number()));
     make("0.01", "0.0001").unwrap();

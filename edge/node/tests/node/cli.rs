@@ -109,7 +109,28 @@ fn a_key_that_its_holder_made_is_registered_and_signs() {
 }
 
 #[test]
-fn the_log_is_dumped_and_verified_once_the_venue_has_stopped() {
+fn of_several_addresses_the_first_that_answers_is_asked() {
+    let venue = Venue::start();
+    let market = venue.market();
+    drop(market);
+    // Nobody listens on port 1.
+    let at = |url: String| Cli { url, key_file: operator_key_file(&venue.dir) };
+    let several = at(format!("http://127.0.0.1:1, {}", venue.url()));
+    assert_eq!(several.json(&["instruments"])["instruments"][0]["symbol"], "BTC/USD");
+    assert_eq!(several.json(&["admin", "accounts"])["count"], 2);
+    assert_eq!(several.json(&["admin", "show", "1"])["limits"][0]["limits"]["position_max"], Value::Null);
+    // A number of one's own, and then the next.
+    several.text(&["admin", "deposit", "0", "USD", "1", "--id", "77"]);
+    several.text(&["admin", "withdraw", "0", "USD", "1"]);
+    assert_eq!(several.json(&["admin", "show", "0"])["last_transfer_id"], "78");
+    assert!(several.text(&["admin", "fees"]).contains("USD"));
+    assert_eq!(several.json(&["admin", "fees", "0", "USD"])["asset"], "USD");
+    let (status, said) = at("http://127.0.0.1:1,http://127.0.0.1:2".to_owned()).fails(&["status"]);
+    assert!(status == 3 && said.contains("http://127.0.0.1:2"), "{status}: {said}");
+}
+
+#[test]
+fn the_log_is_dumped_and_verified_while_the_venue_runs_and_afterwards() {
     let mut venue = Venue::start();
     venue.market();
     let dir = venue.dir.clone();

@@ -15,22 +15,28 @@ use crate::json::Catalog;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOST_AFTER: Duration = Duration::from_secs(2);
 
+/// How long assets may be missing before that is said: a venue that was begun just now gets its assets after its start.
+const WAITS_AFTER: Duration = Duration::from_secs(10);
+
 /// The configuration's batch markets.
 #[derive(Debug)]
 pub(in crate::runtime) struct Declared {
     sections: Vec<config::Batch>,
     next_look: Instant,
+    begun: Instant,
     /// The last step, and when it was taken.
     asked: Option<(Command, Instant)>,
-    /// Sections that can not be as they are, by place: told once.
-    told: Vec<bool>,
+    /// What was said of each section, so that it is said once.
+    told: Vec<Option<String>>,
 }
 
 /// What a section wants of the state.
 #[derive(Debug)]
 enum Step {
-    /// Nothing, or nothing yet: an asset is missing.
+    /// Nothing.
     None,
+    /// Nothing yet: these assets are missing.
+    Waits(Vec<String>),
     Ask(Command),
     /// What is declared can not become true.
     Differs(String),
@@ -38,7 +44,8 @@ enum Step {
 
 impl Declared {
     pub(in crate::runtime) fn new(sections: &[config::Batch]) -> Self {
-        Self { sections: sections.to_vec(), next_look: Instant::now(), asked: None, told: vec![false; sections.len()] }
+        let begun = Instant::now();
+        Self { sections: sections.to_vec(), next_look: begun, begun, asked: None, told: vec![None; sections.len()] }
     }
 
     /// When to look next; never where nothing is declared.
@@ -55,11 +62,17 @@ impl Declared {
         for (section, told) in self.sections.iter().zip(&mut self.told) {
             match step(section, engine, catalog) {
                 Step::None => {}
-                Step::Differs(how) => {
-                    if !std::mem::replace(told, true) {
-                        warn!("batch market {:?} is not as the configuration says: {how}", section.name);
+                Step::Waits(assets) => {
+                    if now >= self.begun + WAITS_AFTER {
+                        let how = format!(
+                            "is not there yet, because the venue has no asset {}: create it (walras admin asset), or correct the \
+                             configuration",
+                            assets.join(", ")
+                        );
+                        say(section, told, how);
                     }
                 }
+                Step::Differs(how) => say(section, told, format!("is not as the configuration says: {how}")),
                 Step::Ask(command) => {
                     // A domain is drawn anew each time: the command is another, and asks for the same.
                     let same = |asked: &Command| {
@@ -80,10 +93,27 @@ impl Declared {
     }
 }
 
+/// Says something of a section, unless that was the last thing said.
+fn say(section: &config::Batch, told: &mut Option<String>, how: String) {
+    if told.as_ref() != Some(&how) {
+        warn!("batch market {:?} {how}", section.name);
+        *told = Some(how);
+    }
+}
+
 fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     let Some(symbol) = section.symbol() else { return Step::None };
-    let assets: Option<Vec<_>> = section.assets.iter().map(|name| Some(catalog.asset_by_symbol(name)?.spec.asset)).collect();
-    let Some(assets) = assets else { return Step::None };
+    let mut missing = Vec::new();
+    let mut assets = Vec::new();
+    for name in &section.assets {
+        match catalog.asset_by_symbol(name) {
+            Some(known) => assets.push(known.spec.asset),
+            None => missing.push(name.clone()),
+        }
+    }
+    if !missing.is_empty() {
+        return Step::Waits(missing);
+    }
     let Some(view) = find(engine, symbol) else {
         let mut domain = [0; 32];
         if let Err(e) = getrandom::fill(&mut domain) {

@@ -323,7 +323,12 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         };
         let address = self.leader.and_then(|leader| self.addresses.get(&leader)).map_or("", |known| &known.order_entry);
         self.leader_entry = address.into();
-        info!("term {}: {:?}", change.term, change.role);
+        match change.role {
+            Role::Leader => info!("term {}: this replica leads", change.term),
+            Role::Follower { leader: Some(leader) } => info!("term {}: replica {leader} leads", change.term),
+            Role::Follower { leader: None } => info!("term {}: this replica follows, and knows of no leader yet", change.term),
+            Role::Candidate => info!("term {}: this replica stands for election", change.term),
+        }
         self.cluster.set_role(change);
         if change.role != Role::Leader {
             self.numbered.lose_all();
