@@ -1,9 +1,12 @@
-//! The documents name nothing that is not there: links, paths from the root in backticks, targets of make.
+//! The documents name nothing that is not there: links, paths from the root in backticks, targets of make. Their index lists each.
 
 use std::collections::BTreeSet;
 
 use crate::map::named_paths;
 use crate::tree::Tree;
+
+/// Which documents there are.
+const INDEX: &str = "docs/README.md";
 
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let targets: Vec<&str> = tree.files.get("Makefile").map(|makefile| make_targets(makefile).collect()).unwrap_or_default();
@@ -27,6 +30,17 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
             named_targets(text)
                 .filter(|target| !targets.contains(target))
                 .map(|target| format!("{document} names `make {target}`, which the Makefile does not have")),
+        );
+    }
+    if let Some(index) = tree.files.get(INDEX) {
+        let listed: BTreeSet<&str> = links(index).collect();
+        complaints.extend(
+            tree.with_ending(".md")
+                .filter_map(|(document, _)| {
+                    document.strip_prefix("docs/").filter(|name| !name.contains('/') && *name != "README.md")
+                })
+                .filter(|name| !listed.contains(name))
+                .map(|name| format!("{INDEX} does not list {name}")),
         );
     }
     if let Some(glossary) = tree.files.get("docs/glossary.md") {
@@ -102,6 +116,13 @@ mod tests {
         for wrong in ["[a](c.md)", "[a](../../README.md)", "`docs/c.md`", "`make tea`", "```\nmake tea # green\n```"] {
             assert_eq!(with(wrong).len(), 1, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_document_that_the_index_leaves_out_is_found() {
+        let with = |index: &'static str| check(&Tree::of(&[("docs/a.md", ""), ("docs/adr/1.md", ""), ("docs/README.md", index)]));
+        assert_eq!(with("[a](a.md)"), [""; 0]);
+        assert_eq!(with("a.md"), ["docs/README.md does not list a.md"]);
     }
 
     #[test]
