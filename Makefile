@@ -8,12 +8,13 @@ NAME ?= all
 SPEED ?= 20
 LISTEN ?= 127.0.0.1:7070
 DATA_DIR ?= .walras/demo
+SIEGE ?=
 WALRAS := target/demo/walras
 
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test golden-test doc guards sim web web-test page-test python python-test bench cases fuzz clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test golden-test doc guards sim siege web web-test page-test python python-test bench cases fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -89,6 +90,10 @@ python-test: python # what CI checks of it: style as well
 
 bench: ## measure: make bench NAME=order-book|engine|clearing|blocks|replay|replay_files|fair-access|replication|simulation|all
 	./bench/run.sh $(NAME)
+
+siege: ## attack a venue and a cluster, and measure a well-behaved client meanwhile: make siege SIEGE="--only deaf"
+	$(CARGO) build --release -p walras-node -p walras-siege
+	$(TARGET)/release/walras-siege --program $(TARGET)/release/walras $(SIEGE)
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000
 	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}

@@ -1,0 +1,28 @@
+//! A hostile campaign against processes of `walras`: attacks of bounded size, a well-behaved client next to them, and what is so afterwards.
+//!
+//! ```text
+//! crowds of connections (127.0.0.2 and on) ---\
+//!                                              >--- HTTP, WebSocket, order entry, the replicas' port --- venue, one process or three
+//! well-behaved client (127.0.0.1), timed -----/
+//! ```
+//!
+//! *Deliberately absent*: more traffic than a machine can make (loopback has no line to fill), attackers with an account's key, several machines.
+//!
+//! *Invariants*
+//! - Whatever is measured with an attack is measured without it too, in turn, on the same connections of the same venue.
+//! - Every attack is bounded: connections, rate, time.
+//! - An attack counts as survived when no process ended, every port serves, acknowledged orders are there, and descriptors, memory and log lines are
+//!   within [`limits`].
+//!
+//! *Start reading* at [`campaign::run`], then [`attack::ATTACKS`]. `docs/siege.md` says what is promised.
+
+pub mod attack;
+pub mod campaign;
+pub mod crowd;
+pub mod good;
+pub mod limits;
+pub mod process;
+pub mod report;
+pub mod venue;
+pub mod watch;
+pub mod wire;

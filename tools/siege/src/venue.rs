@@ -1,0 +1,292 @@
+//! The besieged: a venue on one machine, or a cluster of three on loopback, as processes with a limit of descriptors.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use walras_gateway::ClientKey;
+use walras_node::bench::cluster::account_key;
+use walras_node::cli::client::{Client, read_key};
+use walras_node::local_cluster::{LocalCluster, LocalOptions};
+use walras_node::node::operator_key_file;
+use walras_node::runtime::now;
+use walras_types::AccountId;
+
+use crate::limits::RECOVERY;
+use crate::process::Process;
+
+/// What stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// One process without consensus.
+    Single,
+    /// Three replicas with order entry.
+    Cluster,
+}
+
+impl Shape {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Cluster => "cluster",
+        }
+    }
+}
+
+/// A replica, or the only process.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its process.
+    pub process: Process,
+    /// Where it serves HTTP and WebSocket.
+    pub http: String,
+    /// Where it takes binary orders.
+    pub orders: Option<String>,
+    /// Where its peers reach it.
+    pub peers: Option<String>,
+}
+
+/// A participant.
+#[derive(Clone, Debug)]
+pub struct Participant {
+    /// Its account.
+    pub account: AccountId,
+    /// Its key, which all replicas know.
+    pub key: ClientKey,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Single(Child),
+    Cluster(LocalCluster),
+}
+
+/// A venue that runs, with a market and participants.
+#[derive(Debug)]
+pub struct Venue {
+    inner: Inner,
+    program: PathBuf,
+    dir: PathBuf,
+    operator: ClientKey,
+    /// The one that takes commands first.
+    pub places: Vec<Place>,
+    /// So many participants as there are parts.
+    pub participants: Vec<Participant>,
+}
+
+/// Accounts: two of who make the market, one of each service of the well-behaved client, one of the attackers.
+pub const PARTICIPANTS: u32 = 5;
+
+impl Venue {
+    /// Starts one in a folder, which is emptied first, with at most so many descriptors.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn start(program: &Path, dir: &Path, shape: Shape, descriptors: Option<u32>) -> anyhow::Result<Self> {
+        ensure!(program.is_file(), "{} is not built: cargo build --release -p walras-node", program.display());
+        let _ = std::fs::remove_dir_all(dir);
+        std::fs::create_dir_all(dir).with_context(|| format!("making {}: is its parent writable?", dir.display()))?;
+        let dir = dir.canonicalize()?;
+        let program = program.canonicalize()?;
+        let limited = limited(&program, &dir, descriptors)?;
+        let (inner, places, operator) = match shape {
+            Shape::Single => start_single(&limited, &dir)?,
+            Shape::Cluster => start_cluster(&limited, &dir)?,
+        };
+        let mut venue = Self { inner, program, dir, operator, places, participants: Vec::new() };
+        venue.open_market()?;
+        Ok(venue)
+    }
+
+    /// The operator's client of the one that takes commands.
+    #[must_use]
+    pub fn operator(&self) -> Client {
+        self.client(&self.places[0], &self.operator)
+    }
+
+    /// A client of a replica.
+    #[must_use]
+    pub fn client(&self, place: &Place, key: &ClientKey) -> Client {
+        Client::with_patience(&format!("http://{}", place.http), Some(key.clone()), RECOVERY)
+    }
+
+    fn open_market(&mut self) -> anyhow::Result<()> {
+        let operator = self.operator();
+        let post = |path: &str, body: Value| {
+            operator.signed("POST", path, Some(&body)).with_context(|| format!("making the market of the campaign: {path}"))
+        };
+        post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}))?;
+        post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}))?;
+        post(
+            "/v1/admin/instruments",
+            json!({
+                "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001",
+                "reference_price": "30000",
+            }),
+        )?;
+        post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}))?;
+        let clients: Vec<Client> = self.places.iter().map(|place| self.client(place, &self.operator)).collect();
+        for account in 0..PARTICIPANTS {
+            post("/v1/admin/accounts", json!({}))?;
+            for (asset, amount, transfer) in [("USD", "1000000000", "1"), ("BTC", "100000", "2")] {
+                let body = json!({"account_id": account, "asset": asset, "amount": amount, "transfer_id": transfer});
+                post("/v1/admin/deposits", body)?;
+            }
+            let account = AccountId(account);
+            self.participants.push(Participant { account, key: account_key(&clients, account)? });
+        }
+        // A gateway that has just started takes no stamp of the time before.
+        for client in &clients {
+            let status = client.get("/v1/status")?;
+            let from_ns: u64 = status["takes_signed_from_ns"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+            while let Some(left_ns) = from_ns.checked_sub(now().0) {
+                std::thread::park_timeout(Duration::from_nanos(left_ns + 1));
+            }
+        }
+        Ok(())
+    }
+
+    /// What each process holds.
+    ///
+    /// # Errors
+    /// When one has ended.
+    pub fn holdings(&self) -> anyhow::Result<Vec<crate::process::Holdings>> {
+        self.places.iter().map(|place| place.process.holdings()).collect()
+    }
+
+    /// Waits until all replicas stand at the same entry.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn replicas_agree(&self) -> anyhow::Result<()> {
+        let Inner::Cluster(local) = &self.inner else { return Ok(()) };
+        local
+            .wait_for_equal(RECOVERY)
+            .map_err(|entries| anyhow::anyhow!("the replicas do not come to the same entry: {entries:?}"))?;
+        Ok(())
+    }
+
+    /// Looks for acknowledged orders of the participant who sends them over REST.
+    ///
+    /// # Errors
+    /// When one is missing.
+    pub fn has_orders(&self, acknowledged: &[u64]) -> anyhow::Result<()> {
+        let client = self.client(&self.places[0], &self.participants[2].key);
+        let answer = client.signed("GET", "/v1/orders", None)?;
+        let open: Vec<u64> = answer["orders"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|order| order["client_order_id"].as_str()?.parse().ok())
+            .collect();
+        let missing: Vec<_> = acknowledged.iter().filter(|id| !open.contains(id)).collect();
+        ensure!(missing.is_empty(), "orders that were acknowledged are not in the book: {missing:?}");
+        Ok(())
+    }
+
+    /// Stops it in good order, and has its logs verified by the program.
+    ///
+    /// # Errors
+    /// When a process does not end well, or a log does not verify.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        let folders: Vec<PathBuf> = match &mut self.inner {
+            Inner::Single(child) => {
+                terminate(child)?;
+                vec![self.dir.join("data")]
+            }
+            Inner::Cluster(local) => {
+                local.stop()?;
+                local.replicas.iter().map(walras_node::local_cluster::LocalReplica::data).collect()
+            }
+        };
+        for folder in folders {
+            let verified = Command::new(&self.program).args(["log", "verify"]).arg(&folder).output()?;
+            ensure!(
+                verified.status.success(),
+                "the log in {} does not verify: {}",
+                folder.display(),
+                String::from_utf8_lossy(&verified.stderr)
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Venue {
+    fn drop(&mut self) {
+        if let Inner::Single(child) = &mut self.inner {
+            // It was not stopped in good order: nobody wants it any more.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn terminate(child: &mut Child) -> anyhow::Result<()> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
+    kill_process(pid, Signal::TERM).context("stopping the venue")?;
+    let status = child.wait()?;
+    ensure!(status.success(), "the venue ended with {status}");
+    Ok(())
+}
+
+/// A program that begins ours with so many descriptors at most, soft and hard.
+fn limited(program: &Path, dir: &Path, descriptors: Option<u32>) -> anyhow::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(descriptors) = descriptors else { return Ok(program.to_path_buf()) };
+    let path = dir.join("limited.sh");
+    std::fs::write(&path, format!("#!/bin/sh\nulimit -n {descriptors} && exec '{}' \"$@\"\n", program.display()))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+fn start_single(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
+    let (data, log) = (dir.join("data"), dir.join("replica.log"));
+    let mut command = Command::new(program);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    let http = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).map(str::to_owned);
+    let http = http.with_context(|| format!("the venue did not start: see {}", log.display()))?;
+    let operator = read_key(&operator_key_file(&data))?;
+    let place = Place { process: Process { id: child.id(), log }, http, orders: None, peers: None };
+    Ok((Inner::Single(child), vec![place], operator))
+}
+
+fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
+    // A machine that is busy stands still now and then; an election that nobody meant would be measured as the attack's.
+    let settings = vec![
+        ("cluster", "election_timeout_min_ms", toml::Value::Integer(600)),
+        ("cluster", "election_timeout_max_ms", toml::Value::Integer(1_200)),
+    ];
+    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, settings };
+    let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
+    for id in 1..=3 {
+        local.start(id)?;
+    }
+    let leader = local.wait_for_leader(RECOVERY)?;
+    let operator = read_key(&local.operator_key())?;
+    let mut places = Vec::new();
+    for replica in &local.replicas {
+        let text = std::fs::read_to_string(replica.dir.join("walras.toml"))?;
+        let table: toml::Table = text.parse()?;
+        let peers = table.get("cluster").and_then(|cluster| cluster.get("listen")).and_then(toml::Value::as_str);
+        let process =
+            Process { id: replica.process_id().context("a replica that does not run")?, log: replica.dir.join("replica.log") };
+        let place =
+            Place { process, http: replica.http.clone(), orders: Some(replica.orders.clone()), peers: peers.map(str::to_owned) };
+        if replica.id == leader { places.insert(0, place) } else { places.push(place) }
+    }
+    Ok((Inner::Cluster(local), places, operator))
+}

@@ -1,0 +1,166 @@
+//! Bytes of requests, as attackers send them, and a connection on which a well-behaved client asks.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use anyhow::{Context, bail, ensure};
+use walras_gateway::{ClientKey, Request};
+use walras_node::access::{headers, sign};
+
+use crate::limits::PATIENCE;
+
+/// A request, signed where there is a key.
+#[must_use]
+pub fn request(method: &str, path: &str, body: &str, key: Option<&ClientKey>) -> Vec<u8> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: venue\r\n");
+    if let Some(key) = key {
+        let fields = sign(key, &Request { method, path, body: body.as_bytes() });
+        for (name, value) in headers(&fields) {
+            text += &format!("{name}: {value}\r\n");
+        }
+    }
+    if !body.is_empty() {
+        text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    }
+    (text + "\r\n" + body).into_bytes()
+}
+
+/// What opens a WebSocket.
+#[must_use]
+pub fn upgrade() -> Vec<u8> {
+    b"GET /v1/ws HTTP/1.1\r\nhost: venue\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+      sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        .to_vec()
+}
+
+/// A client's frame with a mask of zeros; `opcode` 1 is text.
+#[must_use]
+pub fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x80 | opcode];
+    match payload.len() {
+        len @ 0..126 => bytes.push(0x80 | len as u8),
+        len => {
+            bytes.push(0x80 | 126);
+            bytes.extend((len as u16).to_be_bytes());
+        }
+    }
+    bytes.extend([0; 4]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A WebSocket that subscribes to all that there is of the market.
+#[must_use]
+pub fn subscriber() -> Vec<u8> {
+    let mut bytes = upgrade();
+    for channel in ["book", "trades", "ticker"] {
+        let text = format!(r#"{{"op":"subscribe","channel":"{channel}","instrument":"BTC-USD"}}"#);
+        bytes.extend(frame(1, text.as_bytes()));
+    }
+    for interval in ["1s", "10s", "1m", "5m", "1h"] {
+        let text = format!(r#"{{"op":"subscribe","channel":"candles","instrument":"BTC-USD","interval":"{interval}"}}"#);
+        bytes.extend(frame(1, text.as_bytes()));
+    }
+    bytes.extend(frame(1, br#"{"op":"subscribe","channel":"status"}"#));
+    bytes
+}
+
+/// A connection that is kept open from one request to the next.
+#[derive(Debug)]
+pub struct Asker {
+    address: SocketAddr,
+    stream: Option<TcpStream>,
+    read: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Asker {
+    /// One that connects when it asks first.
+    ///
+    /// # Errors
+    /// When that is no address.
+    pub fn new(address: &str) -> anyhow::Result<Self> {
+        Ok(Self { address: address.parse().with_context(|| format!("{address} is no address"))?, stream: None, read: Vec::new() })
+    }
+
+    /// Asks, and waits for the answer. A connection that fails is closed, and made again by the next request.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn ask(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
+        let answered = self.ask_once(request);
+        if answered.is_err() {
+            self.stream = None;
+            self.read.clear();
+        }
+        answered
+    }
+
+    fn ask_once(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => {
+                let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                none.insert(stream)
+            }
+        };
+        stream.write_all(request)?;
+        let head = loop {
+            if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            more(stream, &mut self.read)?;
+        };
+        let text = std::str::from_utf8(&self.read[..head])?.to_ascii_lowercase();
+        let status = text.split(' ').nth(1).and_then(|word| word.parse().ok()).context("an answer without a status")?;
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length:")).map_or(Ok(0), |len| len.trim().parse())?;
+        let closes = text.contains("connection: close");
+        while self.read.len() < head + length {
+            more(stream, &mut self.read)?;
+        }
+        let body = self.read[head..head + length].to_vec();
+        self.read.drain(..head + length);
+        if closes {
+            self.stream = None;
+        }
+        Ok(Answer { status, body })
+    }
+
+    /// The same; any other status than 200 is an error.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub fn served(&mut self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let Answer { status, body } = self.ask(request)?;
+        ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
+        Ok(body)
+    }
+
+    /// Closes the connection.
+    pub fn close(&mut self) {
+        self.stream = None;
+        self.read.clear();
+    }
+}
+
+fn more(stream: &mut TcpStream, read: &mut Vec<u8>) -> anyhow::Result<()> {
+    let mut piece = [0; 16 << 10];
+    match stream.read(&mut piece) {
+        Ok(0) => bail!("the venue closed the connection"),
+        Ok(len) => read.extend_from_slice(&piece[..len]),
+        Err(e) if e.kind() == ErrorKind::Interrupted => {}
+        Err(e) => return Err(e).context("no answer"),
+    }
+    Ok(())
+}
