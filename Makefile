@@ -88,7 +88,7 @@ python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/py
 python-test: python # what CI checks of it: style as well
 	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
 
-bench: ## measure: make bench NAME=order-book|engine|clearing|blocks|replay|replay_files|fair-access|replication|simulation|all
+bench: ## measure: make bench NAME=order-book|engine|clearing|blocks|replay|replay_files|fair-access|replication|siege|simulation|all
 	./bench/run.sh $(NAME)
 
 siege: ## attack a venue and a cluster, and measure a well-behaved client meanwhile: make siege SIEGE="--only deaf"

@@ -34,6 +34,7 @@ pub mod replay_files;
 pub mod replication;
 pub mod report;
 pub mod sharing;
+pub mod siege;
 pub mod simulation;
 pub mod statistics;
 pub mod streams;

@@ -9,7 +9,7 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replay_files, replication,
+    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replay_files, replication, siege,
     simulation,
 };
 
@@ -34,6 +34,7 @@ const BENCHES: [Bench; 10] = [
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
     Bench { name: "fair-access", about: "clocks, copies, holds, release and delays of fair access", run: run_fair_access },
     Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
+    Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
 ];
 
@@ -232,6 +233,11 @@ fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()>
 /// The program, built beside this one.
 fn walras() -> anyhow::Result<PathBuf> {
     Ok(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras"))
+}
+
+fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, seconds, percent) = if options.small { (1, 1, 5) } else { (options.rounds, options.seconds, 100) };
+    siege::run(&siege::Config { rounds, seconds, percent, walras: walras()?, scratch: options.streams.join("siege") }, report)
 }
 
 fn run_simulation(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -69,6 +69,9 @@ pub enum Unit {
     /// By what share of a target it is missed, 0.01 for a hundredth: less is better.
     #[serde(rename = "share")]
     Share,
+    /// How many times what it is without a burden: less is better.
+    #[serde(rename = "ratio")]
+    Ratio,
 }
 
 impl Unit {
@@ -92,13 +95,14 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::Mib => "mib",
             Self::Share => "share",
+            Self::Ratio => "ratio",
         }
     }
 
     const fn less_is_better(self) -> bool {
         match self {
             Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions => true,
-            Self::Bytes | Self::Mib | Self::Share => true,
+            Self::Bytes | Self::Mib | Self::Share | Self::Ratio => true,
             Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }
