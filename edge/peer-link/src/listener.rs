@@ -18,8 +18,9 @@ use rustix::net::sockopt;
 pub const SHORTAGE_RETRY: Duration = Duration::from_millis(100);
 /// A shortage is over when nothing has failed for so long. Under attack descriptors come and go; the log gets one line.
 pub const SHORTAGE_OVER: Duration = Duration::from_secs(5);
-/// Connections taken in one turn. A flood of them leaves the thread time for everything else.
-const TURN_MAX: usize = 64;
+/// Connections taken in one turn. A flood of them leaves the thread time for everything else, and those that end for them are closed before
+/// the next turn.
+const TURN_MAX: usize = 32;
 /// A connection that has been still for so long is probed, ...
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
 /// ... so often, ...

@@ -180,11 +180,11 @@ impl OrderEntry {
 
     /// Begins a round, with what was left in the one before.
     pub(super) fn read_on(&mut self, desk: &mut Desk<'_>) {
-        if self.listener.look_at_ns().is_some_and(|at| at <= desk.now_ns) {
-            self.accept(desk.now_ns);
-        }
         while let Ok(key) = self.displaced.1.try_recv() {
             self.displace(key, desk);
+        }
+        if self.listener.look_at_ns().is_some_and(|at| at <= desk.now_ns) {
+            self.accept(desk.now_ns);
         }
         self.read_turns.begin_round();
         while let Some(place) = self.read_turns.call() {
