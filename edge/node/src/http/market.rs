@@ -163,7 +163,7 @@ pub(super) async fn candles(
 pub(super) async fn metrics(State(app): State<App>) -> Response {
     let status = app.venue.status();
     let progress = status.progress();
-    let figures: [(&str, &str, &str, u64); 13] = [
+    let figures: [(&str, &str, &str, u64); 15] = [
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
         ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() != Storage::Ok)),
         ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
