@@ -24,7 +24,7 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 10] = [
+const BENCHES: [Bench; 11] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },

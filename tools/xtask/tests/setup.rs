@@ -47,7 +47,7 @@ fn setup(name: &str, instead: &[(&str, &str)], compiler: &str) -> Output {
     }
     let path = format!("{here}:{}", std::env::var("PATH").unwrap());
     let mut command = Command::new(root().join("tools/setup.sh"));
-    command.env("PATH", path).env("CC", compiler).env_remove("CI").env_remove("CHROMIUM").env_remove("PYTHON");
+    command.arg("test").env("PATH", path).env("CC", compiler).env_remove("CI").env_remove("CHROMIUM").env_remove("PYTHON");
     command.output().unwrap()
 }
 

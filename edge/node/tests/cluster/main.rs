@@ -289,7 +289,7 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
     assert_eq!(replica.wait().unwrap(), Some(0));
     let log = std::fs::read_to_string(replica.dir.join("replica.log")).unwrap();
     let (_, end) = log.rsplit_once("handing over to replica").expect("it says so");
-    assert!(end.contains("Follower"), "another one led before it ended: {end}");
+    assert!(end.contains("this replica follows"), "another one led before it ended: {end}");
     progress(&participants, 300);
     cluster.local.start(leader).unwrap();
     cluster.catches_up(leader);

@@ -112,7 +112,7 @@ fn an_operator_looks_hands_over_and_changes_members_from_the_command_line() {
 
     // What can not be done says what to do.
     let nobody = Cli { url: cli.url.clone(), key: None };
-    assert!(nobody.fails(&["transfer", "1"]).1.contains("--key-file"));
+    assert!(nobody.fails(&["transfer", "1"]).1.contains("--key"));
     let (status, said) = cli.fails(&["add", "9"]);
     assert!(status == REFUSED && said.contains("cluster.peers"), "{status}: {said}");
     let (status, said) = cli.fails(&["transfer", "9"]);

@@ -92,6 +92,7 @@ fn the_log_of_one_machine_makes_the_states_in_its_snapshots_or_was_changed() {
 fn a_log_that_was_let_go_of_is_audited_from_a_snapshot_on() {
     let mut config = config();
     config.log.segment_bytes = 64 << 10;
+    config.log.keep_mib = 0;
     let mut venue = Venue::with(&config);
     let market = venue.market();
     for round in 0..5 {

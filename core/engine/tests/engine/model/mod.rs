@@ -370,6 +370,9 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
         Command::CancelOrder(c) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
         Command::AmendOrder(c) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
         Command::MassCancel(c) => of(c.account, c.instrument, None),
+        Command::Invalid(c) => {
+            Rejected { account: c.account, instrument: c.instrument, client_order_id: c.client_order_id, reason }
+        }
         Command::OpenSession(c) => Rejected { account: c.account, ..none },
         Command::CreateInstrument(c) => Rejected { instrument: Some(c.instrument), ..none },
         Command::SetRiskLimits(c) => Rejected { instrument: Some(c.instrument), ..none },
