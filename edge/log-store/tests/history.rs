@@ -1,4 +1,5 @@
 //! Segments that were let go of and are kept: read as one with the log, beside its writer too, over crashes at every operation.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};

@@ -742,7 +742,8 @@ mod tests {
         tell(&a, &b);
         a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
         b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();
-        (tell(&a, &b), tell(&b, &a));
+        tell(&a, &b);
+        tell(&b, &a);
         assert_eq!((a.has_operator(), b.has_operator()), (false, false));
         // The way back is the same for each, and the other hears of it.
         a.create_operator(one.path()).unwrap();

@@ -19,7 +19,7 @@ fn entry(id: u64, side: Side, price: i64, lots: u64) -> Entry {
         client_order_id: ClientOrderId(id),
         owner: OwnerId(2),
         side,
-        price: PriceTicks::new(price).unwrap(),
+        price: PriceTicks::new(price).expect("a price"),
         size: SizeLots::new(lots),
         time_in_force: TimeInForce::GoodTillCancel,
         post_only: PostOnly::Off,
@@ -41,7 +41,7 @@ fn enter(allocation: Allocation, resting: &[Entry], entry: &Entry) -> Result<Pla
 fn enter_into(mut book: impl Book, resting: &[Entry], entry: &Entry) -> (Result<Placed, Refusal>, usize) {
     let mut tape = Tape::default();
     for order in resting {
-        book.submit(order, Band::OPEN, &mut tape).unwrap();
+        book.submit(order, Band::OPEN, &mut tape).expect("it rests");
     }
     assert!(tape.0.is_empty(), "what rests did not trade");
     let placed = book.submit(entry, Band::OPEN, &mut tape);
@@ -111,7 +111,7 @@ fn taker() -> impl Strategy<Value = Entry> {
         SelfTrade::Allow,
     ]);
     (lots, 101i64..103, self_trade, any::<bool>()).prop_map(|(lots, price, self_trade, is_all)| {
-        let taker = Entry { price: PriceTicks::new(price).unwrap(), self_trade, ..fill_or_kill(lots) };
+        let taker = Entry { price: PriceTicks::new(price).expect("a price"), self_trade, ..fill_or_kill(lots) };
         match is_all {
             true => taker,
             false => Entry {

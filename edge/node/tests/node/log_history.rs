@@ -15,7 +15,7 @@ fn order(market: &Market, ids: std::ops::Range<u64>) {
 
 fn dumped(cli: &Cli, dir: &str) -> Vec<u64> {
     let text = cli.text(&["log", "dump", dir, "--json"]);
-    text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["log_index"].as_str().unwrap().parse().unwrap()).collect()
+    text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["log_index"].as_u64().unwrap()).collect()
 }
 
 #[test]

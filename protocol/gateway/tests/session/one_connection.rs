@@ -407,7 +407,8 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
         client_transfer_id: ClientTransferId(1),
     })));
     // Which bytes of which command are replaced by what, and why that is rejected; `None` where the state decides.
-    let table: Vec<(&str, &[u8], usize, Vec<u8>, Option<RejectReason>)> = vec![
+    type Replaced<'a> = (&'a str, &'a [u8], usize, Vec<u8>, Option<RejectReason>);
+    let table: Vec<Replaced<'_>> = vec![
         ("order: account", &limit, 1, id(u32::MAX), None),
         ("order: instrument", &limit, 5, id(u32::MAX), None),
         ("order: client_order_id", &limit, 9, number(-1), None),
