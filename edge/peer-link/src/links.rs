@@ -206,8 +206,8 @@ impl Links {
     }
 
     /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its bytes.
-    /// A source may answer [`ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the polling thread, so it
-    /// should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].
+    /// A source may answer [`std::io::ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the polling
+    /// thread, so it should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].
     pub fn send_snapshot(
         &mut self,
         to: ReplicaId,
