@@ -63,7 +63,7 @@ impl Campaign {
     /// All there is, in full size.
     #[must_use]
     pub fn full(program: &Path, dir: &Path) -> Self {
-        let pace = Pace { every: Duration::from_millis(2), connect_every: Duration::from_millis(20), made_per_second: 400 };
+        let pace = Pace { every: Duration::from_millis(3), connect_every: Duration::from_millis(20), made_per_second: 400 };
         Self {
             program: program.to_path_buf(),
             dir: dir.to_path_buf(),
@@ -198,6 +198,7 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
     let mut attackers = Tally::default();
     let mut trouble = None;
     for _ in 0..size.rounds {
+        watch.begin_round();
         watch.set(Phase::Quiet);
         rest(size.block);
         watch.set(Phase::Between);

@@ -1,6 +1,6 @@
 //! Attackers' connections: many of one kind, in one thread, from several addresses.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Arc;
@@ -9,14 +9,21 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use crate::limits::{OPENED_AT_ONCE_MAX, RECOVERY, REOPENED_TIMES_MAX, SOURCES};
 
-/// How often a thread looks around.
-const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// How often a thread looks around. A flood is spread over so many turns a second.
+const TURN: Duration = Duration::from_millis(1);
+/// How often it does where connections only stand.
+const IDLE_TURN: Duration = Duration::from_millis(10);
+/// How much of a flood is sent at once at most, where the thread was kept waiting: what is due in so many seconds.
+const BEHIND_SECONDS_MAX: f64 = 0.005;
+/// Events that are handled in a turn.
+const EVENTS_MAX: usize = 256;
 
 /// Makes the next message of a connection that talks.
 pub type Message = Box<dyn FnMut() -> Vec<u8> + Send>;
@@ -105,8 +112,10 @@ impl Crowd {
         let address: SocketAddr = plan.address.parse().with_context(|| format!("{} is no address", plan.address))?;
         ensure!(!plan.openings.is_empty(), "a crowd needs something to open with");
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(Done::default()));
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let members = BTreeMap::new();
         let mut work =
-            Work { plan, address, members: VecDeque::new(), stop: Arc::clone(&stop), done: Arc::clone(&done), opened: 0 };
+            Work { plan, address, poll, members, talked: 0, stop: Arc::clone(&stop), done: Arc::clone(&done), opened: 0 };
         let thread = std::thread::Builder::new().name("siege-crowd".to_owned()).spawn(move || work.run())?;
         let crowd = Self { stop, done, thread: Some(thread) };
         let begun = Instant::now();
@@ -154,7 +163,12 @@ struct Member {
 struct Work {
     plan: Plan,
     address: SocketAddr,
-    members: VecDeque<Member>,
+    /// The kernel keeps what is ready: connections that only stand cost the attackers nothing, and the venue's machine is theirs here.
+    poll: OwnedFd,
+    /// By number, which is the order in which they were opened.
+    members: BTreeMap<u64, Member>,
+    /// Who talked last.
+    talked: u64,
     stop: Arc<AtomicBool>,
     done: Arc<Done>,
     opened: usize,
@@ -162,6 +176,7 @@ struct Work {
 
 impl Work {
     fn run(&mut self) {
+        yield_to_the_venue();
         let (mut last, mut talked, mut replaced) = (Instant::now(), 0.0, 0.0);
         let mut dripped = Instant::now();
         while !self.stop.load(SeqCst) {
@@ -172,7 +187,7 @@ impl Work {
             while replaced >= 1.0 {
                 replaced -= 1.0;
                 if self.members.len() >= self.plan.count {
-                    self.members.pop_front();
+                    self.members.pop_first();
                 }
                 self.open();
             }
@@ -182,15 +197,15 @@ impl Work {
                 self.drip();
             }
             let rate = self.plan.talk.as_ref().map_or(0, |(_, rate)| *rate);
-            // What could not be sent in time is not made up for.
-            talked = (talked + f64::from(rate) * seconds).min(f64::from(rate) / 10.0 + 1.0);
+            // What could not be sent in time is not made up for: a late turn does not become a burst.
+            talked = (talked + f64::from(rate) * seconds).min(f64::from(rate) * BEHIND_SECONDS_MAX + 1.0);
             self.talk(talked as usize);
             talked -= talked.floor();
-            self.turn();
+            self.turn(if rate > 0 || self.plan.replaced_per_second > 0 { TURN } else { IDLE_TURN });
             self.done.standing.store(self.members.len(), SeqCst);
-            let is_quiet = self.members.iter().all(|member| member.is_connected && member.out.is_empty());
-            if self.opened >= self.plan.count && is_quiet {
-                self.done.is_up.store(true, SeqCst);
+            if self.opened >= self.plan.count && !self.done.is_up.load(SeqCst) {
+                let is_quiet = self.members.values().all(|member| member.is_connected && member.out.is_empty());
+                self.done.is_up.store(is_quiet, SeqCst);
             }
         }
     }
@@ -208,11 +223,19 @@ impl Work {
     fn open(&mut self) {
         let opening = &self.plan.openings[self.opened % self.plan.openings.len()];
         let source = Ipv4Addr::new(127, 0, 0, 2 + (self.opened % usize::from(SOURCES)) as u8);
+        let number = self.opened as u64;
         self.opened += 1;
         self.done.opened.fetch_add(1, SeqCst);
-        match open(self.address, source) {
+        let mut flags = epoll::EventFlags::ET | epoll::EventFlags::RDHUP | epoll::EventFlags::OUT;
+        if self.plan.reads {
+            flags |= epoll::EventFlags::IN;
+        }
+        let opened = open(self.address, source)
+            .and_then(|stream| Ok(epoll::add(&self.poll, &stream, epoll::EventData::new_u64(number), flags).map(|()| stream)?));
+        match opened {
             Ok(stream) => {
-                self.members.push_back(Member { stream, out: opening.iter().copied().collect(), is_connected: false, dripped: 0 })
+                let member = Member { stream, out: opening.iter().copied().collect(), is_connected: false, dripped: 0 };
+                self.members.insert(number, member);
             }
             // The attackers' own machine is short of something.
             Err(_) => drop(self.done.closed_by_venue.fetch_add(1, SeqCst)),
@@ -220,103 +243,113 @@ impl Work {
     }
 
     fn drip(&mut self) {
-        let drip = &self.plan.drip;
-        for member in &mut self.members {
-            if let Some(byte) = drip.get(member.dripped) {
-                member.out.push_back(*byte);
-                member.dripped += 1;
-            }
-        }
+        let Self { plan, members, done, .. } = self;
+        members.retain(|_, member| {
+            let Some(byte) = plan.drip.get(member.dripped) else { return true };
+            member.out.push_back(*byte);
+            member.dripped += 1;
+            member.write_or_count(done)
+        });
     }
 
     fn talk(&mut self, count: usize) {
-        let Some((message, _)) = &mut self.plan.talk else { return };
         for _ in 0..count.min(self.members.len().saturating_mul(64)) {
-            let Some(mut member) = self.members.pop_front() else { return };
+            let after = (std::ops::Bound::Excluded(self.talked), std::ops::Bound::Unbounded);
+            let next = self.members.range(after).next().or_else(|| self.members.iter().next()).map(|(number, _)| *number);
+            let Some(number) = next else { return };
+            self.talked = number;
+            let (Some((message, _)), Some(member)) = (&mut self.plan.talk, self.members.get_mut(&number)) else { return };
             if member.is_connected && member.out.len() < 1 << 16 {
                 member.out.extend(message());
+                if !member.write_or_count(&self.done) {
+                    self.members.remove(&number);
+                }
             }
-            self.members.push_back(member);
         }
     }
 
-    fn turn(&mut self) {
-        let mut wanted: Vec<PollFd<'_>> = Vec::with_capacity(self.members.len());
-        for member in &self.members {
-            let mut flags = PollFlags::RDHUP;
-            if self.plan.reads {
-                flags |= PollFlags::IN;
-            }
-            if !member.is_connected || !member.out.is_empty() {
-                flags |= PollFlags::OUT;
-            }
-            wanted.push(PollFd::new(&member.stream, flags));
-        }
+    fn turn(&mut self, turn: Duration) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: turn.subsec_nanos().into() };
+        let mut ready = Vec::with_capacity(EVENTS_MAX);
         let began = Instant::now();
-        if poll(&mut wanted, Some(&TURN)).is_err() {
+        if epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut ready), Some(&timeout)).is_err() {
             return;
         }
-        let ready: Vec<PollFlags> = wanted.iter().map(PollFd::revents).collect();
-        drop(wanted);
         let reads = self.plan.reads;
-        let done = &self.done;
-        let mut ready = ready.into_iter();
-        self.members.retain_mut(|member| {
-            let ready = ready.next().unwrap_or(PollFlags::empty());
-            let goes_on = member.on_ready(ready, reads, done);
-            if !goes_on {
-                done.closed_by_venue.fetch_add(1, SeqCst);
+        for event in &ready {
+            let number = event.data.u64();
+            let Some(member) = self.members.get_mut(&number) else { continue };
+            if !member.on_ready(event.flags, reads, &self.done) {
+                self.members.remove(&number);
+                self.done.closed_by_venue.fetch_add(1, SeqCst);
             }
-            goes_on
-        });
+        }
         // The attack is not to take the processor from those whom it is measured on.
-        if let Some(left) = Duration::from_millis(10).checked_sub(began.elapsed()) {
+        if let Some(left) = turn.checked_sub(began.elapsed()) {
             std::thread::park_timeout(left);
         }
     }
 }
 
+/// An attacker has a machine of its own; here it shares the venue's. So its thread runs only where nobody else wants the processor.
+fn yield_to_the_venue() {
+    use thread_priority::unix::{
+        NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+    };
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    // Where that is not allowed the figures are worse than they would be.
+    let _ = set_thread_priority_and_policy(thread_native_id(), thread_priority::ThreadPriority::Min, idle);
+}
+
 impl Member {
-    fn on_ready(&mut self, ready: PollFlags, reads: bool, done: &Done) -> bool {
-        if ready.intersects(PollFlags::ERR | PollFlags::HUP) {
+    fn on_ready(&mut self, ready: epoll::EventFlags, reads: bool, done: &Done) -> bool {
+        use epoll::EventFlags;
+        if ready.intersects(EventFlags::ERR | EventFlags::HUP) {
             return false;
         }
-        if reads && ready.contains(PollFlags::IN) && !self.read(done) {
+        if reads && ready.contains(EventFlags::IN) && !self.read(done) {
             return false;
         }
-        if !reads && ready.contains(PollFlags::RDHUP) {
+        if !reads && ready.contains(EventFlags::RDHUP) {
             return false;
         }
-        if ready.contains(PollFlags::OUT) {
+        if ready.contains(EventFlags::OUT) {
             self.is_connected = true;
             return self.write();
         }
         true
     }
 
+    /// All there is: the kernel tells of more only when more comes.
     fn read(&mut self, done: &Done) -> bool {
         let mut piece = [0; 64 << 10];
-        match self.stream.read(&mut piece) {
-            Ok(0) => false,
-            Ok(len) => {
-                done.bytes_read.fetch_add(len as u64, SeqCst);
-                true
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return false,
+                Ok(len) => drop(done.bytes_read.fetch_add(len as u64, SeqCst)),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
             }
-            Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
     }
 
     fn write(&mut self) -> bool {
-        if self.out.is_empty() {
-            return true;
-        }
-        match self.stream.write(self.out.make_contiguous()) {
-            Ok(len) => {
-                self.out.drain(..len);
-                true
+        while self.is_connected && !self.out.is_empty() {
+            match self.stream.write(self.out.make_contiguous()) {
+                Ok(len) => drop(self.out.drain(..len)),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
             }
-            Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
+        true
+    }
+
+    fn write_or_count(&mut self, done: &Done) -> bool {
+        let goes_on = self.write();
+        if !goes_on {
+            done.closed_by_venue.fetch_add(1, SeqCst);
+        }
+        goes_on
     }
 }
 

@@ -20,7 +20,8 @@ pub fn line(outcome: &Outcome) -> String {
         let (quiet, attacked) = (seen.quiet.p99_ms, seen.attacked.p99_ms);
         put(format!("  {} {quiet:.1}->{attacked:.1} ({:.2}x)", seen.service.name(), seen.p99_ratio()));
         if seen.attacked.failed > 0 {
-            put(format!(" {} of {} failed", seen.attacked.failed, seen.attacked.served as u64 + seen.attacked.failed));
+            let (failed, why) = (seen.attacked.failed, seen.attacked.why.as_deref().unwrap_or("no reason"));
+            put(format!(" {failed} of {} failed ({why})", seen.attacked.served as u64 + failed));
         }
     }
     if let Some(why) = &outcome.not_survived {
