@@ -127,15 +127,19 @@ fn bounded_places(config: &Config) -> Places {
     places
 }
 
-/// How far a thread that serves readers stands back where processors are short: it then has a third of what another thread has.
-#[cfg(target_os = "linux")]
-const READERS_NICE: i32 = 5;
-
+/// Readers that have not logged on are served with the processor time that requests and orders leave. A lower nice value is not enough: the
+/// kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at once.
 fn yield_to_requests() {
     // Elsewhere than on Linux it would be said of the whole process.
     #[cfg(target_os = "linux")]
-    if let Err(e) = rustix::process::setpriority_process(None, READERS_NICE) {
-        tracing::debug!("threads that serve readers keep their priority: {e}");
+    {
+        use thread_priority::unix::{
+            NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+        };
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        if let Err(e) = set_thread_priority_and_policy(thread_native_id(), thread_priority::ThreadPriority::Min, idle) {
+            tracing::debug!("threads that serve readers keep their priority: {e:?}");
+        }
     }
 }
 

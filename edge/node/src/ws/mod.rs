@@ -34,6 +34,9 @@ pub fn understand(text: &str, catalog: &Catalog) -> (Option<String>, Result<(), 
     (id, asked.map(|_| ()))
 }
 
+/// What a session's read buffer begins with. It grows with what a client sends: clients send little, and many only listen.
+const READ_BUFFER_BYTES: usize = 4 << 10;
+
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// `GET /v1/ws`.
@@ -49,7 +52,7 @@ pub(crate) async fn upgrade(
             let connection = ConnectionId(CONNECTIONS.fetch_add(1, Relaxed));
             // Who has not logged on reads at most, and is served where no order and no request waits for it.
             let begin = async move |socket| drop(app.readers.clone().spawn(session::run(app, connection, place, socket)));
-            upgrade.max_message_size(max).max_frame_size(max).on_upgrade(begin)
+            upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BUFFER_BYTES).on_upgrade(begin)
         }
         Err(e) => ApiError::from(Refusal::new(RejectReason::Malformed, e.body_text())).into_response(),
     }
