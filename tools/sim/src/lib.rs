@@ -17,7 +17,8 @@
 //!
 //! *What a simulated replica shares with the node*: the engine and all below it; `walras-sequencer` with its consensus, batches included; the
 //! replica's log, its snapshots and what opens them after a crash (`walras-replica-log` on `walras-log-store`); the venue's and the
-//! client's ends of order entry, the ring of reports, authorisation (`walras-gateway`); market data. *What it does not*: the node's host of these,
+//! client's ends of order entry, the ring of reports, authorisation (`walras-gateway`); the connections of a replica and their sessions
+//! (`walras-replica`); market data. *What it does not*: the node's host of these,
 //! `edge/node/src/runtime/replica`, whose queues and threads (log, snapshots, connections) `cluster/replica` does again in one thread, in the
 //! same order of steps but in its own code; the links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their
 //! buffers; HTTP and WebSocket; who solves batches and who checks their signatures. A gateway is part of each replica, as in the node.

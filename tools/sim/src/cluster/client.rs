@@ -57,6 +57,9 @@ const BUSY_NS_MAX: u64 = 40_000_000;
 /// Gateways by which a client with copies sends each command.
 const GATEWAYS: usize = 2;
 
+/// One of so many of these clients has two connections to one of its gateways.
+const DOUBLED_ONE_OF: usize = 3;
+
 /// What a client does now with one of its connections.
 pub(super) enum Doing {
     /// Nothing more.
@@ -84,7 +87,9 @@ impl Client {
         let gateways: Vec<String> = match account {
             // Who wants his orders cancelled with the connection has one.
             Some(_) if has_copies && !cancels => {
-                (0..GATEWAYS.min(founders)).map(|by| address_of((number + by) % founders)).collect()
+                let doubled = number.is_multiple_of(DOUBLED_ONE_OF).then_some(0);
+                let gateways = (0..GATEWAYS.min(founders)).chain(doubled);
+                gateways.map(|by| address_of((number + by) % founders)).collect()
             }
             _ => Vec::new(),
         };

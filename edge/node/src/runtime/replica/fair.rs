@@ -6,21 +6,20 @@ use bytes::Bytes;
 use tracing::warn;
 use walras_clock_sync::Source;
 use walras_consensus::{ReplicaId, Term};
-use walras_engine::Engine;
 use walras_fair_access::GatewayId;
 use walras_gateway::session::{Reports, may_submit};
 use walras_peer_link::Links;
+use walras_replica::{OrderEntry, Origin};
 use walras_sequencer::{
     FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken, RemoteOpening,
     ReplicatedSequencer, Timed,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::order_entry::Role;
-use walras_wire::{Command, MassCancel, OpenSession};
+use walras_wire::{Command, OpenSession};
 
-use super::Origin;
-use super::order_entry::OrderEntry;
 use super::traces::Traces;
+use super::waiters::Waiters;
 use crate::runtime::NoOutcome;
 use crate::runtime::clock::Clock;
 use crate::runtime::fair_clock::{FairClock, FairClockOptions, FairTime};
@@ -69,27 +68,6 @@ impl Fair {
         GatewayTime { now_ns, now: self.host.now(), time_ns, status }
     }
 
-    /// A participant's command that was read at that time: the stamps of commands that were read at once are the same.
-    pub(super) fn submit(
-        &mut self,
-        read_at: GatewayTime,
-        engine: &Engine,
-        ordinal: Ordinal,
-        content: &[u8],
-    ) -> Result<(), NotTaken> {
-        self.access.submit(read_at, engine, ordinal, content)
-    }
-
-    pub(super) fn open(&mut self, now_ns: u64, open: OpenSession, logged_on_ns: u64, has_copies: bool) {
-        let at = self.at(now_ns);
-        self.access.open(at, open, logged_on_ns, has_copies);
-    }
-
-    pub(super) fn cancel_behind(&mut self, now_ns: u64, session: SessionId, cancel: MassCancel) {
-        let at = self.at(now_ns);
-        self.access.cancel_behind(at, session, cancel);
-    }
-
     pub(super) fn submit_alone(&mut self, now_ns: u64, command: Command, origin: Option<Origin>) {
         let at = self.at(now_ns);
         self.access.submit_alone(at, command, origin);
@@ -112,8 +90,8 @@ impl Fair {
         self.access.settle(at, sequencer, people);
     }
 
-    pub(super) fn on_role(&mut self, term: Term) {
-        self.access.on_role(term, |origin| refuse(origin, RejectReason::NotLeader));
+    pub(super) fn on_role(&mut self, term: Term, waiters: &mut Waiters) {
+        self.access.on_role(term, |origin| refuse(waiters, origin, RejectReason::NotLeader));
     }
 
     /// How long nothing is due.
@@ -136,10 +114,11 @@ impl Fair {
 /// Links to other replicas, and connections of participants.
 pub(super) struct People<'a> {
     pub(super) links: &'a mut Links,
-    pub(super) order_entry: Option<&'a mut OrderEntry>,
+    pub(super) entry: &'a mut OrderEntry,
     pub(super) numbered: &'a mut NumberedWaits,
     pub(super) reports: &'a Reports,
     pub(super) traces: &'a mut Traces,
+    pub(super) waiters: &'a mut Waiters,
     pub(super) now_ns: u64,
 }
 
@@ -157,28 +136,20 @@ impl GatewayHost<Origin> for People<'_> {
     }
 
     fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
-        if let Some(order_entry) = &mut self.order_entry {
-            order_entry.open_applied(self.now_ns, open, session, next, self.reports);
-        }
+        self.entry.open_applied(self.now_ns, open, session, next, self.reports);
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
         self.numbered.refused(ordinal, reason);
-        if let Some(order_entry) = &mut self.order_entry {
-            order_entry.refused(ordinal, reason);
-        }
+        self.entry.refused(ordinal, reason);
     }
 
     fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
-        if let Some(order_entry) = &mut self.order_entry {
-            order_entry.opening_refused(open, reason);
-        }
+        self.entry.opening_refused(open, reason);
     }
 
     fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
-        if let Some(order_entry) = &mut self.order_entry {
-            order_entry.late(ordinal, late_ns);
-        }
+        self.entry.late(ordinal, late_ns);
     }
 
     fn timed(&mut self, timed: Timed) {
@@ -186,9 +157,7 @@ impl GatewayHost<Origin> for People<'_> {
     }
 
     fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
-        if let Some(order_entry) = &mut self.order_entry {
-            order_entry.replaced_before(session, logged_on_ns);
-        }
+        self.entry.replaced_before(session, logged_on_ns);
     }
 
     fn not_taken(&mut self, origin: Origin, why: NotTaken) {
@@ -196,7 +165,7 @@ impl GatewayHost<Origin> for People<'_> {
             NotTaken::Refused(reason) => reason,
             NotTaken::NotLeader { .. } | NotTaken::Repeated(_) | NotTaken::OnItsWay => RejectReason::NotLeader,
         };
-        refuse(origin, reason);
+        refuse(self.waiters, origin, reason);
     }
 
     fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal) {
@@ -212,10 +181,9 @@ pub(super) fn is_order(command: &Command) -> bool {
     matches!(command, Command::NewOrder(_) | Command::CancelOrder(_) | Command::AmendOrder(_) | Command::MassCancel(_))
 }
 
-fn refuse(origin: Origin, reason: RejectReason) {
+fn refuse(waiters: &mut Waiters, origin: Origin, reason: RejectReason) {
     match origin {
-        // Whoever asked may have gone away.
-        Origin::Reply(reply) => drop(reply.send(Err(NoOutcome::Refused(reason)))),
+        Origin::Waiter(waiter) => waiters.answer(waiter, Err(NoOutcome::Refused(reason))),
         // Its gateway asks again.
         Origin::Opens(_) | Origin::OpensElsewhere(_) => {}
     }

@@ -14,15 +14,16 @@ mod alarm;
 mod barriers;
 mod clocks;
 mod doorbell;
+mod entry_sockets;
 mod fair;
 mod keys;
-mod order_entry;
 mod read_turns;
 mod start;
 mod status;
 mod storage;
 mod surroundings;
 mod traces;
+mod waiters;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ use tracing::{info, warn};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
-use walras_sequencer::{GatewayMessage, Halt, NotTaken, RemoteOpening, ReplicatedSequencer};
+use walras_replica::Origin;
+use walras_sequencer::{GatewayMessage, Halt, NotTaken, ReplicatedSequencer};
 use walras_types::{RejectReason, TimeNs};
 use walras_wire::{Command, encode_command};
 
@@ -42,28 +44,18 @@ use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
 use super::numbered::{Asker, Number, NumberedOutcome, NumberedReply};
 use super::status::Progress;
-use super::{Inbound, NoOutcome, Queues, Reply, Request, View};
+use super::{Inbound, NoOutcome, Queues, Request, View};
 use crate::connections::tell_shortage;
 use alarm::Alarm;
 pub(crate) use doorbell::Doorbell;
+use entry_sockets::{EntryPort, EntrySockets};
 pub use fair::{FairAccessOptions, FairAccessView};
 use fair::{People, is_order};
-use order_entry::{ConnectionKey, Desk, OrderEntry};
 pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
 pub use surroundings::Addresses;
 use surroundings::{Surroundings, announced, tell_halt};
-
-/// Who sent a command to this replica.
-pub(in crate::runtime::replica) enum Origin {
-    /// Somebody who waits for its outcome.
-    Reply(Reply),
-    /// A connection that waits for its session.
-    Opens(ConnectionKey),
-    /// A connection of a gateway, this one perhaps, that waits for its session.
-    OpensElsewhere(RemoteOpening),
-}
 
 /// What an operator asks of the cluster.
 #[derive(Debug)]
@@ -191,11 +183,11 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn until_deadline(&mut self) -> Duration {
-        if self.around.order_entry.as_ref().is_some_and(|entry| entry.has_unread()) {
+        if self.around.sockets.as_ref().is_some_and(EntrySockets::has_unread) {
             return Duration::ZERO;
         }
         let now_ns = self.now_ns();
-        let next_look_ns = self.around.order_entry.as_ref().and_then(OrderEntry::look_at_ns).unwrap_or(u64::MAX);
+        let next_look_ns = self.around.sockets.as_ref().and_then(EntrySockets::look_at_ns).unwrap_or(u64::MAX);
         let next_ns = self.sequencer.next_deadline_ns().min(self.around.links.next_deadline_ns()).min(next_look_ns);
         let mut wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
         if let Some(fair) = &mut self.around.fair {
@@ -211,9 +203,10 @@ impl<D: Disk> ReplicaThread<D> {
     /// Fair access: passes on what came here, takes what is due into the log, tells the gateways.
     fn sequence(&mut self) {
         let Self { sequencer, around, .. } = self;
-        let Surroundings { fair: Some(fair), order_entry, numbered, links, reports, traces, now_ns, .. } = around else { return };
-        let order_entry = order_entry.as_mut();
-        fair.settle(*now_ns, sequencer, &mut People { links, order_entry, numbered, reports, traces, now_ns: *now_ns });
+        let Surroundings { fair: Some(fair), entry, numbered, links, reports, traces, waiters, now_ns, .. } = around else {
+            return;
+        };
+        fair.settle(*now_ns, sequencer, &mut People { links, entry, numbered, reports, traces, waiters, now_ns: *now_ns });
     }
 
     /// Closes batches in time, has them solved, makes the markets that the configuration names: where this replica leads.
@@ -270,21 +263,18 @@ impl<D: Disk> ReplicaThread<D> {
             around.links.on_ready(event, now_ns, link_events);
             return;
         }
-        let leader = &around.leader_entry;
-        if let Some(entry) = around.order_entry.as_mut().filter(|entry| entry.owns(event.token())) {
-            let fair = around.fair.as_mut();
-            entry.on_ready(event, &mut Desk { sequencer, now: clock.now(), now_ns, leader, fair, traces: &mut around.traces });
+        let Surroundings { sockets: Some(sockets), entry, fair, traces, leader_entry: leader, .. } = around else { return };
+        if sockets.owns(event.token()) {
+            let fair = fair.as_mut();
+            sockets.on_ready(event, &mut EntryPort { entry, sequencer, clock, now_ns, leader, fair, traces });
         }
     }
 
     fn read_on(&mut self) {
         let Self { sequencer, around, clock, .. } = self;
-        let leader = &around.leader_entry;
-        if let Some(entry) = &mut around.order_entry {
-            let fair = around.fair.as_mut();
-            let (now, now_ns, traces) = (clock.now(), around.now_ns, &mut around.traces);
-            entry.read_on(&mut Desk { sequencer, now, now_ns, leader, fair, traces });
-        }
+        let Surroundings { sockets: Some(sockets), entry, fair, traces, leader_entry: leader, now_ns, .. } = around else { return };
+        let (fair, now_ns) = (fair.as_mut(), *now_ns);
+        sockets.read_on(&mut EntryPort { entry, sequencer, clock, now_ns, leader, fair, traces });
     }
 
     fn hear_log(&mut self) -> Result<(), Halt> {
@@ -361,11 +351,10 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Message { from, bytes } => {
                 if GatewayMessage::is_one(&bytes) {
-                    let Self {
-                        sequencer, around: Surroundings { fair, order_entry, numbered, links, reports, traces, .. }, ..
-                    } = self;
+                    let Self { sequencer, around, .. } = self;
+                    let Surroundings { fair, entry, numbered, links, reports, traces, waiters, .. } = around;
                     if let Some(fair) = fair {
-                        let people = &mut People { links, order_entry: order_entry.as_mut(), numbered, reports, traces, now_ns };
+                        let people = &mut People { links, entry, numbered, reports, traces, waiters, now_ns };
                         fair.on_message(now_ns, from, &bytes, sequencer, people);
                     }
                     return Ok(());
@@ -453,7 +442,7 @@ impl<D: Disk> ReplicaThread<D> {
                     take_numbered(&mut self.sequencer, &mut self.around, self.clock.now(), (number, &command), reply);
                     continue;
                 }
-                Some(Asker::Reply(reply)) => Some(Origin::Reply(reply)),
+                Some(Asker::Reply(reply)) => Some(Origin::Waiter(self.around.waiters.add(reply))),
                 None => None,
             };
             if let Some(fair) = &mut self.around.fair
@@ -468,13 +457,13 @@ impl<D: Disk> ReplicaThread<D> {
                 None => self.sequencer.submit(now, None, &command, origin),
                 Some(key) => self.sequencer.submit_keyed(now, key, &command, origin),
             };
-            if let Err((why, Some(Origin::Reply(reply)))) = taken {
+            if let Err((why, Some(Origin::Waiter(waiter)))) = taken {
                 let reason = match why {
                     NotTaken::NotLeader { .. } => RejectReason::NotLeader,
                     NotTaken::Refused(reason) => reason,
                     NotTaken::Repeated(_) | NotTaken::OnItsWay => unreachable!("it has no ordinal"),
                 };
-                let _ = reply.send(Err(NoOutcome::Refused(reason)));
+                self.around.waiters.answer(waiter, Err(NoOutcome::Refused(reason)));
             }
         }
         if !self.queues.commands.is_empty() {
@@ -568,8 +557,8 @@ impl<D: Disk> ReplicaThread<D> {
         if std::mem::take(&mut around.replaced) {
             around.feed.start_over(engine, &around.core.market);
         }
-        if let Some(entry) = &mut around.order_entry {
-            entry.on_timer(around.now_ns);
+        if let Some(sockets) = &mut around.sockets {
+            sockets.on_timer(around.now_ns, &mut around.entry);
         }
     }
 
@@ -609,10 +598,9 @@ impl<D: Disk> ReplicaThread<D> {
         }
         self.around.links.flush(now_ns, &mut self.link_events);
         let Self { sequencer, around, clock, .. } = self;
-        let leader = &around.leader_entry;
-        if let Some(entry) = &mut around.order_entry {
-            let fair = around.fair.as_mut();
-            entry.flush(&mut Desk { sequencer, now: clock.now(), now_ns, leader, fair, traces: &mut around.traces });
+        if let Surroundings { sockets: Some(sockets), entry, fair, traces, leader_entry: leader, .. } = around {
+            let fair = fair.as_mut();
+            sockets.flush(&mut EntryPort { entry, sequencer, clock, now_ns, leader, fair, traces });
             around.traces.answered();
         }
         self.on_link_events()
@@ -636,7 +624,7 @@ fn take_numbered<D: Disk>(
             let mut content = Vec::new();
             encode_command(command, &mut content);
             let at = fair.at(around.now_ns);
-            fair.submit(at, sequencer.engine(), ordinal, &content)
+            fair.access.submit(at, sequencer.engine(), ordinal, &content)
         }
         (Ok(None), None) => sequencer.submit(now, Some(ordinal), command, None).map_err(|(why, _)| why),
     };

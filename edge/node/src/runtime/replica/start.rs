@@ -15,6 +15,7 @@ use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
 use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
+use walras_replica::OrderEntry;
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{DiskId, Halt, Introductions, ReleaseRules, ReplicatedSequencer, ReplicatedSettings};
 use walras_wire::WIRE_VERSION;
@@ -22,13 +23,14 @@ use walras_wire::WIRE_VERSION;
 use super::alarm::Alarm;
 use super::barriers::Barriers;
 use super::clocks::Clocks;
+use super::entry_sockets::EntrySockets;
 use super::fair::{Fair, FairAccessOptions};
 use super::keys::{self, KeyShare};
-use super::order_entry::OrderEntry;
 use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
 use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
 use super::traces::Traces;
+use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::config::Config;
 use crate::connections::Doors;
@@ -241,21 +243,20 @@ impl ReplicaVenue {
         let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         info!("replica {me} links at {}", links.local_address());
         let access: SharedAccess = Arc::new(OnceLock::new());
-        let order_entry = order_entry
+        let sockets = order_entry
             .map(|listen| {
                 let inside = (doors.clone(), doorbell.clone());
-                OrderEntry::new(poll.registry(), ENTRY_TOKENS, listen, ServerSettings::default(), Arc::clone(&access), inside)
-                    .map_err(|e| {
-                        RecoveryError::Replica(format!(
-                            "order entry can not listen on {listen}: {e}; choose another port for order_entry.listen"
-                        ))
-                    })
+                EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, Arc::clone(&access), inside).map_err(|e| {
+                    RecoveryError::Replica(format!(
+                        "order entry can not listen on {listen}: {e}; choose another port for order_entry.listen"
+                    ))
+                })
             })
             .transpose()?;
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
         let fair = fair_access.map(|options| Fair::new(me, options, clock_source.clone(), clock.clone()));
         status.set_fair_access(fair.is_some() || release.is_some());
-        let entry_address = order_entry.as_ref().map(OrderEntry::address);
+        let entry_address = sockets.as_ref().map(EntrySockets::address);
 
         let views = peers.iter().map(|(id, peer)| {
             (*id, PeerView { link: peer.link.to_string(), addresses: peer.addresses.clone(), ..PeerView::default() })
@@ -296,7 +297,9 @@ impl ReplicaVenue {
             release_source,
             reports: state.reports,
             links,
-            order_entry,
+            entry: OrderEntry::new(ServerSettings::default()),
+            sockets,
+            waiters: Waiters::default(),
             numbered: NumberedWaits::default(),
             log: log_jobs_in,
             snapshots: snapshots_in,

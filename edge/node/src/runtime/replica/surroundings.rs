@@ -14,18 +14,19 @@ use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::Disk;
 use walras_market_data::MarketData;
 use walras_peer_link::{Links, SnapshotId};
+use walras_replica::{OrderEntry, Origin, StreamId};
 use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
-use super::Origin;
 use super::barriers::Barriers;
+use super::entry_sockets::EntrySockets;
 use super::fair::Fair;
-use super::order_entry::{ConnectionKey, OrderEntry};
 use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
 use super::traces::Traces;
+use super::waiters::Waiters;
 use crate::json::SharedCatalog;
 use crate::runtime::batches::{KeyRing, Solver};
 use crate::runtime::engine_thread::Core;
@@ -50,7 +51,11 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) release_source: ReleaseSource,
     pub(super) reports: Reports,
     pub(super) links: Links,
-    pub(super) order_entry: Option<OrderEntry>,
+    pub(super) entry: OrderEntry,
+    /// Where connections come in; `None` for nowhere.
+    pub(super) sockets: Option<EntrySockets>,
+    /// Those who sent a command over HTTP under no number.
+    pub(super) waiters: Waiters,
     /// Those who sent a session's command over HTTP.
     pub(super) numbered: NumberedWaits,
     pub(super) log: Sender<LogJob>,
@@ -133,11 +138,8 @@ impl<D: Disk> Surroundings<D> {
         let entry = applied.entry;
         match origin {
             None => {}
-            Some(Origin::Reply(reply)) => {
-                // Whoever asked may have gone away; the command stands all the same.
-                let _ = reply.send(Ok(outcome(applied)));
-            }
-            Some(Origin::Opens(key)) => self.opened(key, engine, applied.events),
+            Some(Origin::Waiter(waiter)) => self.waiters.answer(waiter, Ok(outcome(applied))),
+            Some(Origin::Opens(stream)) => self.opened(stream, engine, applied.events),
             Some(Origin::OpensElsewhere(opening)) => {
                 if let Some(fair) = &mut self.fair {
                     let outcome = open_outcome(engine, applied.events).map(|(session, _)| session);
@@ -154,36 +156,30 @@ impl<D: Disk> Surroundings<D> {
         }
     }
 
-    fn opened(&mut self, key: ConnectionKey, engine: &Engine, events: &[Event]) {
-        let Self { order_entry: Some(order_entry), reports, now_ns, .. } = self else { return };
+    fn opened(&mut self, stream: StreamId, engine: &Engine, events: &[Event]) {
+        let Self { entry, reports, now_ns, .. } = self;
         match open_outcome(engine, events) {
-            Ok((session, next)) => order_entry.opened(key, *now_ns, session, next, reports),
-            Err(reason) => order_entry.not_opened(key, reason),
+            Ok((session, next)) => entry.opened(stream, *now_ns, session, next, reports),
+            Err(reason) => entry.not_opened(stream, reason),
         }
     }
 
     fn tell_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
         self.numbered.applied(ordinal, numbered, || outcome(applied));
-        let Some(order_entry) = &mut self.order_entry else { return };
         match numbered {
-            Numbered::Done(answer) => order_entry.answer(ordinal, answer, Some(applied.entry.time)),
-            Numbered::Repeated(answer) => order_entry.answer(ordinal, answer, None),
-            Numbered::Refused(reason) => order_entry.refused(ordinal, reason),
+            Numbered::Done(answer) => self.entry.answer(ordinal, answer, Some(applied.entry.time)),
+            Numbered::Repeated(answer) => self.entry.answer(ordinal, answer, None),
+            Numbered::Refused(reason) => self.entry.refused(ordinal, reason),
         }
     }
 
     fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
-        let Self { reports, order_entry, .. } = self;
+        let Self { reports, entry, .. } = self;
         for event in events {
-            match order_entry {
-                None => reports.on_event(log_index, time, event, |_, _| ()),
-                Some(order_entry) => {
-                    reports.on_event(log_index, time, event, |account, report| order_entry.report(account, report));
-                    if let Event::SessionClosed(closed) = event {
-                        order_entry.closed(closed.session);
-                    }
-                }
+            reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
+            if let Event::SessionClosed(closed) = event {
+                entry.closed(closed.session);
             }
         }
     }
@@ -241,17 +237,13 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
 
     fn unresolved(&mut self, origin: Origin, why: Unresolved) {
         match (origin, why) {
-            (Origin::Reply(reply), Unresolved::Lost { .. }) => {
-                let _ = reply.send(Err(NoOutcome::Refused(RejectReason::NotLeader)));
+            (Origin::Waiter(waiter), Unresolved::Lost { .. }) => {
+                self.waiters.answer(waiter, Err(NoOutcome::Refused(RejectReason::NotLeader)));
             }
-            (Origin::Reply(reply), Unresolved::InDoubt) => {
-                let _ = reply.send(Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
+            (Origin::Waiter(waiter), Unresolved::InDoubt) => {
+                self.waiters.answer(waiter, Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
             }
-            (Origin::Opens(key), _) => {
-                if let Some(order_entry) = &mut self.order_entry {
-                    order_entry.sent_away(key, &self.leader_entry);
-                }
-            }
+            (Origin::Opens(stream), _) => self.entry.sent_away(stream, &self.leader_entry),
             // Its gateway asks again.
             (Origin::OpensElsewhere(_), _) => {}
         }
@@ -307,9 +299,7 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
         self.numbered.lose_all();
         if let Some(fair) = &mut self.fair {
             fair.access.on_installed(&engine);
-            if let Some(order_entry) = &mut self.order_entry {
-                order_entry.fail_all();
-            }
+            self.entry.fail_all();
         }
         Ok(engine)
     }
@@ -334,12 +324,9 @@ impl<D: Disk> Host<Origin> for Surroundings<D> {
             self.numbered.lose_all();
         }
         if let Some(fair) = &mut self.fair {
-            fair.on_role(change.term);
-        } else if was != self.leader
-            && self.leader != Some(self.cluster.me())
-            && let Some(order_entry) = &mut self.order_entry
-        {
-            order_entry.not_leader(&self.leader_entry);
+            fair.on_role(change.term, &mut self.waiters);
+        } else if was != self.leader && self.leader != Some(self.cluster.me()) {
+            self.entry.not_leader(&self.leader_entry);
         }
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;
+use walras_replica::Origin;
 use walras_sequencer::{AppliedEntry, Entry};
 use walras_testkit::Listener;
 use walras_types::LogIndex;
 
 use super::threads::Threads;
 use crate::cluster::mutation::Mutation;
-use crate::cluster::replica::Origin;
 use crate::common::checks::conservation::Conservation;
 use crate::common::checks::log_time::LogTime;
 use crate::common::checks::replay::Replay;

@@ -40,13 +40,13 @@ use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{ClientError, ClientEvent};
+use walras_replica::Origin;
 use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
 use walras_testkit::Listener;
 use walras_types::{AccountId, LogIndex, Ordinal, SessionId};
 use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
-use crate::cluster::replica::Origin;
 use crate::common::checks::replay::Replay;
 use crate::common::checks::{Checked, Violation};
 

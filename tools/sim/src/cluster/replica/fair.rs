@@ -1,4 +1,4 @@
-//! Fair access at a replica: the product's, with the desk and the network of the simulation.
+//! Fair access at a replica: the product's, over the network of the simulation.
 
 use std::cell::RefCell;
 
@@ -9,6 +9,7 @@ use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Reports, may_submit};
+use walras_replica::{OrderEntry, Origin};
 use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, Pack, RemoteOpening,
 };
@@ -16,9 +17,8 @@ use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, OpenSession};
 
-use super::desk::Desk;
+use super::GATEWAYS;
 use super::process::Out;
-use super::{GATEWAYS, Origin};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 
@@ -90,7 +90,7 @@ pub(super) fn out_of_sequence(fair: &FairAccess<Origin>, mutation: Option<Mutati
 pub(super) struct People<'a> {
     pub(super) me: ReplicaId,
     pub(super) checks: &'a RefCell<Checks>,
-    pub(super) desk: &'a mut Desk,
+    pub(super) entry: &'a mut OrderEntry,
     pub(super) out: &'a mut Vec<Out>,
     pub(super) reports: &'a Reports,
     pub(super) now_ns: u64,
@@ -115,7 +115,7 @@ impl GatewayHost<Origin> for People<'_> {
     }
 
     fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
-        self.desk.open_applied(self.now_ns, open, session, next, self.reports);
+        self.entry.open_applied(self.now_ns, open, session, next, self.reports);
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
@@ -126,17 +126,19 @@ impl GatewayHost<Origin> for People<'_> {
             checks.on_order_taken_back(self.me, ordinal);
         }
         drop(checks);
-        self.desk.refused(ordinal, reason);
+        self.entry.refused(ordinal, reason);
     }
 
     fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
-        self.desk.opening_refused(open, reason);
+        self.entry.opening_refused(open, reason);
     }
 
-    fn late(&mut self, _: Ordinal, _: u64) {}
+    fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        self.entry.late(ordinal, late_ns);
+    }
 
     fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
-        self.desk.replaced_before(session, logged_on_ns);
+        self.entry.replaced_before(session, logged_on_ns);
     }
 
     fn not_taken(&mut self, _: Origin, _: NotTaken) {

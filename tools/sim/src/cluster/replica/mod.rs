@@ -1,12 +1,12 @@
 //! A replica: the product's state machines, and in place of its threads, sockets and links a few timers and queues.
 
 mod batches;
-mod desk;
 mod fair;
 mod process;
 pub(crate) mod releases;
 mod start;
 mod storage;
+mod streams;
 mod surroundings;
 
 pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
@@ -18,17 +18,6 @@ use crate::common::clock::EPOCH_NS;
 /// A connection of a client. Never the same twice in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StreamId(pub(crate) u64);
-
-/// Who sent a command to this replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// A connection that waits for its session.
-    Opens(StreamId),
-    /// A connection at a gateway, this replica perhaps.
-    OpensElsewhere(walras_sequencer::RemoteOpening),
-    /// Somebody of one of several shards, who waits for its outcome under this number.
-    Waits(u64),
-}
 
 /// Replicas' ids are below it.
 const GATEWAYS: u16 = 16;

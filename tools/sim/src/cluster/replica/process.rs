@@ -1,21 +1,21 @@
 //! The process: what comes in, and what the sequencer and its surroundings make of it.
 
-use std::rc::Rc;
-
 use bytes::Bytes;
 use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
 use walras_engine::{BatchMarketView, Engine};
+use walras_gateway::Gateway;
+use walras_replica::{Backend, OrderEntry, Origin, WaiterId};
 use walras_replica_log::{Incoming, IncomingId, SnapshotInfo};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
-use walras_types::{LogIndex, RejectReason, TimeNs};
-use walras_wire::Command;
+use walras_types::{Answer, LogIndex, RejectReason, TimeNs};
+use walras_wire::{Command, decode_command};
 
-use super::desk::Clerk;
 use super::fair::{self, People};
 use super::releases::Releases;
+use super::streams::{Taken, Watch};
 use super::surroundings::Surroundings;
-use super::{Origin, StreamId, batches};
+use super::{StreamId, batches};
 use crate::cluster::mutation::Mutation;
 use crate::cluster::tempo::Density;
 use crate::common::batches::solve;
@@ -149,7 +149,7 @@ impl Process {
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
-        let Self { sequencer, around: Surroundings { fair, desk, out, reports, now_ns, me, checks, mutation, .. }, .. } = self;
+        let Self { sequencer, around: Surroundings { fair, entry, out, reports, now_ns, me, checks, mutation, .. }, .. } = self;
         if let Some(fair) = fair
             && GatewayMessage::is_one(&bytes)
         {
@@ -157,7 +157,7 @@ impl Process {
             let at = fair::time(at.now_ns, at.clock_ns);
             let heard = if sequencer.is_leading() { fair::heard(bytes, *me, at, checks, *mutation) } else { Some(bytes) };
             if let Some(bytes) = heard {
-                let mut people = People { me: *me, checks, desk, out, reports, now_ns: *now_ns };
+                let mut people = People { me: *me, checks, entry, out, reports, now_ns: *now_ns };
                 fair.on_message(at, from, &bytes, sequencer, &mut people);
             }
             return Ok(());
@@ -187,7 +187,7 @@ impl Process {
         match timer {
             ReplicaTimer::Deadline => {
                 sequencer.on_timer(at.now_ns, around)?;
-                around.desk.on_timer(at.now_ns);
+                around.entry.on_timer(at.now_ns);
             }
             ReplicaTimer::Written => {
                 around.storage.is_writing = false;
@@ -243,28 +243,63 @@ impl Process {
     }
 
     pub(crate) fn accept(&mut self, stream: StreamId, client: usize) {
-        self.around.desk.accept(stream, client, self.around.now_ns);
+        let Surroundings { streams, entry, now_ns, .. } = &mut self.around;
+        entry.accept(streams.accept(stream, client), *now_ns);
     }
 
     pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, bytes: &[u8]) {
-        self.at_desk(at, |around, clerk| around.desk.on_bytes(stream, bytes, clerk));
+        let Some((id, source)) = self.around.streams.of(stream) else { return };
+        let clock_ns = at.clock_ns;
+        let taken = self.with_entry(at, |entry, gateway, backend| {
+            let charge = &mut |principal: &_, permission| gateway.charge(clock_ns, principal, permission, 1);
+            entry.on_bytes(id, bytes, charge, backend);
+            while let Some((id, logon)) = entry.next_logon() {
+                entry.on_authenticated(id, logon.authorize(gateway, clock_ns, source), backend);
+            }
+            std::mem::take(&mut backend.probe.taken)
+        });
+        self.plant(at, taken);
     }
 
     pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId) {
-        self.at_desk(at, |around, clerk| around.desk.lose(stream, clerk));
+        if let Some((id, _)) = self.around.streams.of(stream) {
+            self.with_entry(at, |entry, _, backend| entry.on_lost(id, backend));
+            self.around.streams.remove(stream);
+        }
     }
 
-    fn at_desk(&mut self, at: Moment, act: impl FnOnce(&mut Surroundings, &mut Clerk<'_>)) {
+    fn with_entry<R>(
+        &mut self,
+        at: Moment,
+        act: impl FnOnce(&mut OrderEntry, &mut Gateway, &mut Backend<'_, Watch<'_>>) -> R,
+    ) -> R {
         let Self { sequencer, around, .. } = self;
-        let leader = Rc::clone(&around.leader_address);
-        let mutation = around.mutation;
-        let mut fair = around.fair.take();
-        let (clock_ns, now_ns) = (at.clock_ns, at.now_ns);
-        let (me, checks) = (around.me, Rc::clone(&around.checks));
-        let mut clerk =
-            Clerk { sequencer, clock_ns, now_ns, leader: &leader, mutation, me, checks: &checks, fair: fair.as_deref_mut() };
-        act(around, &mut clerk);
-        around.fair = fair;
+        let Surroundings { entry, gateway, fair, leader_address: leader, me, checks, mutation, .. } = around;
+        let probe = &mut Watch { me: *me, checks, mutation: *mutation, taken: Vec::new() };
+        let at = fair::time(at.now_ns, at.clock_ns);
+        let done = act(entry, gateway, &mut Backend { sequencer, fair: fair.as_deref_mut(), at, leader, probe });
+        // Why a connection ended is of no interest here.
+        while entry.next_end().is_some() {}
+        done
+    }
+
+    /// What planted faults do with commands that came in just now.
+    fn plant(&mut self, at: Moment, taken: Vec<Taken>) {
+        let Self { sequencer, around, .. } = self;
+        let last = made(sequencer);
+        let count = taken.len() as u64;
+        for (behind, one) in (1..=count).rev().zip(taken) {
+            match one {
+                Taken::Early(ordinal, content) => {
+                    let log_index = LogIndex(last.0 + 1 - behind);
+                    around.entry.answer(ordinal, Answer { log_index, rejected: None, content }, None);
+                }
+                Taken::Unnumbered(bytes) => {
+                    let command = decode_command(&bytes).expect("it was decoded before");
+                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &command, None);
+                }
+            }
+        }
     }
 
     /// A snapshot begins to come.
@@ -332,7 +367,7 @@ impl Process {
 
     /// Submits a command of no session; whether it was taken. [`Out::Told`] says what came of it.
     pub(crate) fn submit(&mut self, at: Moment, command: &Command, number: u64) -> bool {
-        self.sequencer.submit(TimeNs(at.clock_ns), None, command, Some(Origin::Waits(number))).is_ok()
+        self.sequencer.submit(TimeNs(at.clock_ns), None, command, Some(Origin::Waiter(WaiterId(number)))).is_ok()
     }
 
     /// What the rest of a round does, whatever came in: propose, begin to write, send.
@@ -351,21 +386,42 @@ impl Process {
             self.sequencer.on_timer(at.now_ns, &mut self.around)?;
         }
         self.write(at)?;
-        if !self.around.desk.has_something() {
-            return Ok(());
-        }
-        self.at_desk(at, |around, clerk| {
-            let Surroundings { desk, out, .. } = around;
-            desk.flush(clerk, |stream, bytes, ends| out.push(Out::Stream { stream, bytes, ends }));
-        });
+        self.flush(at);
         Ok(())
+    }
+
+    /// Writes to clients what there is.
+    fn flush(&mut self, at: Moment) {
+        if !self.around.entry.is_dirty() {
+            return;
+        }
+        let outs = self.with_entry(at, |entry, _, backend| {
+            let mut outs = Vec::new();
+            while let Some(id) = entry.next_dirty(backend) {
+                let (bytes, ends) = (entry.output(id).to_vec(), entry.is_over(id));
+                entry.consume(id, bytes.len());
+                if ends {
+                    entry.remove(id);
+                }
+                outs.push((StreamId(id.serial), bytes, ends));
+            }
+            outs
+        });
+        for (stream, bytes, ends) in outs {
+            if ends {
+                self.around.streams.remove(stream);
+            }
+            if ends || !bytes.is_empty() {
+                self.around.out.push(Out::Stream { stream, bytes, ends });
+            }
+        }
     }
 
     fn settle_fairness(&mut self, at: Moment) {
         let Self { sequencer, around, .. } = self;
-        if let Surroundings { fair: Some(fair), desk, out, reports, now_ns, me, checks, .. } = around {
+        if let Surroundings { fair: Some(fair), entry, out, reports, now_ns, me, checks, .. } = around {
             let before = made(sequencer);
-            let mut people = People { me: *me, checks, desk, out, reports, now_ns: *now_ns };
+            let mut people = People { me: *me, checks, entry, out, reports, now_ns: *now_ns };
             let at = fair::time(at.now_ns, at.clock_ns);
             fair.settle(at, sequencer, &mut people);
             if sequencer.is_leading() {
@@ -412,12 +468,12 @@ impl Process {
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
     pub(crate) fn deadline_ns(&self) -> u64 {
-        let Surroundings { desk, fair, releases, now_ns, clock_ns, .. } = &self.around;
+        let Surroundings { entry, fair, releases, now_ns, clock_ns, .. } = &self.around;
         let held_ns = fair.as_ref().and_then(|fair| fair.wait_ns(fair::time(*now_ns, *clock_ns)));
         let released_ns = releases.as_ref().and_then(|releases| releases.wait_ns(*clock_ns));
         let wait_ns = held_ns.into_iter().chain(released_ns).min();
         let fair_ns = wait_ns.map_or(u64::MAX, |wait_ns| now_ns.saturating_add(wait_ns));
-        self.sequencer.next_deadline_ns().min(desk.deadline_ns()).min(fair_ns)
+        self.sequencer.next_deadline_ns().min(entry.deadline_ns()).min(fair_ns)
     }
 
     /// What it wants to happen, into an empty list.

@@ -11,17 +11,18 @@ use walras_gateway::session::{Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{DiskFile, LogError, LogOptions};
+use walras_replica::OrderEntry;
 use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
 use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSequencer, ReplicatedSettings, StartHalt};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
 
-use super::desk::Desk;
 use super::fair;
 use super::process::{Moment, Process};
 use super::releases::{self, Releases};
 use super::storage::Storage;
+use super::streams::Streams;
 use super::surroundings::{State, Surroundings, report_settings};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
@@ -198,7 +199,9 @@ impl Process {
             listener,
             reports,
             state_bytes: 0,
-            desk: Desk::new(gateway(from), server_settings()),
+            gateway: gateway(from),
+            entry: OrderEntry::new(server_settings()),
+            streams: Streams::default(),
             leader: None,
             leader_address: Rc::from(""),
             vote: None,

@@ -6,17 +6,19 @@ use std::rc::Rc;
 
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered, snapshot_hash};
+use walras_gateway::Gateway;
 use walras_gateway::session::{ReportSettings, Reports};
+use walras_replica::{OrderEntry, Origin, WaiterId};
 use walras_sequencer::{AppliedEntry, FairAccess, Host, SolveJob, Unresolved};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::Event;
 
-use super::desk::Desk;
 use super::process::{Fate, Out, ReplicaTimer};
 use super::releases::Releases;
 use super::storage::{LogJob, Storage};
-use super::{Origin, address, fair};
+use super::streams::Streams;
+use super::{address, fair};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 use crate::common::parts;
@@ -63,13 +65,16 @@ pub(super) struct Surroundings {
     pub(super) reports: Reports,
     /// Of the last state that was written down.
     pub(super) state_bytes: usize,
-    pub(super) desk: Desk,
+    /// Checks logons, and how often a key sends.
+    pub(super) gateway: Gateway,
+    pub(super) entry: OrderEntry,
+    pub(super) streams: Streams,
     pub(super) leader: Option<ReplicaId>,
     /// Where it takes orders; empty where that is not known.
     pub(super) leader_address: Rc<str>,
     /// The last vote that it wrote down.
     pub(super) vote: Option<(Term, ReplicaId)>,
-    /// In a box, for it goes to the desk and back.
+    /// In a box: it is large.
     pub(super) fair: Option<Box<FairAccess<Origin>>>,
     /// Market data that waits for its time, with fair access.
     pub(super) releases: Option<Releases>,
@@ -92,11 +97,11 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     fn opened(&mut self, origin: Origin, engine: &Engine, events: &[Event]) {
-        let Self { desk, reports, now_ns, fair, out, .. } = self;
+        let Self { entry, reports, now_ns, fair, out, .. } = self;
         match (origin, open_outcome(engine, events)) {
-            (Origin::Opens(stream), Ok((session, next))) => desk.opened(stream, *now_ns, session, next, reports),
-            (Origin::Opens(stream), Err(reason)) => desk.not_opened(stream, reason),
-            (Origin::Waits(number), _) => out.push(Out::Told(number, Fate::Done(rejected(events)))),
+            (Origin::Opens(stream), Ok((session, next))) => entry.opened(stream, *now_ns, session, next, reports),
+            (Origin::Opens(stream), Err(reason)) => entry.not_opened(stream, reason),
+            (Origin::Waiter(WaiterId(number)), _) => out.push(Out::Told(number, Fate::Done(rejected(events)))),
             (Origin::OpensElsewhere(opening), outcome) => {
                 if let Some(fair) = fair {
                     fair.on_opened(opening, engine.last_applied(), outcome.map(|(session, _)| session));
@@ -131,22 +136,22 @@ impl Surroundings {
                 if self.mutation == Some(Mutation::AnswerMixedUp) && answer.log_index.0.is_multiple_of(50) {
                     answer.log_index = LogIndex(answer.log_index.0 - 1);
                 }
-                self.desk.answer(ordinal, answer, Some(applied.entry.time));
+                self.entry.answer(ordinal, answer, Some(applied.entry.time));
             }
-            Numbered::Repeated(answer) => self.desk.answer(ordinal, answer, None),
-            Numbered::Refused(reason) => self.desk.refused(ordinal, reason),
+            Numbered::Repeated(answer) => self.entry.answer(ordinal, answer, None),
+            Numbered::Refused(reason) => self.entry.refused(ordinal, reason),
         }
     }
 
     fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
-        let Self { reports, desk, mutation, .. } = self;
+        let Self { reports, entry, mutation, .. } = self;
         for event in events {
             if *mutation == Some(Mutation::LoseReport) && log_index.0.is_multiple_of(50) {
                 continue;
             }
-            reports.on_event(log_index, time, event, |account, report| desk.report(account, report));
+            reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
             if let Event::SessionClosed(closed) = event {
-                desk.closed(closed.session);
+                entry.closed(closed.session);
             }
         }
     }
@@ -205,8 +210,8 @@ impl Host<Origin> for Surroundings {
 
     fn unresolved(&mut self, origin: Origin, _: Unresolved) {
         match origin {
-            Origin::Opens(stream) => self.desk.sent_away(stream, &self.leader_address),
-            Origin::Waits(number) => self.out.push(Out::Told(number, Fate::Unknown)),
+            Origin::Opens(stream) => self.entry.sent_away(stream, &self.leader_address),
+            Origin::Waiter(WaiterId(number)) => self.out.push(Out::Told(number, Fate::Unknown)),
             Origin::OpensElsewhere(_) => {}
         }
     }
@@ -241,7 +246,7 @@ impl Host<Origin> for Surroundings {
         }
         if let Some(fair) = &mut self.fair {
             fair.on_installed(&engine);
-            self.desk.fail_all();
+            self.entry.fail_all();
         }
         Ok(engine)
     }
@@ -261,7 +266,7 @@ impl Host<Origin> for Surroundings {
         if let Some(fair) = &mut self.fair {
             fair.on_role(change.term, drop);
         } else if was != self.leader && self.leader != Some(self.me) {
-            self.desk.not_leader(&self.leader_address);
+            self.entry.not_leader(&self.leader_address);
         }
     }
 

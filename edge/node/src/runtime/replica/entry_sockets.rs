@@ -1,0 +1,386 @@
+//! The sockets of binary order entry, on the replica's own thread: bytes in and out. What they mean is [`OrderEntry`]'s.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use crossbeam_channel::{Receiver, Sender};
+use mio::event::Event as Ready;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use tracing::debug;
+use walras_fair_access::clock::ClockStatus;
+use walras_gateway::{Refusal, SourceId};
+use walras_peer_link::listener::Listener;
+use walras_replica::{Backend, ConnectionEnd, Loss, OrderEntry, Origin, StreamId};
+use walras_sequencer::{GatewayTime, ReplicatedSequencer};
+use walras_types::{AccountId, RejectReason};
+use walras_wire::order_entry::ByeReason;
+
+use super::doorbell::Doorbell;
+use super::fair::Fair;
+use super::read_turns::{ReadTurns, TURN_BYTES};
+use super::surroundings::SharedAccess;
+use super::traces::Traces;
+use crate::connections::{Doors, Guest, Kind, tell_shortage};
+use crate::runtime::clock::Clock;
+
+struct Socket {
+    stream: TcpStream,
+    serial: u64,
+    source: SourceId,
+    /// The socket took less than there was.
+    is_blocked: bool,
+    /// Given back when the connection goes.
+    guest: Guest,
+    /// Since when the connection is over and only its last bytes are to be written.
+    over_since_ns: Option<u64>,
+}
+
+/// All sockets.
+pub(super) struct EntrySockets {
+    registry: Registry,
+    tokens: Range<usize>,
+    listener: Listener,
+    /// There once the keys are read; before, nobody is let in.
+    access: SharedAccess,
+    /// By place.
+    sockets: Vec<Option<Socket>>,
+    free: Vec<usize>,
+    next_serial: u64,
+    read_turns: ReadTurns,
+    buffer: Box<[u8]>,
+    doors: Doors,
+    doorbell: Doorbell,
+    /// Connections whose places others need.
+    displaced: (Sender<StreamId>, Receiver<StreamId>),
+}
+
+/// A client that does not read its last bytes is waited for so long.
+const FAREWELL_NS: u64 = 5_000_000_000;
+
+/// Where bytes of sockets go.
+pub(super) struct EntryPort<'a> {
+    pub(super) entry: &'a mut OrderEntry,
+    pub(super) sequencer: &'a mut ReplicatedSequencer<Origin>,
+    pub(super) clock: &'a Clock,
+    pub(super) now_ns: u64,
+    /// Where the leader takes orders, as far as it is known.
+    pub(super) leader: &'a str,
+    /// Passes on to the leader what comes here; without it only a leader takes orders.
+    pub(super) fair: Option<&'a mut Fair>,
+    pub(super) traces: &'a mut Traces,
+}
+
+impl EntryPort<'_> {
+    /// Lets order entry act on what comes now: the stamps of commands that were read at once are the same.
+    fn with<R>(&mut self, act: impl FnOnce(&mut OrderEntry, &mut Backend<'_, Traces>) -> R) -> R {
+        let now_ns = self.now_ns;
+        let at = match &mut self.fair {
+            Some(fair) => fair.at(now_ns),
+            None => {
+                let now = self.clock.now();
+                GatewayTime { now_ns, now, time_ns: now.0, status: ClockStatus::Good }
+            }
+        };
+        let fair = self.fair.as_mut().map(|fair| &mut fair.access);
+        let Self { entry, sequencer, leader, traces, .. } = self;
+        act(entry, &mut Backend { sequencer, fair, at, leader, probe: traces })
+    }
+}
+
+impl EntrySockets {
+    pub(super) fn new(
+        registry: &Registry,
+        tokens: Range<usize>,
+        listen: SocketAddr,
+        access: SharedAccess,
+        (doors, doorbell): (Doors, Doorbell),
+    ) -> io::Result<Self> {
+        let listener = Listener::bind(registry, Token(tokens.start), listen)?;
+        Ok(Self {
+            registry: registry.try_clone()?,
+            tokens,
+            listener,
+            access,
+            sockets: Vec::new(),
+            free: Vec::new(),
+            next_serial: 0,
+            read_turns: ReadTurns::default(),
+            buffer: vec![0; TURN_BYTES].into_boxed_slice(),
+            doors,
+            doorbell,
+            displaced: crossbeam_channel::unbounded(),
+        })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.listener.local_address()
+    }
+
+    pub(super) fn owns(&self, token: Token) -> bool {
+        self.tokens.contains(&token.0)
+    }
+
+    pub(super) fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_>) {
+        let at = ready.token().0 - self.tokens.start;
+        if at == 0 {
+            self.accept(port);
+            return;
+        }
+        let place = at - 1;
+        if ready.is_writable()
+            && let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut)
+        {
+            socket.is_blocked = false;
+            port.entry.mark_dirty(StreamId { place, serial: socket.serial });
+        }
+        let is_ending = ready.is_read_closed() || ready.is_error();
+        if (ready.is_readable() || is_ending) && !self.read_turns.waits(place) {
+            self.read(place, is_ending, port);
+        }
+    }
+
+    /// Whether there is something to read that the poll does not report.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.read_turns.is_empty()
+    }
+
+    /// When to look for connections that the poll will not report.
+    pub(super) fn look_at_ns(&self) -> Option<u64> {
+        self.listener.look_at_ns()
+    }
+
+    /// Begins a round, with what was left in the one before.
+    pub(super) fn read_on(&mut self, port: &mut EntryPort<'_>) {
+        while let Ok(stream) = self.displaced.1.try_recv() {
+            self.displace(stream, port);
+        }
+        if self.listener.look_at_ns().is_some_and(|at| at <= port.now_ns) {
+            self.accept(port);
+        }
+        self.read_turns.begin_round();
+        while let Some(place) = self.read_turns.call() {
+            // Whether its end came meanwhile is not known here.
+            self.read(place, true, port);
+        }
+    }
+
+    fn accept(&mut self, port: &mut EntryPort<'_>) {
+        while let Some((mut stream, remote)) = self.listener.accept(port.now_ns) {
+            let place = self.free.pop().unwrap_or(self.sockets.len());
+            let token = Token(self.tokens.start + 1 + place);
+            let is_welcome = token.0 < self.tokens.end
+                && self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok();
+            if !is_welcome {
+                if place < self.sockets.len() {
+                    self.free.push(place);
+                }
+                continue;
+            }
+            if place == self.sockets.len() {
+                self.sockets.push(None);
+            }
+            self.next_serial += 1;
+            let id = StreamId { place, serial: self.next_serial };
+            let (displaced, doorbell) = (self.displaced.0.clone(), self.doorbell.clone());
+            let guest = self.doors.enter(remote.ip(), move || {
+                let _ = displaced.send(id);
+                doorbell.ring();
+            });
+            debug!("order entry: {remote} connected");
+            let source = SourceId::of(remote.ip());
+            self.sockets[place] = Some(Socket { stream, serial: id.serial, source, is_blocked: false, guest, over_since_ns: None });
+            port.entry.accept(id, port.now_ns);
+        }
+        if let Some(news) = self.listener.take_news() {
+            tell_shortage("order entry", news);
+        }
+    }
+
+    /// Reads what is there, as far as it is the connection's turn, and with `to_the_end` whether anything may still come.
+    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_>) {
+        let mut taken = 0;
+        loop {
+            let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
+            let id = StreamId { place, serial: socket.serial };
+            let room = self.read_turns.room(taken);
+            if room == 0 {
+                return self.read_turns.wait(place, taken);
+            }
+            match socket.stream.read(&mut self.buffer[..room]) {
+                Ok(0) => return self.lose(id, port),
+                Ok(len) => {
+                    taken += len;
+                    self.read_turns.has_read(len);
+                    self.take(id, len, port);
+                    // A short read has emptied the socket, and the poll reports what comes later; but it may already have reported an end.
+                    if len < room && !to_the_end {
+                        return;
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.lose(id, port),
+            }
+        }
+    }
+
+    fn take(&mut self, id: StreamId, len: usize, port: &mut EntryPort<'_>) {
+        let Self { sockets, buffer, access, .. } = self;
+        let Some(Socket { source, guest, .. }) = sockets.get(id.place).and_then(Option::as_ref) else { return };
+        port.with(|entry, backend| {
+            let now = backend.at.now;
+            entry.on_bytes(
+                id,
+                &buffer[..len],
+                &mut |principal, permission| match access.get() {
+                    Some(access) => access.charge_entry(now, principal, permission),
+                    None => Ok(()),
+                },
+                backend,
+            );
+            while let Some((stream, logon)) = entry.next_logon() {
+                let verdict = match access.get() {
+                    Some(access) => access.authorize_logon(&logon, *source),
+                    None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
+                };
+                let verdict = verdict.and_then(|principal| {
+                    let detail = Some("All places for participants are taken.".into());
+                    let full = Refusal { reason: RejectReason::Overloaded, detail, retry_after_ns: None };
+                    if guest.has_shown(principal.permissions()) { Ok(principal) } else { Err(full) }
+                });
+                entry.on_authenticated(stream, verdict, backend);
+            }
+        });
+        self.log_ends(port.entry);
+    }
+
+    /// Says which connections have ended, and why.
+    fn log_ends(&self, entry: &mut OrderEntry) {
+        while let Some(end) = entry.next_end() {
+            let kind = if end.account.is_some() { Kind::AccountEnded } else { Kind::StrangerEnded };
+            self.doors.say(kind, || farewell(end));
+        }
+    }
+
+    /// The client is gone.
+    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_>) {
+        port.with(|entry, backend| entry.on_lost(id, backend));
+        self.log_ends(port.entry);
+        self.remove(id);
+    }
+
+    /// Another connection needs the place.
+    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_>) {
+        port.entry.bye(id, ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
+        if let Some(socket) = self.socket(id) {
+            // What the socket does not take now is not waited for.
+            let _ = socket.write(id, port.entry);
+            self.lose(id, port);
+        }
+    }
+
+    fn remove(&mut self, id: StreamId) {
+        if self.socket(id).is_some()
+            && let Some(mut socket) = self.sockets[id.place].take()
+        {
+            let _ = self.registry.deregister(&mut socket.stream);
+            self.free.push(id.place);
+        }
+    }
+
+    fn socket(&mut self, id: StreamId) -> Option<&mut Socket> {
+        self.sockets.get_mut(id.place)?.as_mut().filter(|socket| socket.serial == id.serial)
+    }
+
+    /// Ends what is silent, and lets go of what has ended and is not read.
+    pub(super) fn on_timer(&mut self, now_ns: u64, entry: &mut OrderEntry) {
+        entry.on_timer(now_ns);
+        for place in 0..self.sockets.len() {
+            let Some(socket) = &mut self.sockets[place] else { continue };
+            let id = StreamId { place, serial: socket.serial };
+            if entry.is_over(id) && now_ns >= socket.over_since_ns.get_or_insert(now_ns).saturating_add(FAREWELL_NS) {
+                entry.remove(id);
+                self.remove(id);
+            }
+        }
+    }
+
+    /// Writes what there is.
+    pub(super) fn flush(&mut self, port: &mut EntryPort<'_>) {
+        while let Some(id) = port.with(|entry, backend| entry.next_dirty(backend)) {
+            let Some(socket) = self.socket(id) else { continue };
+            let is_lost = !socket.is_blocked && socket.write(id, port.entry).is_err();
+            if is_lost {
+                self.lose(id, port);
+            } else if port.entry.is_over(id) && port.entry.output(id).is_empty() {
+                port.entry.remove(id);
+                self.remove(id);
+            }
+        }
+        self.log_ends(port.entry);
+    }
+}
+
+/// Why a connection ended, for people.
+fn farewell(end: ConnectionEnd) -> String {
+    let who = match end.account {
+        Some(AccountId(account)) => format!("account {account}"),
+        None => "a connection that had not logged on".to_owned(),
+    };
+    match (end.reason, end.loss) {
+        (Some(reason), _) => {
+            format!("order entry: {who}: the connection was ended: {} ({})", reason.advice(), reason.number())
+        }
+        (None, Loss::Lost) => format!("order entry: {who}: the client closed the connection, or it broke"),
+        (None, Loss::Ended) => format!("order entry: {who}: another replica leads"),
+    }
+}
+
+impl Socket {
+    fn write(&mut self, id: StreamId, entry: &mut OrderEntry) -> io::Result<()> {
+        loop {
+            let output = entry.output(id);
+            if output.is_empty() {
+                return Ok(());
+            }
+            match self.stream.write(output) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => entry.consume(id, len),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.is_blocked = true;
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(account: Option<AccountId>, reason: Option<ByeReason>) -> ConnectionEnd {
+        ConnectionEnd { stream: StreamId { place: 0, serial: 1 }, account, reason, loss: Loss::Lost }
+    }
+
+    #[test]
+    fn the_log_says_in_plain_words_why_a_connection_ended() {
+        let said = farewell(end(Some(AccountId(3)), None));
+        assert_eq!(said, "order entry: account 3: the client closed the connection, or it broke");
+        let said = farewell(end(None, Some(ByeReason::Malformed)));
+        assert!(
+            said.starts_with(
+                "order entry: a connection that had not logged on: the connection was ended: The bytes are no message"
+            ),
+            "{said}"
+        );
+        assert!(said.ends_with("(1007)"), "{said}");
+        for reason in ByeReason::ALL {
+            assert!(!farewell(end(None, Some(*reason))).contains("Some("));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! One replica of a venue as a state machine without I/O: what stands between sockets and disks on one side and the sequencer on the other.
+//! `edge/node` runs it on real sockets, clocks and disks, `tools/sim` on simulated ones; both run this code.
+//!
+//! *Deliberately absent*: sockets, encryption, threads, clocks, files; the log (`walras-consensus`), the order of commands
+//! (`walras-sequencer`), what a command does (`walras-engine`), the bytes of a session (`walras-gateway`).
+//!
+//! *Invariants*
+//! - A connection hears of its own session and account only, and of each answer and report once.
+//! - Several connections have one session only where all of them send copies; otherwise the latest logon has it.
+//! - A session that a connection waits for is asked for until nobody waits for it any more.
+//!
+//! *Start reading* at [`OrderEntry`].
+
+mod order_entry;
+mod probe;
+
+use walras_sequencer::RemoteOpening;
+
+pub use order_entry::{Backend, Charge, ConnectionEnd, Loss, OrderEntry};
+pub use probe::{PassedOn, Probe, Route};
+
+/// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again; `serial` never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    /// Its place.
+    pub place: usize,
+    /// Different for each connection of a process.
+    pub serial: u64,
+}
+
+/// A local request that waits for an outcome. The driver chooses it and knows who that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaiterId(pub u64);
+
+/// Who sent a command to this replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A local request that waits for its outcome.
+    Waiter(WaiterId),
+    /// A connection that waits for its session.
+    Opens(StreamId),
+    /// A connection of a gateway, this one perhaps, that waits for its session.
+    OpensElsewhere(RemoteOpening),
+}

@@ -1,0 +1,577 @@
+//! Binary order entry without its sockets: the connections of a replica, the sessions that they have, and what each hears.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
+use walras_gateway::{Permission, Principal, Refusal};
+use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
+use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
+use walras_wire::{Command, MassCancel, OpenSession};
+
+use crate::probe::{PassedOn, Probe, Route};
+use crate::{Origin, StreamId};
+
+/// Whether a key may send one more command now.
+pub type Charge<'a> = dyn FnMut(&Principal, Permission) -> Result<(), Refusal> + 'a;
+
+/// What order entry hands commands to.
+pub struct Backend<'a, P> {
+    /// The sequencer of this replica.
+    pub sequencer: &'a mut ReplicatedSequencer<Origin>,
+    /// Passes commands on to the leader; `None`: only a leader takes commands.
+    pub fair: Option<&'a mut FairAccess<Origin>>,
+    /// When the input came.
+    pub at: GatewayTime,
+    /// Where the leader takes orders, as far as it is known.
+    pub leader: &'a str,
+    /// Observes.
+    pub probe: &'a mut P,
+}
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionEnd {
+    /// Which.
+    pub stream: StreamId,
+    /// Whose it was, from its logon on.
+    pub account: Option<AccountId>,
+    /// The reason that the client was given; `None` where it was given none.
+    pub reason: Option<ByeReason>,
+    /// Whether the connection broke first.
+    pub loss: Loss,
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The client closed it, or it broke.
+    Lost,
+    /// The venue ended it.
+    Ended,
+}
+
+struct Connection {
+    stream: StreamId,
+    server: SessionServer,
+    /// From its logon on.
+    account: Option<AccountId>,
+    wanted: ReportsWanted,
+    session: Option<SessionId>,
+    /// When the client signed its logon, by its own clock.
+    stamp_ns: u64,
+    /// Whether other connections keep its session too.
+    has_copies: bool,
+    /// The session that it waits for, where others pass that on.
+    opening: Option<OpenSession>,
+    is_dirty: bool,
+}
+
+/// All connections.
+pub struct OrderEntry {
+    settings: ServerSettings,
+    /// By place.
+    connections: Vec<Option<Connection>>,
+    /// The place of one connection, or of several where all have copies.
+    by_session: BTreeMap<SessionId, Vec<usize>>,
+    by_account: BTreeMap<AccountId, Vec<usize>>,
+    /// Connections that wait for a session, by its account and token.
+    waiting: Waiting,
+    /// Connections that have something to write, or are over.
+    dirty: VecDeque<StreamId>,
+    logons: VecDeque<(StreamId, LogonRequest)>,
+    ends: VecDeque<ConnectionEnd>,
+    /// Empty.
+    immediate: Vec<Immediate>,
+}
+
+type Waiting = BTreeMap<(Option<AccountId>, u64), Vec<StreamId>>;
+
+/// What the sequencer answers at once.
+enum Immediate {
+    Command(Ordinal, NotTaken),
+    Open(NotTaken),
+}
+
+impl OrderEntry {
+    /// Without connections.
+    #[must_use]
+    pub fn new(settings: ServerSettings) -> Self {
+        Self {
+            settings,
+            connections: Vec::new(),
+            by_session: BTreeMap::new(),
+            by_account: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            dirty: VecDeque::new(),
+            logons: VecDeque::new(),
+            ends: VecDeque::new(),
+            immediate: Vec::new(),
+        }
+    }
+
+    /// A client has connected. Its place must be free.
+    pub fn accept(&mut self, stream: StreamId, now_ns: u64) {
+        if self.connections.len() <= stream.place {
+            self.connections.resize_with(stream.place + 1, || None);
+        }
+        let connection = Connection {
+            stream,
+            server: SessionServer::new(self.settings, now_ns),
+            account: None,
+            wanted: ReportsWanted::None,
+            session: None,
+            stamp_ns: 0,
+            has_copies: false,
+            opening: None,
+            is_dirty: false,
+        };
+        let before = self.connections[stream.place].replace(connection);
+        assert!(before.is_none(), "a place holds one connection at a time");
+    }
+
+    /// Bytes came, cut anywhere. Afterwards ask for [`next_logon`](Self::next_logon).
+    pub fn on_bytes<P: Probe>(&mut self, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>, backend: &mut Backend<'_, P>) {
+        let now_ns = backend.at.now_ns;
+        self.serve(stream, charge, backend, |server, host| server.on_bytes(now_ns, bytes, host));
+    }
+
+    /// A logon whose signature is to be checked; then say [`on_authenticated`](Self::on_authenticated).
+    pub fn next_logon(&mut self) -> Option<(StreamId, LogonRequest)> {
+        self.logons.pop_front()
+    }
+
+    /// The verdict on a logon.
+    pub fn on_authenticated<P: Probe>(
+        &mut self,
+        stream: StreamId,
+        verdict: Result<Principal, Refusal>,
+        backend: &mut Backend<'_, P>,
+    ) {
+        self.serve(stream, &mut |_, _| Ok(()), backend, |server, host| server.authenticated(verdict, host));
+    }
+
+    /// Lets a connection's session act, then gives it what the sequencer answered at once.
+    fn serve<'b, P: Probe>(
+        &mut self,
+        stream: StreamId,
+        charge: &mut Charge<'_>,
+        backend: &mut Backend<'b, P>,
+        act: impl FnOnce(&mut SessionServer, &mut Serving<'_, '_, 'b, P>),
+    ) {
+        let Self { connections, waiting, logons, immediate, .. } = self;
+        let Some(connection) = connection_at(connections, stream) else { return };
+        let Connection { server, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
+        let notes = Notes { account, wanted, stamp_ns, has_copies, opening };
+        let mut host = Serving { backend, charge, stream, notes, waiting, logons, immediate };
+        act(server, &mut host);
+        for one in host.immediate.drain(..) {
+            match one {
+                Immediate::Open(NotTaken::NotLeader { .. }) | Immediate::Command(_, NotTaken::NotLeader { .. }) => {
+                    server.not_leader(host.backend.leader);
+                }
+                Immediate::Open(NotTaken::Refused(reason)) => server.bye(ByeReason::Rejected(reason), ""),
+                Immediate::Open(NotTaken::Repeated(_) | NotTaken::OnItsWay) => server.bye(ByeReason::VenueFault, ""),
+                // The state remembers what came of it, not when.
+                Immediate::Command(ordinal, NotTaken::Repeated(answer)) => server.answer(ordinal, answer, None),
+                Immediate::Command(_, NotTaken::OnItsWay) => {}
+                Immediate::Command(ordinal, NotTaken::Refused(reason)) => server.refused(ordinal, reason, None),
+            }
+        }
+        self.mark_dirty(stream);
+        self.end_if_over(stream, Loss::Ended, backend);
+    }
+
+    /// The client closed the connection, or it broke: the connection is gone.
+    pub fn on_lost<P: Probe>(&mut self, stream: StreamId, backend: &mut Backend<'_, P>) {
+        let Some(connection) = connection_at(&mut self.connections, stream) else { return };
+        connection.server.on_disconnect();
+        self.end_if_over(stream, Loss::Lost, backend);
+        self.remove(stream);
+    }
+
+    /// Gives a client the reason why its connection is over.
+    pub fn bye(&mut self, stream: StreamId, reason: ByeReason, text: &str) {
+        if let Some(connection) = connection_at(&mut self.connections, stream) {
+            connection.server.bye(reason, text);
+            self.mark_dirty(stream);
+        }
+    }
+
+    /// The next connection that has something to write or is over, each once.
+    pub fn next_dirty<P: Probe>(&mut self, backend: &mut Backend<'_, P>) -> Option<StreamId> {
+        while let Some(stream) = self.dirty.pop_front() {
+            if let Some(connection) = connection_at(&mut self.connections, stream) {
+                connection.is_dirty = false;
+                self.end_if_over(stream, Loss::Ended, backend);
+                return Some(stream);
+            }
+        }
+        None
+    }
+
+    /// Whether [`next_dirty`](Self::next_dirty) may find a connection.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Bytes to write.
+    #[must_use]
+    pub fn output(&self, stream: StreamId) -> &[u8] {
+        self.connection(stream).map_or(&[], |connection| connection.server.output())
+    }
+
+    /// So many of them were written.
+    pub fn consume(&mut self, stream: StreamId, len: usize) {
+        if let Some(connection) = connection_at(&mut self.connections, stream) {
+            connection.server.consume(len);
+        }
+    }
+
+    /// Whether a connection is over: once its output is written, or not waited for any more, [`remove`](Self::remove) it.
+    #[must_use]
+    pub fn is_over(&self, stream: StreamId) -> bool {
+        self.connection(stream).is_none_or(|connection| connection.server.is_over())
+    }
+
+    /// A connection is gone.
+    pub fn remove(&mut self, stream: StreamId) {
+        self.detach(stream.place);
+        if let Some(place) = self.connections.get_mut(stream.place).filter(|place| is_of(place, stream)) {
+            *place = None;
+        }
+    }
+
+    /// The next connection that ended, for the log of the process.
+    pub fn next_end(&mut self) -> Option<ConnectionEnd> {
+        self.ends.pop_front()
+    }
+
+    /// The connection has something to write, or can be written again.
+    pub fn mark_dirty(&mut self, stream: StreamId) {
+        if let Some(connection) = connection_at(&mut self.connections, stream) {
+            connection.mark_dirty(&mut self.dirty);
+        }
+    }
+
+    /// Follows up on a connection that has ended, once.
+    fn end_if_over<P: Probe>(&mut self, stream: StreamId, loss: Loss, backend: &mut Backend<'_, P>) {
+        let Some(connection) = connection_at(&mut self.connections, stream) else { return };
+        let Some(ended) = connection.server.take_ended() else { return };
+        self.ends.push_back(ConnectionEnd { stream, account: connection.account, reason: ended.reason, loss });
+        if let Some(open) = connection.opening.take() {
+            self.stop_waiting(stream, open, backend);
+        }
+        if let Some(account) = ended.cancel {
+            let cancel = MassCancel { account, instrument: None, side: None };
+            match (&mut backend.fair, ended.session) {
+                (Some(fair), Some(session)) => {
+                    fair.cancel_behind(backend.at, session, cancel);
+                    backend.probe.cancels_behind(backend.at, session);
+                }
+                // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
+                _ => drop(backend.sequencer.submit(backend.at.now, None, &Command::MassCancel(cancel), None)),
+            }
+        }
+        self.detach(stream.place);
+    }
+
+    /// A connection hears of its session and account no more.
+    fn detach(&mut self, place: usize) {
+        let Some(connection) = self.connections.get_mut(place).and_then(Option::as_mut) else { return };
+        if let Some(session) = connection.session.take() {
+            leave(&mut self.by_session, session, place);
+        }
+        if let Some(account) = connection.account {
+            leave(&mut self.by_account, account, place);
+        }
+    }
+
+    /// A connection that is gone waits for no session.
+    fn stop_waiting<P>(&mut self, stream: StreamId, open: OpenSession, backend: &mut Backend<'_, P>) {
+        let name = (open.account, open.token);
+        let Some(streams) = self.waiting.get_mut(&name) else { return };
+        streams.retain(|other| *other != stream);
+        if streams.is_empty() {
+            self.waiting.remove(&name);
+            if let Some(fair) = &mut backend.fair {
+                fair.give_up_opening(open);
+            }
+        }
+    }
+
+    fn connection(&self, stream: StreamId) -> Option<&Connection> {
+        self.connections.get(stream.place).filter(|place| is_of(place, stream)).and_then(Option::as_ref)
+    }
+
+    /// The log has opened a connection's session.
+    pub fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
+        let Some(ours) = self.connection(stream).map(Connection::claim) else { return };
+        let others = self.by_session.get(&session).cloned().unwrap_or_default();
+        for other in others.into_iter().filter(|other| *other != stream.place) {
+            let Some(theirs) = self.connections[other].as_ref().map(Connection::claim) else { continue };
+            if theirs.has_copies && ours.has_copies {
+                continue;
+            }
+            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the venue knows.
+            if theirs.stamp_ns > ours.stamp_ns {
+                return self.replace(stream.place);
+            }
+            self.replace(other);
+        }
+        let Self { by_session, by_account, connections, dirty, .. } = self;
+        let Some(connection) = connection_at(connections, stream) else { return };
+        join(by_session, session, stream.place);
+        connection.session = Some(session);
+        let start = SessionStart::new(session, next, connection.account, connection.wanted, reports);
+        connection.server.opened(now_ns, start);
+        if let Some(account) = connection.account {
+            if let Resend::Found(missed) = reports.resend(account, start.reports_from - 1) {
+                for report in missed {
+                    // They follow each other from the one that was announced.
+                    let _ = connection.server.report(&report);
+                }
+            }
+            join(by_account, account, stream.place);
+        }
+        connection.mark_dirty(dirty);
+    }
+
+    /// A later logon has the session.
+    fn replace(&mut self, loser: usize) {
+        self.detach(loser);
+        let Self { connections, dirty, .. } = self;
+        if let Some(connection) = connections.get_mut(loser).and_then(Option::as_mut) {
+            connection.server.replaced();
+            connection.mark_dirty(dirty);
+        }
+    }
+
+    /// The log has opened a session, for each connection here that waits for it.
+    pub fn open_applied(&mut self, now_ns: u64, open: &OpenSession, session: SessionId, next: SessionSeq, reports: &Reports) {
+        for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            if let Some(connection) = connection_at(&mut self.connections, stream) {
+                connection.opening = None;
+            }
+            self.opened(stream, now_ns, session, next, reports);
+        }
+    }
+
+    /// The leader does not open a session.
+    pub fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+        for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
+            self.not_opened(stream, reason);
+        }
+    }
+
+    /// A session could not be opened.
+    pub fn not_opened(&mut self, stream: StreamId, reason: RejectReason) {
+        self.bye(stream, ByeReason::Rejected(reason), "");
+    }
+
+    /// A client has logged on at another replica: connections that did so before have lost the session.
+    pub fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+        for place in self.by_session.get(&session).cloned().unwrap_or_default() {
+            if self.connections[place].as_ref().is_some_and(|connection| connection.stamp_ns < logged_on_ns) {
+                self.replace(place);
+            }
+        }
+    }
+
+    /// What clients were sent does not follow from the state any more: all connections are over.
+    pub fn fail_all(&mut self) {
+        self.each(|server| server.bye(ByeReason::VenueFault, ""));
+    }
+
+    /// Another replica leads, or none: all clients are sent there.
+    pub fn not_leader(&mut self, leader: &str) {
+        self.each(|server| server.not_leader(leader));
+    }
+
+    fn each(&mut self, mut act: impl FnMut(&mut SessionServer)) {
+        let Self { connections, dirty, .. } = self;
+        for connection in connections.iter_mut().flatten() {
+            act(&mut connection.server);
+            connection.mark_dirty(dirty);
+        }
+    }
+
+    /// As [`Self::not_leader`], for a connection whose session was not opened.
+    pub fn sent_away(&mut self, stream: StreamId, leader: &str) {
+        if let Some(connection) = connection_at(&mut self.connections, stream) {
+            connection.server.not_leader(leader);
+            self.mark_dirty(stream);
+        }
+    }
+
+    /// What came of a session's command.
+    pub fn answer(&mut self, ordinal: Ordinal, answer: Answer, time: Option<TimeNs>) {
+        self.with_session(ordinal.session, |server| server.answer(ordinal, answer, time));
+    }
+
+    /// A session's command was in the log and not its session's next, or the leader does not take it.
+    pub fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        self.with_session(ordinal.session, |server| server.refused(ordinal, reason, None));
+    }
+
+    /// A session's command was late.
+    pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        self.with_session(ordinal.session, |server| server.late(ordinal, late_ns));
+    }
+
+    /// A session is closed.
+    pub fn closed(&mut self, session: SessionId) {
+        let reason = ByeReason::Rejected(RejectReason::UnknownSession);
+        self.with_session(session, |server| server.bye(reason, "The session was closed."));
+    }
+
+    /// For each connection that has the session.
+    fn with_session(&mut self, session: SessionId, mut act: impl FnMut(&mut SessionServer)) {
+        let Self { by_session, connections, dirty, .. } = self;
+        for &place in by_session.get(&session).into_iter().flatten() {
+            let Some(connection) = &mut connections[place] else { continue };
+            act(&mut connection.server);
+            connection.mark_dirty(dirty);
+        }
+    }
+
+    /// Something concerns an account.
+    pub fn report(&mut self, account: AccountId, report: &Report<'_>) {
+        let Self { by_account, connections, dirty, .. } = self;
+        for &place in by_account.get(&account).into_iter().flatten() {
+            let Some(connection) = &mut connections[place] else { continue };
+            // They come in order from the logon on, so none is missing.
+            let _ = connection.server.report(report);
+            connection.mark_dirty(dirty);
+        }
+    }
+
+    /// Ends silent connections.
+    pub fn on_timer(&mut self, now_ns: u64) {
+        let Self { connections, dirty, .. } = self;
+        for connection in connections.iter_mut().flatten() {
+            if connection.server.deadline_ns().is_some_and(|at| at <= now_ns) {
+                connection.server.on_timer(now_ns);
+                connection.mark_dirty(dirty);
+            }
+        }
+    }
+
+    /// When [`on_timer`](Self::on_timer) has something to do.
+    #[must_use]
+    pub fn deadline_ns(&self) -> u64 {
+        self.connections.iter().flatten().filter_map(|connection| connection.server.deadline_ns()).min().unwrap_or(u64::MAX)
+    }
+}
+
+impl Connection {
+    fn mark_dirty(&mut self, dirty: &mut VecDeque<StreamId>) {
+        if !std::mem::replace(&mut self.is_dirty, true) {
+            dirty.push_back(self.stream);
+        }
+    }
+
+    fn claim(&self) -> Claim {
+        Claim { stamp_ns: self.stamp_ns, has_copies: self.has_copies }
+    }
+}
+
+/// A connection's claim to a session.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    stamp_ns: u64,
+    has_copies: bool,
+}
+
+fn is_of(place: &Option<Connection>, stream: StreamId) -> bool {
+    place.as_ref().is_some_and(|connection| connection.stream == stream)
+}
+
+fn connection_at(connections: &mut [Option<Connection>], stream: StreamId) -> Option<&mut Connection> {
+    connections.get_mut(stream.place)?.as_mut().filter(|connection| connection.stream == stream)
+}
+
+fn join<K: Ord>(places: &mut BTreeMap<K, Vec<usize>>, key: K, place: usize) {
+    let places = places.entry(key).or_default();
+    if !places.contains(&place) {
+        places.push(place);
+    }
+}
+
+fn leave<K: Ord>(places: &mut BTreeMap<K, Vec<usize>>, key: K, place: usize) {
+    if let Some(of_key) = places.get_mut(&key) {
+        of_key.retain(|other| *other != place);
+        if of_key.is_empty() {
+            places.remove(&key);
+        }
+    }
+}
+
+/// What a connection keeps of its logon.
+struct Notes<'a> {
+    account: &'a mut Option<AccountId>,
+    wanted: &'a mut ReportsWanted,
+    stamp_ns: &'a mut u64,
+    has_copies: &'a mut bool,
+    opening: &'a mut Option<OpenSession>,
+}
+
+/// What a connection's session asks for while it is served.
+struct Serving<'s, 'c, 'b, P> {
+    backend: &'s mut Backend<'b, P>,
+    charge: &'s mut Charge<'c>,
+    stream: StreamId,
+    notes: Notes<'s>,
+    waiting: &'s mut Waiting,
+    logons: &'s mut VecDeque<(StreamId, LogonRequest)>,
+    immediate: &'s mut Vec<Immediate>,
+}
+
+impl<P: Probe> Host for Serving<'_, '_, '_, P> {
+    fn authenticate(&mut self, logon: LogonRequest) {
+        // What is no time is refused.
+        *self.notes.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
+        *self.notes.has_copies = logon.terms.version.has_copies();
+        self.logons.push_back((self.stream, logon));
+    }
+
+    fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
+        (*self.notes.account, *self.notes.wanted) = (account, reports);
+        let open = OpenSession { account, token };
+        let Backend { sequencer, fair, at, .. } = &mut *self.backend;
+        if let Some(fair) = fair {
+            *self.notes.opening = Some(open);
+            self.waiting.entry((account, token)).or_default().push(self.stream);
+            return fair.open(*at, open, *self.notes.stamp_ns, *self.notes.has_copies);
+        }
+        let origin = Some(Origin::Opens(self.stream));
+        if let Err((why, _)) = sequencer.submit(at.now, None, &Command::OpenSession(open), origin) {
+            self.immediate.push(Immediate::Open(why));
+        }
+    }
+
+    fn charge(&mut self, _: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
+        (self.charge)(principal, permission)
+    }
+
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, content: &[u8]) {
+        let Backend { sequencer, fair, at, probe, .. } = &mut *self.backend;
+        let (taken, route) = match fair {
+            Some(fair) => {
+                let taken = fair.submit(*at, sequencer.engine(), ordinal, content);
+                (taken, Route::Stamped { leads: sequencer.is_leading() })
+            }
+            None => {
+                let taken = sequencer.submit(at.now, Some(ordinal), command, None).map_err(|(why, _)| why);
+                (taken, Route::Sequencer)
+            }
+        };
+        match taken {
+            Ok(()) => {
+                probe.passed_on(&PassedOn { at: *at, ordinal, content, has_copies: *self.notes.has_copies, route });
+            }
+            Err(why) => self.immediate.push(Immediate::Command(ordinal, why)),
+        }
+    }
+}
