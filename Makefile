@@ -14,7 +14,7 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test golden-test doc guards sim siege web web-test page-test python python-test bench cases fuzz clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bench cases fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -97,6 +97,14 @@ siege: ## attack a venue and a cluster, and measure a well-behaved client meanwh
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000
 	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}
+
+# Crates of core/ and protocol/ that test properties: a drawn seed costs them two minutes.
+PROPERTY_CRATES := $(shell grep -l '^proptest' core/*/Cargo.toml protocol/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$$/\1/p')
+
+drawn-test: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+drawn-test: ## the properties of core and protocol with cases that nobody chose: make drawn-test SEED=1 for those of a seed
+	@echo "cases of seed $(PROPTEST_RNG_SEED); the same again: make drawn-test SEED=$(PROPTEST_RNG_SEED)"
+	$(CARGO) test --quiet $(addprefix --package ,$(PROPERTY_CRATES))
 
 cases: ## look for cases that the property tests do not know yet: make cases ROUNDS=10
 	./tools/cases.sh $${ROUNDS:-10}
