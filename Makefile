@@ -14,7 +14,7 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bench cases fuzz clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench cases fuzz clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -30,7 +30,7 @@ demo: setup-build web ## start a venue with order flow, and print the address of
 	$(CARGO) build --profile demo -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
-test: setup fmt clippy doc guards web-test python-test golden-test page-test rust-test ## everything that CI checks
+test: setup fmt clippy doc guards web-test python-test golden-test page-test bot-test rust-test ## everything that CI checks
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -87,6 +87,10 @@ python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/py
 
 python-test: python # what CI checks of it: style as well
 	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
+
+bot-test: $(PYTHON_VENV)/installed web ## the bot of docs/first-bot.md, against a demo of its own
+	$(CARGO) test --workspace --no-run
+	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py
 
 bench: ## measure: make bench NAME=order-book|engine|clearing|blocks|replay|replay_files|fair-access|replication|siege|simulation|all
 	./bench/run.sh $(NAME)
