@@ -27,6 +27,7 @@ pub mod order_book;
 pub mod peer;
 pub mod pipeline;
 pub mod plain;
+pub mod product;
 pub mod records;
 pub mod recovery;
 pub mod replay;

@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    blocks, clearing, document, engine, fair_access, instructions, order_book, recovery, replay, replay_files, replication, siege,
-    simulation,
+    blocks, clearing, document, engine, fair_access, instructions, order_book, product, recovery, replay, replay_files,
+    replication, siege, simulation,
 };
 
 #[global_allocator]
@@ -24,7 +24,7 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 11] = [
+const BENCHES: [Bench; 12] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
@@ -34,6 +34,7 @@ const BENCHES: [Bench; 11] = [
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
     Bench { name: "fair-access", about: "clocks, copies, holds, release and delays of fair access", run: run_fair_access },
     Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
+    Bench { name: "venue", about: "the program as it is served: one replica and three, by every interface", run: run_venue },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
 ];
@@ -52,6 +53,7 @@ options
   --no-peer       without peers
   --only-peer P   of replication's peers only this one: etcd or aeron
   --seconds N     of each of replication's loads, after as many of warming up; of each kind that simulation runs [5]
+  --before FILE   an older program walras, which venue compares with
   --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
   --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
@@ -73,6 +75,8 @@ struct Options {
     only_peer: Option<String>,
     /// Seconds of each load.
     seconds: u32,
+    /// An older program `walras`.
+    before: Option<PathBuf>,
     small: bool,
     streams: PathBuf,
     results: PathBuf,
@@ -87,6 +91,7 @@ impl Options {
             peer: true,
             only_peer: None,
             seconds: 5,
+            before: None,
             small: false,
             streams: "target/bench-data".into(),
             results: RESULTS.into(),
@@ -100,6 +105,7 @@ impl Options {
                 "--seconds" => {
                     options.seconds = value()?.parse().with_context(|| format!("--seconds takes a number\n{}", usage()))?
                 }
+                "--before" => options.before = Some(value()?.into()),
                 "--small" => options.small = true,
                 "--streams" => options.streams = value()?.into(),
                 "--results" => options.results = value()?.into(),
@@ -238,6 +244,12 @@ fn walras() -> anyhow::Result<PathBuf> {
 fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (rounds, seconds, percent) = if options.small { (1, 1, 5) } else { (options.rounds, options.seconds, 100) };
     siege::run(&siege::Config { rounds, seconds, percent, walras: walras()?, scratch: options.streams.join("siege") }, report)
+}
+
+fn run_venue(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, seconds) = if options.small { (1, 1) } else { (options.rounds, options.seconds) };
+    let scratch = options.streams.join("venue");
+    product::run(&product::Config { rounds, seconds, walras: walras()?, before: options.before.clone(), scratch }, report)
 }
 
 fn run_simulation(options: &Options, report: &mut Report) -> anyhow::Result<()> {
