@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Context;
 use walras_bench::venue;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, Side, SizeLots};
-use walras_wire::{CancelOrder, Command, Event, NewOrder};
+use walras_wire::{CancelOrder, Command, Event, NewOrder, OrderCommand};
 
 const ACCOUNTS: u32 = 48;
 const INSTRUMENT: InstrumentId = InstrumentId(0);
@@ -19,7 +19,7 @@ fn order(id: u64, random: u64) -> Command {
     let (side, price) = if random >> 40 & 1 == 0 { (Side::Buy, MIDDLE - away) } else { (Side::Sell, MIDDLE + away) };
     let terms = OrderTerms::limit(side, PriceTicks::saturating(price), SizeLots::new(1 + random % 9));
     let account = AccountId((id % u64::from(ACCOUNTS)) as u32);
-    Command::NewOrder(NewOrder { account, instrument: INSTRUMENT, client_order_id: ClientOrderId(id), terms })
+    Command::Order(OrderCommand::New(NewOrder { account, instrument: INSTRUMENT, client_order_id: ClientOrderId(id), terms }))
 }
 
 fn main() -> anyhow::Result<()> {
@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<()> {
         let gone = (random() % orders) as usize;
         let client_order_id = ClientOrderId(open[gone]);
         let account = AccountId((open[gone] % u64::from(ACCOUNTS)) as u32);
-        apply(&Command::CancelOrder(CancelOrder { account, instrument: INSTRUMENT, client_order_id }))?;
+        apply(&Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument: INSTRUMENT, client_order_id })))?;
         open[gone] = id;
         apply(&order(id, random()))?;
     }

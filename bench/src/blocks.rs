@@ -19,7 +19,7 @@ use walras_types::{
     AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Intake, LogIndex, OfferName, QualityMax, Symbol,
     TimeNs, TransactionSeq, TransferId,
 };
-use walras_wire::{AccountStatus, BatchMarketSpec, Event, OfferOpened, OfferTraded};
+use walras_wire::{AccountStatus, BatchEvent, BatchMarketEvent, BatchMarketSpec, Event, OfferOpened, OfferTraded};
 
 use crate::recovery::{self, Size};
 use crate::report::{Figure, PeerFigure, Report, Unit};
@@ -218,7 +218,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
     data.on_event(
         at,
         time,
-        &Event::BatchMarketCreated(BatchMarketSpec {
+        &Event::BatchMarket(BatchMarketEvent::Created(BatchMarketSpec {
             market,
             symbol: Symbol::new("MAIN").context("a symbol")?,
             commission: rules.commission,
@@ -229,7 +229,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
             interval_ns: 1_000_000_000,
             transactions_max: 1,
             domain: [0; 32],
-        }),
+        })),
     )?;
     let mut offers = 0;
     for book in batch.market().books() {
@@ -239,7 +239,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
             let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
             let (amount, stated, limit, tie) = (offer.amount(), offer.stated(), offer.key().limit, offer.key().tie);
             let opened = OfferOpened { market, account, sequence, sell, buy, amount, stated, limit, tie };
-            data.on_event(at, time, &Event::OfferOpened(opened))?;
+            data.on_event(at, time, &Event::Batch(BatchEvent::OfferOpened(opened)))?;
             offers += 1;
         }
     }
@@ -252,7 +252,7 @@ fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
         for units in 1..=2 * OFFER_FILLS_MAX as u64 {
             let sold = Amount::new(units).context("a small amount")?;
             let traded = OfferTraded { market, account, sequence, sell, buy, sold, bought: sold, left };
-            data.on_event(at, time, &Event::OfferTraded(traded))?;
+            data.on_event(at, time, &Event::Batch(BatchEvent::OfferTraded(traded)))?;
         }
     }
     let per_account = |bytes: usize| bytes as f64 / f64::from(accounts);

@@ -10,7 +10,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use walras_engine::Engine;
 use walras_log_store::{LogOptions, LogWriter, RealDisk};
 use walras_types::{AccountId, prefetch};
-use walras_wire::{Command, Event, encode_command};
+use walras_wire::{AccountEvent, Command, Event, encode_command};
 
 use crate::venue::{Outcome, STREAM_TIME, Session, open};
 
@@ -52,7 +52,7 @@ struct Echo;
 impl Work for Echo {
     #[inline]
     fn apply(&mut self, _: &Command, events: &mut Vec<Event>) {
-        events.push(Event::AccountCreated(AccountId(0)));
+        events.push(Event::Account(AccountEvent::Created(AccountId(0))));
     }
 }
 

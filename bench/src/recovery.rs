@@ -17,7 +17,7 @@ use walras_node::config::{Batch, Config};
 use walras_node::runtime::{Clock, StartOptions, Venue, VenueHandle, View};
 use walras_types::{AccountId, AssetId, BatchMarketId, PublicKey, Symbol, TransactionSeq, TransferId};
 use walras_wire::batch::SignedTransaction;
-use walras_wire::{AssetSpec, Command, SetAccountKey, SubmitTransaction, Transfer};
+use walras_wire::{AccountCommand, AssetSpec, BatchCommand, Command, SetAccountKey, SubmitTransaction, Transfer, VenueCommand};
 
 use crate::report::{Figure, Report, Unit};
 
@@ -270,15 +270,20 @@ fn make(handle: &VenueHandle, workload: &Workload) -> anyhow::Result<()> {
     let send = |command| handle.send_blocking(command).map_err(|reason| anyhow::anyhow!("{reason}"));
     for asset in 0..ASSETS {
         let symbol = Symbol::new(&symbol(asset)).context("a symbol")?;
-        send(Command::CreateAsset(AssetSpec { asset: AssetId(asset.into()), symbol, decimals: 2 }))?;
+        send(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(asset.into()), symbol, decimals: 2 })))?;
     }
     for account in (0..workload.model().account_count).map(AccountId) {
-        send(Command::CreateAccount(account))?;
+        send(Command::Account(AccountCommand::Create(account)))?;
         let key = PublicKey(std::array::from_fn(|at| if at < 4 { account.0.to_le_bytes()[at] } else { 1 }));
-        send(Command::SetAccountKey(SetAccountKey { account, key }))?;
+        send(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })))?;
         for asset in (0..u32::from(ASSETS)).map(AssetId) {
             let transfer_id = TransferId(u64::from(asset.0) + 1);
-            send(Command::Deposit(Transfer { account, asset, amount: workload.endowment(), transfer_id }))?;
+            send(Command::Account(AccountCommand::Deposit(Transfer {
+                account,
+                asset,
+                amount: workload.endowment(),
+                transfer_id,
+            })))?;
         }
     }
     wait(|| Ok(look(handle)?.is_open))
@@ -321,7 +326,7 @@ fn block(handle: &VenueHandle, workload: &mut Workload) -> anyhow::Result<()> {
         let mut answers = Vec::with_capacity(part.len());
         for transaction in part {
             let signed = SignedTransaction { transaction: *transaction, signature: [0; 64] };
-            let command = Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed)?);
+            let command = Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed)?));
             answers.push(handle.submit(command).map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }
         let mut last = 0;

@@ -8,7 +8,10 @@ use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
     OrderTerms, PriceTicks, RiskLimits, SelfTrade, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, Event, NewOrder, SetTradingPhase, Transfer};
+use walras_wire::{
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent,
+    SetTradingPhase, Transfer, VenueCommand,
+};
 
 use crate::records::{Op, Record};
 
@@ -37,7 +40,7 @@ impl Outcome {
     pub fn see(&mut self, event: &Event) {
         self.events += 1;
         match event {
-            Event::Traded(trade) => {
+            Event::Order(OrderEvent::Traded(trade)) => {
                 self.trades += 1;
                 self.volume += trade.size.get();
             }
@@ -65,9 +68,9 @@ fn setup(users: u32) -> impl Iterator<Item = Command> {
     let riches = Amount::new(1 << 50).expect("below AMOUNT_MAX");
     let (base, quote) = (AssetId(0), AssetId(1));
     let venue = [
-        Command::CreateAsset(AssetSpec { asset: base, symbol: symbol("BASE"), decimals: 8 }),
-        Command::CreateAsset(AssetSpec { asset: quote, symbol: symbol("QUOTE"), decimals: 8 }),
-        Command::CreateInstrument(InstrumentSpec {
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: base, symbol: symbol("BASE"), decimals: 8 })),
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: quote, symbol: symbol("QUOTE"), decimals: 8 })),
+        Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
             instrument: INSTRUMENT,
             symbol: symbol("BASE/QUOTE"),
             base,
@@ -85,14 +88,22 @@ fn setup(users: u32) -> impl Iterator<Item = Command> {
                 open_orders_max: 1 << 20,
                 position_lots_max: SizeLots::new(1 << 40),
             },
-        }),
-        Command::SetTradingPhase(SetTradingPhase { instrument: INSTRUMENT, phase: TradingPhase::Continuous }),
+        })),
+        Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase {
+            instrument: INSTRUMENT,
+            phase: TradingPhase::Continuous,
+        })),
     ];
     let accounts = (0..users).map(AccountId).flat_map(move |account| {
         let deposit = move |asset: AssetId| {
-            Command::Deposit(Transfer { account, asset, amount: riches, transfer_id: TransferId(u64::from(asset.0) + 1) })
+            Command::Account(AccountCommand::Deposit(Transfer {
+                account,
+                asset,
+                amount: riches,
+                transfer_id: TransferId(u64::from(asset.0) + 1),
+            }))
         };
-        [Command::CreateAccount(account), deposit(base), deposit(quote)]
+        [Command::Account(AccountCommand::Create(account)), deposit(base), deposit(quote)]
     });
     venue.into_iter().chain(accounts)
 }
@@ -123,10 +134,10 @@ pub fn session(records: &[Record], self_trade: SelfTrade) -> Session {
         for event in &events {
             outcome.see(event);
             match event {
-                Event::OrderAccepted(order) => drop(open.insert(order.client_order_id.0, order.resting.open.get())),
-                Event::OrderAmended(order) => drop(open.insert(order.client_order_id.0, order.resting.open.get())),
-                Event::Traded(trade) => drop(open.insert(trade.maker.client_order_id.0, trade.maker.open.get())),
-                Event::OrderCancelled(order) => drop(open.remove(&order.client_order_id.0)),
+                Event::Order(OrderEvent::Accepted(order)) => drop(open.insert(order.client_order_id.0, order.resting.open.get())),
+                Event::Order(OrderEvent::Amended(order)) => drop(open.insert(order.client_order_id.0, order.resting.open.get())),
+                Event::Order(OrderEvent::Traded(trade)) => drop(open.insert(trade.maker.client_order_id.0, trade.maker.open.get())),
+                Event::Order(OrderEvent::Cancelled(order)) => drop(open.remove(&order.client_order_id.0)),
                 _ => {}
             }
         }
@@ -139,24 +150,24 @@ pub fn session(records: &[Record], self_trade: SelfTrade) -> Session {
 fn command(record: &Record, self_trade: SelfTrade, open: u64) -> Command {
     let (account, instrument) = (AccountId(record.user), INSTRUMENT);
     let client_order_id = ClientOrderId(record.id as u64);
-    let cancel = Command::CancelOrder(CancelOrder { account, instrument, client_order_id });
+    let cancel = Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }));
     let amend = |price, size| {
-        Command::AmendOrder(AmendOrder {
+        Command::Order(OrderCommand::Amend(AmendOrder {
             account,
             instrument,
             amendment: Amendment { client_order_id, price, trigger: None, size },
-        })
+        }))
     };
     match record.op {
         Op::Gtc | Op::Ioc => {
             let limit = OrderTerms::limit(record.side(), PriceTicks::saturating(record.price), SizeLots::new(record.size as u64));
             let time_in_force = if record.op == Op::Gtc { TimeInForce::GoodTillCancel } else { TimeInForce::ImmediateOrCancel };
-            Command::NewOrder(NewOrder {
+            Command::Order(OrderCommand::New(NewOrder {
                 account,
                 instrument,
                 client_order_id,
                 terms: OrderTerms { time_in_force, self_trade, ..limit },
-            })
+            }))
         }
         Op::Cancel => cancel,
         Op::Move => amend(Some(PriceTicks::saturating(record.price)), None),

@@ -26,7 +26,7 @@ fn venue(accounts: u32) -> (Engine, Vec<SessionId>) {
     let mut engine = Engine::new();
     let (base, quote) = (AssetId(0), AssetId(1));
     let symbol = |text| Symbol::new(text).expect("it is one");
-    let asset = |asset, text| Command::CreateAsset(AssetSpec { asset, symbol: symbol(text), decimals: 2 });
+    let asset = |asset, text| Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol: symbol(text), decimals: 2 }));
     let spec = InstrumentSpec {
         instrument: InstrumentId(0),
         symbol: symbol("BTC/USD"),
@@ -41,20 +41,25 @@ fn venue(accounts: u32) -> (Engine, Vec<SessionId>) {
         reference_price: PriceTicks::saturating(10_000),
         default_limits: RiskLimits::NONE,
     };
-    let mut start = vec![asset(base, "BTC"), asset(quote, "USD"), Command::CreateInstrument(spec)];
+    let mut start = vec![asset(base, "BTC"), asset(quote, "USD"), Command::Instrument(InstrumentCommand::Create(spec))];
     let phase = TradingPhase::Continuous;
-    start.push(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(0), phase }));
+    start.push(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: InstrumentId(0), phase })));
     for account in (0..accounts).map(AccountId) {
         let amount = Amount::new(1 << 40).expect("it is below AMOUNT_MAX");
-        start.push(Command::CreateAccount(account));
-        start.push(Command::Deposit(Transfer { account, asset: quote, amount, transfer_id: TransferId(1) }));
-        start.push(Command::OpenSession(OpenSession { account: Some(account), token: 1 }));
+        start.push(Command::Account(AccountCommand::Create(account)));
+        start.push(Command::Account(AccountCommand::Deposit(Transfer {
+            account,
+            asset: quote,
+            amount,
+            transfer_id: TransferId(1),
+        })));
+        start.push(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token: 1 })));
     }
     let mut events = Vec::new();
     for command in start {
         engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
     }
-    let opened = |event: &Event| if let Event::SessionOpened(e) = event { Some(e.session) } else { None };
+    let opened = |event: &Event| if let Event::Session(SessionEvent::Opened(e)) = event { Some(e.session) } else { None };
     let sessions = events.iter().filter_map(opened).collect();
     (engine, sessions)
 }
@@ -75,9 +80,9 @@ fn commands(accounts: u32) -> Vec<(AccountId, Command)> {
             let price = PriceTicks::saturating(9_000 + (random >> 40) as i64 % 64);
             let terms = OrderTerms::limit(Side::Buy, price, SizeLots::new(1));
             let command = if *has {
-                Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+                Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
             } else {
-                Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+                Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
             };
             (account, command)
         })
@@ -124,7 +129,7 @@ fn numbered(accounts: u32, commands: &[(AccountId, Command)]) -> f64 {
     let mut next = vec![SessionSeq(1); accounts as usize];
     for (account, (&session, next)) in (0..).map(AccountId).zip(sessions.iter().zip(&mut next)) {
         let (instrument, client_order_id) = (InstrumentId(0), ClientOrderId(2));
-        let nothing = Command::CancelOrder(CancelOrder { account, instrument, client_order_id });
+        let nothing = Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }));
         while next.0 <= SESSION_WINDOW as u64 {
             let ordinal = Ordinal { session, session_seq: *next };
             engine.apply_numbered(engine.last_applied().next(), TimeNs(1), ordinal, &nothing, &mut Vec::new());

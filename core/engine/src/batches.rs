@@ -20,10 +20,11 @@ use walras_types::{
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
-    AccountFeeChanged, AccountFeePaid, AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed,
-    BatchIntervalChanged, BatchMarketSpec, BatchPhaseChanged, BlockCleared, CloseBatch, Command, Event, IssuerSet, OfferCancelled,
-    OfferOpened, OfferTraded, Paid, Rejected, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SubmitTransaction, SupplyChanged, TransactionCollected, TransactionDropped,
+    AccountEvent, AccountFeeChanged, AccountFeePaid, AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed,
+    BatchCommand, BatchEvent, BatchIntervalChanged, BatchMarketCommand, BatchMarketEvent, BatchMarketSpec, BatchPhaseChanged,
+    BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, Rejected, SetAccountFee,
+    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, SupplyChanged, TransactionCollected,
+    TransactionDropped, VenueEvent,
 };
 
 use crate::engine::Engine;
@@ -165,40 +166,30 @@ fn is_interval(interval_ns: u64) -> bool {
 
 /// The operator's commands.
 impl<I: PriceIndex> Engine<I> {
-    /// What the commands of batch markets do: in one function of its own, so that it costs the others nothing.
+    /// What the commands on the rules of batch markets do: in one function of its own, so that it costs the others nothing.
     #[cold]
     #[inline(never)]
-    pub(crate) fn execute_batch(&mut self, command: &Command, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    pub(crate) fn execute_batch_market(
+        &mut self,
+        command: &BatchMarketCommand,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
         match command {
-            Command::CreateBatchMarket(c) => self.create_batch_market(c, events),
-            Command::AddBatchAsset(c) => self.add_batch_asset(c, events),
-            Command::SetBatchPhase(c) => self.set_batch_phase(c, events),
-            Command::SetBatchInterval(c) => self.set_batch_interval(c, events),
-            Command::SetAccountFee(c) => self.set_account_fee(c, events),
-            Command::SetAccountKey(c) => self.set_account_key(c, events),
-            Command::SetIssuer(c) => self.set_issuer(c, events),
-            Command::SubmitTransaction(c) => self.submit_transaction(c, events),
-            Command::CloseBatch(c) => self.close_batch(c, events),
-            Command::NewOrder(_)
-            | Command::CancelOrder(_)
-            | Command::AmendOrder(_)
-            | Command::MassCancel(_)
-            | Command::Tick
-            | Command::OpenSession(_)
-            | Command::CloseSession(_)
-            | Command::Checkpoint(_)
-            | Command::CreateAsset(_)
-            | Command::CreateInstrument(_)
-            | Command::CreateAccount(_)
-            | Command::SetAccountStatus(_)
-            | Command::Deposit(_)
-            | Command::Withdraw(_)
-            | Command::CollectFees(_)
-            | Command::SetRiskLimits(_)
-            | Command::SetTradingPhase(_)
-            | Command::SetAccessDelays(_)
-            | Command::Shards(_)
-            | Command::Invalid(_) => unreachable!("a command of batch markets"),
+            BatchMarketCommand::Create(c) => self.create_batch_market(c, events),
+            BatchMarketCommand::AddAsset(c) => self.add_batch_asset(c, events),
+            BatchMarketCommand::SetPhase(c) => self.set_batch_phase(c, events),
+            BatchMarketCommand::SetInterval(c) => self.set_batch_interval(c, events),
+            BatchMarketCommand::SetAccountFee(c) => self.set_account_fee(c, events),
+        }
+    }
+
+    /// What the commands of batches do: in one function of its own, for the same reason.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn execute_batch(&mut self, command: &BatchCommand, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        match command {
+            BatchCommand::Submit(c) => self.submit_transaction(c, events),
+            BatchCommand::Close(c) => self.close_batch(c, events),
         }
     }
 
@@ -214,7 +205,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::BatchRulesInvalid);
         }
         self.batches.markets.push(BatchMarketState::new(*spec));
-        events.push(Event::BatchMarketCreated(*spec));
+        events.push(Event::BatchMarket(BatchMarketEvent::Created(*spec)));
         Ok(())
     }
 
@@ -232,7 +223,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::BatchAssetsInvalid);
         }
         state.assets.push(asset);
-        events.push(Event::BatchAssetAdded(BatchAssetAdded { market, asset }));
+        events.push(Event::BatchMarket(BatchMarketEvent::AssetAdded(BatchAssetAdded { market, asset })));
         Ok(())
     }
 
@@ -244,7 +235,7 @@ impl<I: PriceIndex> Engine<I> {
             state.batch = Some(Batch::new(state.settings()).map_err(|_| RejectReason::BatchAssetsInvalid)?);
         }
         state.phase = phase;
-        events.push(Event::BatchPhaseChanged(BatchPhaseChanged { market, phase }));
+        events.push(Event::BatchMarket(BatchMarketEvent::PhaseChanged(BatchPhaseChanged { market, phase })));
         Ok(())
     }
 
@@ -255,7 +246,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::BatchRulesInvalid);
         }
         state.spec.interval_ns = interval_ns;
-        events.push(Event::BatchIntervalChanged(BatchIntervalChanged { market, interval_ns }));
+        events.push(Event::BatchMarket(BatchMarketEvent::IntervalChanged(BatchIntervalChanged { market, interval_ns })));
         Ok(())
     }
 
@@ -278,11 +269,11 @@ impl<I: PriceIndex> Engine<I> {
             state.begin_fee();
         }
         let from_block = state.collecting_block() + u64::from(is_begun);
-        events.push(Event::AccountFeeChanged(AccountFeeChanged { market, from_block, fee }));
+        events.push(Event::BatchMarket(BatchMarketEvent::AccountFeeChanged(AccountFeeChanged { market, from_block, fee })));
         Ok(())
     }
 
-    fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    pub(crate) fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountKey { account, key } = *set;
         self.status(account)?;
         self.batches.accounts.set_key(account, key).map_err(account_reason)?;
@@ -290,18 +281,20 @@ impl<I: PriceIndex> Engine<I> {
         let mut changed = AccountSet::with_room(self.ledger.account_count());
         changed.insert(account);
         self.ledger.mark_changed(&changed);
-        events.push(Event::AccountKeySet(AccountKeySet { account, key }));
+        events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         Ok(())
     }
 
-    fn set_issuer(&mut self, set: &SetIssuer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_issuer(&mut self, set: &SetIssuer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetIssuer { asset, account } = *set;
         self.status(account)?;
         if asset.0 >= self.ledger.asset_count() {
             return Err(RejectReason::UnknownAsset);
         }
         self.batches.accounts.set_issuer(asset, account).map_err(account_reason)?;
-        events.push(Event::IssuerSet(IssuerSet { asset, account }));
+        events.push(Event::Venue(VenueEvent::IssuerSet(IssuerSet { asset, account })));
         Ok(())
     }
 }
@@ -351,7 +344,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         state.collected.push(transaction);
         state.names.insert(name);
-        events.push(Event::TransactionCollected(TransactionCollected { market, account, sequence, block }));
+        events.push(Event::Batch(BatchEvent::TransactionCollected(TransactionCollected { market, account, sequence, block })));
         Ok(())
     }
 
@@ -373,15 +366,15 @@ impl<I: PriceIndex> Engine<I> {
         // Fewer than there are transactions.
         state.dropped = closed.dropped.len() as u32;
         let (batch_hash, kept, dropped) = (closed.batch_hash, closed.kept_count, state.dropped);
-        events.push(Event::BatchClosed(BatchClosed { market, block, batch_hash, kept, dropped }));
+        events.push(Event::Batch(BatchEvent::Closed(BatchClosed { market, block, batch_hash, kept, dropped })));
         for (place, reason) in closed.dropped {
             let BatchTransaction { account, sequence, .. } = state.collected[place as usize];
-            events.push(Event::TransactionDropped(TransactionDropped { market, account, sequence, reason }));
+            events.push(Event::Batch(BatchEvent::TransactionDropped(TransactionDropped { market, account, sequence, reason })));
         }
         for (pair, offer) in batch.opened() {
             let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
             let (sell, buy) = assets_of(&state.assets, pair);
-            events.push(Event::OfferOpened(OfferOpened {
+            events.push(Event::Batch(BatchEvent::OfferOpened(OfferOpened {
                 market,
                 account,
                 sequence,
@@ -391,7 +384,7 @@ impl<I: PriceIndex> Engine<I> {
                 stated: offer.stated(),
                 limit: offer.key().limit,
                 tie: offer.key().tie,
-            }));
+            })));
         }
         state.collected.clear();
         state.names.clear();
@@ -400,7 +393,7 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Applies one log entry that holds a proposed clearing, and appends what happened to `events`: all that the block does and
-    /// [`Event::BlockCleared`], or [`Event::BlockRejected`] and nothing else.
+    /// [`BatchEvent::Cleared`], or [`BatchEvent::ClearingRejected`] and nothing else.
     ///
     /// # Panics
     /// As [`Engine::apply`].
@@ -412,7 +405,11 @@ impl<I: PriceIndex> Engine<I> {
             events.push(refused(reason));
         } else if let Err(rejected) = self.clear_batch(block, events) {
             let code = rejected.code();
-            events.push(Event::BlockRejected(walras_wire::BlockRejected { market, block: block.number, code }));
+            events.push(Event::Batch(BatchEvent::ClearingRejected(walras_wire::BlockRejected {
+                market,
+                block: block.number,
+                code,
+            })));
         }
     }
 
@@ -432,11 +429,11 @@ impl<I: PriceIndex> Engine<I> {
         for (account, key) in created {
             self.statuses.push(AccountStatus::Active);
             self.transfers.push(None);
-            events.push(Event::AccountCreated(account));
-            events.push(Event::AccountKeySet(AccountKeySet { account, key }));
+            events.push(Event::Account(AccountEvent::Created(account)));
+            events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         }
         let Quality { gap_ppb, unserved_ppb, set_aside } = header.quality;
-        events.push(Event::BlockCleared(BlockCleared {
+        events.push(Event::Batch(BatchEvent::Cleared(BlockCleared {
             market: block.market,
             block: header.number,
             transactions: header.transaction_count,
@@ -447,7 +444,7 @@ impl<I: PriceIndex> Engine<I> {
             unserved_ppb,
             set_aside,
             state_root: roots.state,
-        }));
+        })));
         let dropped = std::mem::take(&mut state.dropped);
         state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded });
         Ok(())
@@ -475,10 +472,26 @@ fn tell_traded(market: BatchMarketId, (sell, buy): (AssetId, AssetId), pair: &Pa
     for (offer, sold, bought) in pair.fills() {
         let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
         let left = offer.amount().checked_sub(sold).expect("no offer sells more than it has");
-        events.push(Event::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left }));
+        events.push(Event::Batch(BatchEvent::OfferTraded(OfferTraded {
+            market,
+            account,
+            sequence,
+            sell,
+            buy,
+            sold,
+            bought,
+            left,
+        })));
         let is_closed = pair.part.is_some_and(|part| part.left.is_none());
         if is_closed && left > Amount::ZERO {
-            events.push(Event::OfferCancelled(OfferCancelled { market, account, sequence, sell, buy, amount: left }));
+            events.push(Event::Batch(BatchEvent::OfferCancelled(OfferCancelled {
+                market,
+                account,
+                sequence,
+                sell,
+                buy,
+                amount: left,
+            })));
         }
     }
 }
@@ -486,13 +499,13 @@ fn tell_traded(market: BatchMarketId, (sell, buy): (AssetId, AssetId), pair: &Pa
 fn told(market: BatchMarketId, effect: &Effect) -> Event {
     let Effect { asset, account, amount, then } = *effect;
     match then {
-        Then::Paid(to) => Event::Paid(Paid { market, from: account, to, asset, amount }),
+        Then::Paid(to) => Event::Batch(BatchEvent::Paid(Paid { market, from: account, to, asset, amount })),
         Then::Cancelled { buy, sequence } => {
-            Event::OfferCancelled(OfferCancelled { market, account, sequence, sell: asset, buy, amount })
+            Event::Batch(BatchEvent::OfferCancelled(OfferCancelled { market, account, sequence, sell: asset, buy, amount }))
         }
-        Then::Issued => Event::Issued(SupplyChanged { account, asset, amount }),
-        Then::Burnt => Event::Burnt(SupplyChanged { account, asset, amount }),
-        Then::AccountFee => Event::AccountFeePaid(AccountFeePaid { market, account, asset, amount }),
+        Then::Issued => Event::Batch(BatchEvent::Issued(SupplyChanged { account, asset, amount })),
+        Then::Burnt => Event::Batch(BatchEvent::Burnt(SupplyChanged { account, asset, amount })),
+        Then::AccountFee => Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid { market, account, asset, amount })),
     }
 }
 

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use walras_ledger::Ledger;
 use walras_order_book::{Ladder, PriceIndex};
-use walras_types::{
-    AccountId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
+use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId};
+use walras_wire::{
+    AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, OrderCommand, Rejected, SessionCommand, VenueCommand,
 };
-use walras_wire::{AccessDelays, AccountStatus, AssetSpec, Command, Event, Rejected, ShardCommand};
 
 use crate::batches::Batches;
 use crate::market::{Market, MarketState};
@@ -61,13 +61,6 @@ impl Default for Engine {
     }
 }
 
-/// Whose command it is and what it names: what its rejection says.
-struct Named {
-    account: Option<AccountId>,
-    instrument: Option<InstrumentId>,
-    client_order_id: Option<ClientOrderId>,
-}
-
 impl<I: PriceIndex> Engine<I> {
     /// [`Engine::new`] with any price index, and with a seed that keeps participants from choosing order ids that collide in the
     /// books' indices. Neither changes what the engine emits, nor its hash.
@@ -110,7 +103,7 @@ impl<I: PriceIndex> Engine<I> {
     pub fn apply(&mut self, log_index: LogIndex, time: TimeNs, command: &Command, events: &mut Vec<Event>) {
         self.begin(log_index, time, events);
         if let Err(reason) = self.execute(log_index, command, events) {
-            events.push(rejection(command, reason));
+            events.push(Event::Rejected(Rejected::of(command, reason)));
         }
     }
 
@@ -133,33 +126,22 @@ impl<I: PriceIndex> Engine<I> {
     #[inline(always)]
     pub(crate) fn execute(&mut self, log_index: LogIndex, command: &Command, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         match command {
-            Command::NewOrder(c) => self.new_order(c, OrderId(log_index.0), events),
-            Command::CancelOrder(c) => self.cancel_order(c, events),
-            Command::AmendOrder(c) => self.amend_order(c, events),
-            Command::MassCancel(c) => self.mass_cancel(c, events),
-            Command::Tick | Command::Checkpoint(_) => Ok(()),
-            Command::OpenSession(c) => self.open_session(c, log_index, events),
-            Command::CloseSession(c) => self.close_session(c, events),
-            Command::CreateAsset(c) => self.create_asset(c, events),
-            Command::CreateInstrument(c) => self.create_instrument(c, events),
-            Command::CreateAccount(c) => self.create_account(*c, events),
-            Command::SetAccountStatus(c) => self.set_account_status(c, events),
-            Command::Deposit(c) => self.deposit(c, events),
-            Command::Withdraw(c) => self.withdraw(c, events),
-            Command::CollectFees(c) => self.collect_fees(c, events),
-            Command::SetRiskLimits(c) => self.set_risk_limits(c, events),
-            Command::SetTradingPhase(c) => self.set_trading_phase(c, events),
-            Command::SetAccessDelays(c) => self.set_access_delays(c, events),
-            Command::CreateBatchMarket(_)
-            | Command::AddBatchAsset(_)
-            | Command::SetBatchPhase(_)
-            | Command::SetBatchInterval(_)
-            | Command::SetAccountFee(_)
-            | Command::SetAccountKey(_)
-            | Command::SetIssuer(_)
-            | Command::SubmitTransaction(_)
-            | Command::CloseBatch(_) => self.execute_batch(command, events),
-            Command::Shards(c) => self.execute_shards(c, events),
+            Command::Order(OrderCommand::New(c)) => self.new_order(c, OrderId(log_index.0), events),
+            Command::Order(OrderCommand::Cancel(c)) => self.cancel_order(c, events),
+            Command::Order(OrderCommand::Amend(c)) => self.amend_order(c, events),
+            Command::Order(OrderCommand::MassCancel(c)) => self.mass_cancel(c, events),
+            Command::Instrument(InstrumentCommand::Create(c)) => self.create_instrument(c, events),
+            Command::Instrument(InstrumentCommand::SetPhase(c)) => self.set_trading_phase(c, events),
+            Command::Account(c) => self.execute_account(c, events),
+            Command::Session(SessionCommand::Open(c)) => self.open_session(c, log_index, events),
+            Command::Session(SessionCommand::Close(c)) => self.close_session(c, events),
+            Command::BatchMarket(c) => self.execute_batch_market(c, events),
+            Command::Batch(c) => self.execute_batch(c, events),
+            Command::Shard(c) => self.execute_shard(c, events),
+            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_)) => Ok(()),
+            Command::Venue(VenueCommand::SetAccessDelays(c)) => self.set_access_delays(c, events),
+            Command::Venue(VenueCommand::CreateAsset(c)) => self.create_asset(c, events),
+            Command::Venue(VenueCommand::SetIssuer(c)) => self.set_issuer(c, events),
             Command::Invalid(c) => Err(c.reason),
         }
     }
@@ -256,48 +238,4 @@ impl<I: PriceIndex> Market<I> {
     pub(crate) fn is_continuous(&self) -> bool {
         self.state.phase == TradingPhase::Continuous
     }
-}
-
-/// The event of a refused command.
-#[inline]
-pub(crate) fn rejection(command: &Command, reason: RejectReason) -> Event {
-    let Named { account, instrument, client_order_id } = named(command);
-    Event::Rejected(Rejected { account, instrument, client_order_id, reason })
-}
-
-/// What a rejection of `command` names. The operator's commands are nobody's, even where they name an account.
-fn named(command: &Command) -> Named {
-    let (account, instrument, client_order_id) = match command {
-        Command::NewOrder(c) => (Some(c.account), Some(c.instrument), Some(c.client_order_id)),
-        Command::CancelOrder(c) => (Some(c.account), Some(c.instrument), Some(c.client_order_id)),
-        Command::AmendOrder(c) => (Some(c.account), Some(c.instrument), Some(c.amendment.client_order_id)),
-        Command::MassCancel(c) => (Some(c.account), c.instrument, None),
-        Command::OpenSession(c) => (c.account, None, None),
-        Command::CreateInstrument(c) => (None, Some(c.instrument), None),
-        Command::SetRiskLimits(c) => (None, Some(c.instrument), None),
-        Command::SetTradingPhase(c) => (None, Some(c.instrument), None),
-        Command::SubmitTransaction(c) => (Some(c.account()), None, None),
-        Command::Shards(ShardCommand::AssignInstrument(c)) => (None, Some(c.instrument), None),
-        Command::Shards(c) => (c.account(), None, None),
-        Command::Invalid(c) => (c.account, c.instrument, c.client_order_id),
-        Command::Tick
-        | Command::CloseSession(_)
-        | Command::Checkpoint(_)
-        | Command::CreateAsset(_)
-        | Command::CreateAccount(_)
-        | Command::SetAccountStatus(_)
-        | Command::Deposit(_)
-        | Command::Withdraw(_)
-        | Command::CollectFees(_)
-        | Command::SetAccessDelays(_)
-        | Command::CreateBatchMarket(_)
-        | Command::AddBatchAsset(_)
-        | Command::SetBatchPhase(_)
-        | Command::SetBatchInterval(_)
-        | Command::SetAccountFee(_)
-        | Command::SetAccountKey(_)
-        | Command::SetIssuer(_)
-        | Command::CloseBatch(_) => (None, None, None),
-    };
-    Named { account, instrument, client_order_id }
 }

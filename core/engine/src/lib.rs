@@ -23,10 +23,10 @@
 //!   shards sent less what they took. What is in transit is the sum of the transfers that were not answered (`shards.rs`).
 //! - Another shard's instrument is closed and has no orders.
 //! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
-//!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::Event::BlockRejected`] then.
+//!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::BatchEvent::ClearingRejected`] then.
 //! - The number of threads ([`Engine::set_threads`]), and when hashes are made, change nothing.
 //! - A session's commands are applied in the order of their places, each once; of the last [`SESSION_WINDOW`] the state holds the
-//!   answers. A command that was not applied, since it was before or is not next, is to the state as [`walras_wire::Command::Tick`].
+//!   answers. A command that was not applied, since it was before or is not next, is to the state as [`walras_wire::VenueCommand::Tick`].
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
 //!   both, so either means that the log itself is broken.
 //!

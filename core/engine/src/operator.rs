@@ -7,8 +7,8 @@ use walras_types::limits::{
 };
 use walras_types::{AccountId, Allocation, FeeSchedule, InstrumentSpec, RejectReason, SizeLots};
 use walras_wire::{
-    AccessDelays, AccountStatus, AccountStatusChanged, AssetSpec, CancelReason, CollectFees, Event, FeesCollected,
-    RiskLimitsChanged, SetAccountStatus, SetRiskLimits, Transfer, Transferred,
+    AccessDelays, AccountCommand, AccountEvent, AccountStatus, AccountStatusChanged, AssetSpec, CancelReason, CollectFees, Event,
+    FeesCollected, InstrumentEvent, RiskLimitsChanged, SetAccountStatus, SetRiskLimits, Transfer, Transferred, VenueEvent,
 };
 
 use crate::batches::follow_status;
@@ -29,7 +29,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         self.ledger.create_asset().map_err(transfer_reason)?;
         self.assets.push(*spec);
-        events.push(Event::AssetCreated(*spec));
+        events.push(Event::Venue(VenueEvent::AssetCreated(*spec)));
         Ok(())
     }
 
@@ -50,13 +50,26 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::SpecInvalid);
         }
         self.add_market(*spec);
-        events.push(Event::InstrumentCreated(*spec));
+        events.push(Event::Instrument(InstrumentEvent::Created(*spec)));
         Ok(())
     }
 
+    /// What the commands on accounts do: in one function of its own, so that it costs the others nothing.
     #[cold]
     #[inline(never)]
-    pub(crate) fn create_account(&mut self, account: AccountId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    pub(crate) fn execute_account(&mut self, command: &AccountCommand, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        match command {
+            AccountCommand::Create(c) => self.create_account(*c, events),
+            AccountCommand::SetStatus(c) => self.set_account_status(c, events),
+            AccountCommand::SetKey(c) => self.set_account_key(c, events),
+            AccountCommand::Deposit(c) => self.deposit(c, events),
+            AccountCommand::Withdraw(c) => self.withdraw(c, events),
+            AccountCommand::CollectFees(c) => self.collect_fees(c, events),
+            AccountCommand::SetRiskLimits(c) => self.set_risk_limits(c, events),
+        }
+    }
+
+    fn create_account(&mut self, account: AccountId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         if account.0 != self.ledger.account_count() {
             return Err(RejectReason::IdNotNext);
         }
@@ -67,19 +80,17 @@ impl<I: PriceIndex> Engine<I> {
         self.ledger.create_account().map_err(transfer_reason)?;
         self.statuses.push(AccountStatus::Active);
         self.transfers.push(None);
-        events.push(Event::AccountCreated(account));
+        events.push(Event::Account(AccountEvent::Created(account)));
         Ok(())
     }
 
     /// Setting the status that an account has already is no error, and is told of like any other.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn set_account_status(&mut self, set: &SetAccountStatus, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    fn set_account_status(&mut self, set: &SetAccountStatus, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountStatus { account, status } = *set;
         self.status(account)?;
         self.statuses[account.0 as usize] = status;
         follow_status(&mut self.batches.accounts, account, status);
-        events.push(Event::AccountStatusChanged(AccountStatusChanged { account, status }));
+        events.push(Event::Account(AccountEvent::StatusChanged(AccountStatusChanged { account, status })));
         if status == AccountStatus::Suspended {
             let all = self.enter_all_markets();
             for market in &mut self.markets[all] {
@@ -89,21 +100,17 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn deposit(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    fn deposit(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_transfer(transfer)?;
         self.ledger.deposit(transfer.account, transfer.asset, transfer.amount).map_err(transfer_reason)?;
-        events.push(Event::Deposited(self.transferred(transfer)));
+        events.push(Event::Account(AccountEvent::Deposited(self.transferred(transfer))));
         Ok(())
     }
 
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn withdraw(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    fn withdraw(&mut self, transfer: &Transfer, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_transfer(transfer)?;
         self.ledger.withdraw(transfer.account, transfer.asset, transfer.amount).map_err(transfer_reason)?;
-        events.push(Event::Withdrawn(self.transferred(transfer)));
+        events.push(Event::Account(AccountEvent::Withdrawn(self.transferred(transfer))));
         Ok(())
     }
 
@@ -130,24 +137,20 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// That there was nothing to collect is no error: zero is told of.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn collect_fees(&mut self, collect: &CollectFees, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    fn collect_fees(&mut self, collect: &CollectFees, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let CollectFees { asset, account } = *collect;
         let amount = self.ledger.collect_fees(asset, account).map_err(transfer_reason)?;
-        events.push(Event::FeesCollected(FeesCollected { account, asset, amount }));
+        events.push(Event::Account(AccountEvent::FeesCollected(FeesCollected { account, asset, amount })));
         Ok(())
     }
 
     /// Open orders stay, even those that the new limits would not let in.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn set_risk_limits(&mut self, set: &SetRiskLimits, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    fn set_risk_limits(&mut self, set: &SetRiskLimits, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetRiskLimits { account, instrument, limits } = *set;
         self.status(account)?;
         let index = self.market_index(instrument)?;
         self.markets[index].state.set_limits(account, limits);
-        events.push(Event::RiskLimitsChanged(RiskLimitsChanged { account, instrument, limits }));
+        events.push(Event::Account(AccountEvent::RiskLimitsChanged(RiskLimitsChanged { account, instrument, limits })));
         Ok(())
     }
 
@@ -159,7 +162,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::AccessDelayTooLong);
         }
         self.access_delays = *delays;
-        events.push(Event::AccessDelaysChanged(*delays));
+        events.push(Event::Venue(VenueEvent::AccessDelaysChanged(*delays)));
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use walras_order_book::{
 };
 use walras_types::{AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
 use walras_wire::{
-    AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, PhaseCause,
-    Priority, Resting, StopTriggered,
+    AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, OrderEvent,
+    PhaseCause, Priority, Resting, StopTriggered,
 };
 
 use crate::engine::Engine;
@@ -122,7 +122,7 @@ impl<I: PriceIndex> Market<I> {
         ledger.reserve(account, asset, reserve).map_err(insufficient)?;
         self.state.exposure_mut(account).opened(entry.side, entry.size);
         let accepted_at = events.len();
-        events.push(Event::OrderAccepted(OrderAccepted {
+        events.push(Event::Order(OrderEvent::Accepted(OrderAccepted {
             instrument: self.state.spec.instrument,
             account,
             client_order_id: entry.client_order_id,
@@ -131,13 +131,13 @@ impl<I: PriceIndex> Market<I> {
             size: entry.size,
             price: None,
             resting: Resting::default(),
-        }));
+        })));
         let trades_before = self.state.trade_count;
         let order = Incoming::of(entry);
         match self.give(ledger, entry, &order, events) {
             Ok(placed) => {
                 let resting = self.placed(ledger, &order, &placed, events);
-                if let Event::OrderAccepted(accepted) = &mut events[accepted_at] {
+                if let Event::Order(OrderEvent::Accepted(accepted)) = &mut events[accepted_at] {
                     accepted.price = price_in_force(&placed);
                     accepted.resting = resting;
                 }
@@ -209,14 +209,14 @@ impl<I: PriceIndex> Market<I> {
             let left = Stake { limit: order.limit, open };
             self.state.shrink(ledger, order.owner, order.side, left, Stake { open: SizeLots::ZERO, ..left });
         }
-        events.push(Event::OrderCancelled(OrderCancelled {
+        events.push(Event::Order(OrderEvent::Cancelled(OrderCancelled {
             instrument: self.state.spec.instrument,
             account: AccountId(order.owner.0),
             client_order_id: order.client_order_id,
             order_id: order.order_id,
             open,
             reason,
-        }));
+        })));
         Resting::default()
     }
 
@@ -235,7 +235,7 @@ impl<I: PriceIndex> Market<I> {
         while self.is_continuous() {
             let Some(entry) = self.book.take_triggered() else { return };
             let triggered_at = events.len();
-            events.push(Event::StopTriggered(StopTriggered {
+            events.push(Event::Order(OrderEvent::Triggered(StopTriggered {
                 instrument: self.state.spec.instrument,
                 account: AccountId(entry.owner.0),
                 client_order_id: entry.client_order_id,
@@ -243,12 +243,12 @@ impl<I: PriceIndex> Market<I> {
                 side: entry.side,
                 price: entry.price,
                 resting: Resting::default(),
-            }));
+            })));
             let order = Incoming::of(&entry);
             match self.give(ledger, &entry, &order, events) {
                 Ok(placed) => {
                     let standing = self.placed(ledger, &order, &placed, events);
-                    if let Event::StopTriggered(triggered) = &mut events[triggered_at] {
+                    if let Event::Order(OrderEvent::Triggered(triggered)) = &mut events[triggered_at] {
                         triggered.price = placed.price;
                         triggered.resting = standing;
                     }
@@ -333,7 +333,7 @@ impl<I: PriceIndex> Market<I> {
         self.book.requeue_plain(handle, old.side, new.limit, new.open);
         self.state.level_changed(old.side, old.price);
         self.state.level_changed(old.side, new.limit);
-        events.push(Event::OrderAmended(OrderAmended {
+        events.push(Event::Order(OrderEvent::Amended(OrderAmended {
             instrument: amend.instrument,
             account: amend.account,
             client_order_id: amend.amendment.client_order_id,
@@ -342,7 +342,7 @@ impl<I: PriceIndex> Market<I> {
             price: Some(new.limit),
             priority: Priority::Lost,
             resting: Resting { open: new.open, shown: new.open },
-        }));
+        })));
         Ok(())
     }
 
@@ -381,7 +381,7 @@ impl<I: PriceIndex> Market<I> {
             return Ok(());
         }
         let amended_at = events.len();
-        events.push(Event::OrderAmended(OrderAmended {
+        events.push(Event::Order(OrderEvent::Amended(OrderAmended {
             instrument: self.state.spec.instrument,
             account,
             client_order_id: old.client_order_id,
@@ -390,7 +390,7 @@ impl<I: PriceIndex> Market<I> {
             price: None,
             priority: Priority::Kept,
             resting: Resting::default(),
-        }));
+        })));
         let trades_before = self.state.trade_count;
         let (price, size) = (Some(new.limit), Some(new.open));
         let OpenOrder { order_id, client_order_id, owner, side, .. } = old;
@@ -419,7 +419,7 @@ impl<I: PriceIndex> Market<I> {
                 return Err(reason(refusal));
             }
         };
-        if let Event::OrderAmended(amended) = &mut events[amended_at] {
+        if let Event::Order(OrderEvent::Amended(amended)) = &mut events[amended_at] {
             (amended.price, amended.priority, amended.resting) = (price, priority, resting);
         }
         if let Some(placed) = placed {
@@ -432,7 +432,7 @@ impl<I: PriceIndex> Market<I> {
     #[cold]
     fn retrigger(&mut self, handle: Handle, amend: &AmendOrder, trigger: PriceTicks, new: Stake, events: &mut Vec<Event>) {
         let order = self.book.retrigger(handle, trigger, new.limit, new.open);
-        events.push(Event::OrderAmended(OrderAmended {
+        events.push(Event::Order(OrderEvent::Amended(OrderAmended {
             instrument: amend.instrument,
             account: amend.account,
             client_order_id: order.client_order_id,
@@ -441,7 +441,7 @@ impl<I: PriceIndex> Market<I> {
             price: None,
             priority: Priority::Lost,
             resting: resting(&order),
-        }));
+        })));
     }
 
     /// Checks what an amendment would make of an order against the limits, as far as it grows, and says what it has reserved and would

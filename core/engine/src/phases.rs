@@ -11,7 +11,7 @@
 use walras_ledger::Ledger;
 use walras_order_book::{PriceIndex, Uncross};
 use walras_types::{RejectReason, SizeLots, TradingPhase};
-use walras_wire::{Event, PhaseCause, PhaseChanged, SetTradingPhase, Uncrossed};
+use walras_wire::{Event, InstrumentEvent, PhaseCause, PhaseChanged, SetTradingPhase, Uncrossed};
 
 use crate::engine::Engine;
 use crate::market::Market;
@@ -52,7 +52,11 @@ impl<I: PriceIndex> Market<I> {
 
     fn change_phase(&mut self, phase: TradingPhase, cause: PhaseCause, events: &mut Vec<Event>) {
         self.state.phase = phase;
-        events.push(Event::PhaseChanged(PhaseChanged { instrument: self.state.spec.instrument, phase, cause }));
+        events.push(Event::Instrument(InstrumentEvent::PhaseChanged(PhaseChanged {
+            instrument: self.state.spec.instrument,
+            phase,
+            cause,
+        })));
     }
 
     /// What an uncross would trade now.
@@ -68,10 +72,15 @@ impl<I: PriceIndex> Market<I> {
                 self.book.uncross(&uncross, &mut Settler::new(ledger, &mut self.state, events));
                 self.state.set_reference_price(uncross.price);
                 let (price, volume, imbalance_lots) = (Some(uncross.price), uncross.volume, uncross.imbalance_lots);
-                events.push(Event::Uncrossed(Uncrossed { instrument, price, volume, imbalance_lots }));
+                events.push(Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed { instrument, price, volume, imbalance_lots })));
             }
             None if even_if_nothing => {
-                events.push(Event::Uncrossed(Uncrossed { instrument, price: None, volume: SizeLots::ZERO, imbalance_lots: 0 }));
+                events.push(Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed {
+                    instrument,
+                    price: None,
+                    volume: SizeLots::ZERO,
+                    imbalance_lots: 0,
+                })));
             }
             None => {}
         }

@@ -15,9 +15,11 @@ use walras_order_book::PriceIndex;
 use walras_types::limits::{SESSION_WINDOW, SESSIONS_MAX, SESSIONS_PER_ACCOUNT_MAX};
 use walras_types::{AccountId, Answer, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs, prefetch};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
-use walras_wire::{CloseSession, Command, Event, OpenSession, Rejected, SessionClosed, SessionOpened, content_digest};
+use walras_wire::{
+    CloseSession, Command, Event, OpenSession, Rejected, SessionClosed, SessionEvent, SessionOpened, content_digest,
+};
 
-use crate::engine::{Engine, rejection};
+use crate::engine::Engine;
 use crate::session_index::{SessionIndex, Slot};
 use crate::snapshot::RestoreError;
 
@@ -27,7 +29,7 @@ impl<I: PriceIndex> Engine<I> {
     /// The session's next place is applied as by [`Engine::apply`], and its answer remembered, rejections too. A place before that gives
     /// the remembered answer, or [`RejectReason::SessionSeqTooOld`]; where another command was applied there, it is
     /// [`RejectReason::SessionSeqReused`]. A place after it is [`RejectReason::SessionSeqGap`], and one of a session that is not open
-    /// [`RejectReason::UnknownSession`]. All of these are to the state as [`Command::Tick`]: they use up the log index,
+    /// [`RejectReason::UnknownSession`]. All of these are to the state as [`walras_wire::VenueCommand::Tick`]: they use up the log index,
     /// and orders whose good-till time has come expire first.
     ///
     /// An operator's session may send any command; an account's its orders' commands and the close of itself, whether the account is
@@ -58,10 +60,11 @@ impl<I: PriceIndex> Engine<I> {
         if let Some(place) = session.window.get(window_index(session.next)) {
             prefetch(place);
         }
-        let outcome = if session.may_send(command) {
+        let may_send = session.account.is_none_or(|account| command.may_come_from(session.id, account));
+        let outcome = if may_send {
             let outcome = self.execute(log_index, command, events);
             if let Err(reason) = outcome {
-                events.push(rejection(command, reason));
+                events.push(Event::Rejected(Rejected::of(command, reason)));
             }
             outcome
         } else {
@@ -113,8 +116,8 @@ impl<I: PriceIndex> Engine<I> {
             self.status(account)?;
         }
         let Opened { session, closed } = self.sessions.open(account, token, log_index)?;
-        events.extend(closed.map(|session| Event::SessionClosed(SessionClosed { session, account })));
-        events.push(Event::SessionOpened(SessionOpened { session, account, token }));
+        events.extend(closed.map(|session| Event::Session(SessionEvent::Closed(SessionClosed { session, account }))));
+        events.push(Event::Session(SessionEvent::Opened(SessionOpened { session, account, token })));
         Ok(())
     }
 
@@ -125,7 +128,7 @@ impl<I: PriceIndex> Engine<I> {
         let slot = self.sessions.find(session).ok_or(RejectReason::UnknownSession)?;
         let account = self.sessions.at(slot).account;
         self.sessions.close(slot);
-        events.push(Event::SessionClosed(SessionClosed { session, account }));
+        events.push(Event::Session(SessionEvent::Closed(SessionClosed { session, account })));
         Ok(())
     }
 }
@@ -145,12 +148,11 @@ fn not_next(standing: Standing, content: ContentDigest) -> Numbered {
     Numbered::Refused(refused)
 }
 
-/// The session's account is told, not the one that the command names: that one has nothing to do with it.
+/// The rejection is the session's account's, whatever account the command names: that one has nothing to do with it.
 #[cold]
 #[inline(never)]
 fn forbidden(account: Option<AccountId>, command: &Command) -> Event {
-    let Event::Rejected(rejected) = rejection(command, RejectReason::Forbidden) else { unreachable!("a rejection is one") };
-    Event::Rejected(Rejected { account, ..rejected })
+    Event::Rejected(Rejected { account, ..Rejected::of(command, RejectReason::Forbidden) })
 }
 
 /// What became of a command that came with an ordinal.
@@ -249,43 +251,6 @@ impl Session {
             self.window[window_index(self.next)] = answer;
         }
         self.next = self.next.next();
-    }
-
-    /// An operator's session may send anything, an account's what concerns that account alone.
-    #[inline]
-    fn may_send(&self, command: &Command) -> bool {
-        let Some(account) = self.account else { return true };
-        match command {
-            Command::NewOrder(c) => c.account == account,
-            Command::CancelOrder(c) => c.account == account,
-            Command::AmendOrder(c) => c.account == account,
-            Command::MassCancel(c) => c.account == account,
-            Command::CloseSession(c) => c.session == self.id,
-            Command::SubmitTransaction(c) => c.account() == account,
-            Command::Shards(c) => c.account() == Some(account),
-            Command::Invalid(c) => c.account == Some(account),
-            Command::Tick
-            | Command::OpenSession(_)
-            | Command::Checkpoint(_)
-            | Command::CreateAsset(_)
-            | Command::CreateInstrument(_)
-            | Command::CreateAccount(_)
-            | Command::SetAccountStatus(_)
-            | Command::Deposit(_)
-            | Command::Withdraw(_)
-            | Command::CollectFees(_)
-            | Command::SetRiskLimits(_)
-            | Command::SetTradingPhase(_)
-            | Command::SetAccessDelays(_)
-            | Command::CreateBatchMarket(_)
-            | Command::AddBatchAsset(_)
-            | Command::SetBatchPhase(_)
-            | Command::SetBatchInterval(_)
-            | Command::SetAccountFee(_)
-            | Command::SetAccountKey(_)
-            | Command::SetIssuer(_)
-            | Command::CloseBatch(_) => false,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use walras_ledger::{Ledger, Settlement};
 use walras_order_book::{BookEvents, Fill, OpenOrder, Party, RemovalCause};
 use walras_types::{AccountId, Amount, OrderId, PriceTicks, Rounding, Side, SizeLots, parts_per_million};
-use walras_wire::{CancelReason, Event, OrderCancelled, OrderReduced, OrderReplenished, Resting, TradeParty, Traded};
+use walras_wire::{CancelReason, Event, OrderCancelled, OrderEvent, OrderReduced, OrderReplenished, Resting, TradeParty, Traded};
 
 use crate::market::{Incoming, MarketState, Stake};
 
@@ -66,14 +66,14 @@ impl<'a> Settler<'a> {
     }
 
     fn cancelled(&mut self, order: &OpenOrder, reason: CancelReason) {
-        self.events.push(Event::OrderCancelled(OrderCancelled {
+        self.events.push(Event::Order(OrderEvent::Cancelled(OrderCancelled {
             instrument: self.market.spec.instrument,
             account: AccountId(order.owner.0),
             client_order_id: order.client_order_id,
             order_id: order.order_id,
             open: order.open,
             reason,
-        }));
+        })));
     }
 
     /// Accounts for and tells of an order that left the book without a trade.
@@ -103,7 +103,7 @@ impl BookEvents for Settler<'_> {
             }
         };
         let trade_id = self.market.next_trade_id();
-        self.events.push(Event::Traded(Traded {
+        self.events.push(Event::Order(OrderEvent::Traded(Traded {
             instrument: self.market.spec.instrument,
             trade_id,
             price: fill.price,
@@ -111,7 +111,7 @@ impl BookEvents for Settler<'_> {
             taker_side: fill.taker_side,
             maker: party(&fill.maker, maker_fee),
             taker: party(&fill.taker, taker_fee),
-        }));
+        })));
     }
 
     /// In an uncross nobody takes: both pay the maker's rate, and a rebate is not paid.
@@ -119,7 +119,7 @@ impl BookEvents for Settler<'_> {
         let rate = self.market.spec.fees.maker_ppm.max(0);
         let [buy_fee, sell_fee] = self.settle(price, size, buy, sell, [rate, rate]);
         let trade_id = self.market.next_trade_id();
-        self.events.push(Event::Traded(Traded {
+        self.events.push(Event::Order(OrderEvent::Traded(Traded {
             instrument: self.market.spec.instrument,
             trade_id,
             price,
@@ -127,7 +127,7 @@ impl BookEvents for Settler<'_> {
             taker_side: Side::Sell,
             maker: party(buy, buy_fee),
             taker: party(sell, sell_fee),
-        }));
+        })));
     }
 
     fn removed(&mut self, order: &OpenOrder, cause: RemovalCause) {
@@ -144,14 +144,14 @@ impl BookEvents for Settler<'_> {
     fn reduced(&mut self, order: &OpenOrder, by: SizeLots) {
         let stands = Stake { limit: order.price, open: order.open };
         self.market.shrink(self.ledger, order.owner, order.side, Stake { open: order.open + by, ..stands }, stands);
-        self.events.push(Event::OrderReduced(OrderReduced {
+        self.events.push(Event::Order(OrderEvent::Reduced(OrderReduced {
             instrument: self.market.spec.instrument,
             account: AccountId(order.owner.0),
             client_order_id: order.client_order_id,
             order_id: order.order_id,
             by,
             resting: Resting { open: order.open, shown: order.shown },
-        }));
+        })));
     }
 
     /// The incoming order's own event says what stands of it in the end, so this only accounts.
@@ -163,7 +163,7 @@ impl BookEvents for Settler<'_> {
 
     fn replenished(&mut self, order_id: OrderId, shown: SizeLots) {
         let instrument = self.market.spec.instrument;
-        self.events.push(Event::OrderReplenished(OrderReplenished { instrument, order_id, shown }));
+        self.events.push(Event::Order(OrderEvent::Replenished(OrderReplenished { instrument, order_id, shown })));
     }
 
     #[inline]

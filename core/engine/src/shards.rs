@@ -122,7 +122,7 @@ impl<I: PriceIndex> Engine<I> {
     /// What the commands of shards do: in one function of its own, so that it costs the others nothing.
     #[cold]
     #[inline(never)]
-    pub(crate) fn execute_shards(&mut self, command: &ShardCommand, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    pub(crate) fn execute_shard(&mut self, command: &ShardCommand, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let event = match command {
             ShardCommand::Configure(c) => self.configure_shards(*c)?,
             ShardCommand::AssignInstrument(c) => self.assign_instrument(*c)?,
@@ -133,7 +133,7 @@ impl<I: PriceIndex> Engine<I> {
             ShardCommand::DoubtTransfers => self.doubt_transfers(),
             ShardCommand::CompareTransfers(c) => self.compare_transfers(c)?,
         };
-        events.push(Event::Shards(event));
+        events.push(Event::Shard(event));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use walras_order_book::{NameHash, OwnerId, PriceIndex};
 use walras_types::{AccountId, ClientOrderId, InstrumentId};
-use walras_wire::Command;
+use walras_wire::{Command, OrderCommand};
 
 use crate::engine::Engine;
 use crate::market::Market;
@@ -27,9 +27,9 @@ impl<I: PriceIndex> Engine<I> {
     #[inline]
     fn order_named_by(&self, command: &Command) -> Option<(&Market<I>, AccountId, ClientOrderId)> {
         let (instrument, account, name): (InstrumentId, _, _) = match command {
-            Command::NewOrder(c) => (c.instrument, c.account, c.client_order_id),
-            Command::CancelOrder(c) => (c.instrument, c.account, c.client_order_id),
-            Command::AmendOrder(c) => (c.instrument, c.account, c.amendment.client_order_id),
+            Command::Order(OrderCommand::New(c)) => (c.instrument, c.account, c.client_order_id),
+            Command::Order(OrderCommand::Cancel(c)) => (c.instrument, c.account, c.client_order_id),
+            Command::Order(OrderCommand::Amend(c)) => (c.instrument, c.account, c.amendment.client_order_id),
             _ => return None,
         };
         Some((self.markets.get(instrument.0 as usize)?, account, name))

@@ -8,6 +8,30 @@ use walras_types::{
 use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
+/// What the operator asks of the rules of batch markets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMarketCommand {
+    /// Define a batch market. It starts [`BatchPhase::Closed`], without assets.
+    Create(BatchMarketSpec),
+    /// Add an asset to a batch market.
+    AddAsset(AddBatchAsset),
+    /// Open or close a batch market.
+    SetPhase(SetBatchPhase),
+    /// Set the time between a batch market's batches.
+    SetInterval(SetBatchInterval),
+    /// Set what it costs to open an account by a transaction.
+    SetAccountFee(SetAccountFee),
+}
+
+/// What is asked of the batches of a batch market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchCommand {
+    /// Put a signed transaction into the batch that collects.
+    Submit(SubmitTransaction),
+    /// The leader: close a market's batch.
+    Close(CloseBatch),
+}
+
 /// A batch market's definition. Its assets are added one by one, see [`AddBatchAsset`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchMarketSpec {

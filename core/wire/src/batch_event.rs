@@ -8,7 +8,52 @@ use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq,
 };
 
+use crate::batch_command::BatchMarketSpec;
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
+
+/// What happened to the rules of a batch market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMarketEvent {
+    /// It was defined.
+    Created(BatchMarketSpec),
+    /// It has one more asset.
+    AssetAdded(BatchAssetAdded),
+    /// It was opened or closed.
+    PhaseChanged(BatchPhaseChanged),
+    /// The time between its batches changed.
+    IntervalChanged(BatchIntervalChanged),
+    /// What it costs to open an account by a transaction changed.
+    AccountFeeChanged(AccountFeeChanged),
+}
+
+/// What happened in a batch of a batch market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchEvent {
+    /// A transaction is in the batch that collects.
+    TransactionCollected(TransactionCollected),
+    /// A batch was closed. What was left out of it, and its new offers, follow.
+    Closed(BatchClosed),
+    /// A transaction was left out of its block.
+    TransactionDropped(TransactionDropped),
+    /// An offer stands in a batch market.
+    OfferOpened(OfferOpened),
+    /// An offer, or what was left of it, is gone without a trade.
+    OfferCancelled(OfferCancelled),
+    /// An offer traded.
+    OfferTraded(OfferTraded),
+    /// An account paid another.
+    Paid(Paid),
+    /// An account paid for one that it opened.
+    AccountFeePaid(AccountFeePaid),
+    /// An asset's issuer made units.
+    Issued(SupplyChanged),
+    /// An asset's issuer destroyed units.
+    Burnt(SupplyChanged),
+    /// A batch was cleared; all that it did precedes this.
+    Cleared(BlockCleared),
+    /// A proposed clearing was refused.
+    ClearingRejected(BlockRejected),
+}
 
 /// A transaction is in the batch that collects. Whether it is kept is told when the batch is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

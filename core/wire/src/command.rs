@@ -5,74 +5,97 @@ use walras_types::{
     SessionId, Side, Symbol, TradingPhase, TransferId,
 };
 
-use crate::batch_command::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SubmitTransaction,
-};
+use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetIssuer};
 use crate::invalid::InvalidCommand;
 use crate::shards::ShardCommand;
 
-/// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer.
+/// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer. Grouped by what handles
+/// it; [`Command::class`] says who may ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Enter an order.
-    NewOrder(NewOrder),
-    /// Cancel one order.
-    CancelOrder(CancelOrder),
-    /// Change one order.
-    AmendOrder(AmendOrder),
-    /// Cancel all of an account's orders, or those of one instrument or side.
-    MassCancel(MassCancel),
-    /// Nothing but the entry's time: lets good-till-time orders expire while nobody trades.
-    Tick,
-    /// Open a session, or find the one that is open under the same account and token.
-    OpenSession(OpenSession),
-    /// Close a session.
-    CloseSession(CloseSession),
-    /// Nothing to the state: replicas compare theirs with what the leader's was. See [`Checkpoint`].
-    Checkpoint(Checkpoint),
-    /// Operator: define an asset.
-    CreateAsset(AssetSpec),
-    /// Operator: define an instrument. It starts [`TradingPhase::Closed`].
-    CreateInstrument(InstrumentSpec),
-    /// Operator: open an account.
-    CreateAccount(AccountId),
-    /// Operator: suspend or reinstate an account. Suspending cancels its open orders.
-    SetAccountStatus(SetAccountStatus),
-    /// Operator: credit an account; the asset's supply grows.
-    Deposit(Transfer),
-    /// Operator: debit an account's available balance; the asset's supply shrinks.
-    Withdraw(Transfer),
-    /// Operator: move the fees collected in an asset to an account.
-    CollectFees(CollectFees),
-    /// Operator: set the limits of one account in one instrument.
-    SetRiskLimits(SetRiskLimits),
-    /// Operator: move an instrument to another phase.
-    SetTradingPhase(SetTradingPhase),
-    /// Whoever leads: what fair access costs everybody, from this entry on.
-    SetAccessDelays(AccessDelays),
-    /// Operator: define a batch market. It starts [`walras_types::BatchPhase::Closed`], without assets.
-    CreateBatchMarket(BatchMarketSpec),
-    /// Operator: add an asset to a batch market.
-    AddBatchAsset(AddBatchAsset),
-    /// Operator: open or close a batch market.
-    SetBatchPhase(SetBatchPhase),
-    /// Operator: set the time between a batch market's batches.
-    SetBatchInterval(SetBatchInterval),
-    /// Operator: set what it costs to open an account by a transaction.
-    SetAccountFee(SetAccountFee),
-    /// Operator: give an account the key that signs its transactions.
-    SetAccountKey(SetAccountKey),
-    /// Operator: say who may issue an asset.
-    SetIssuer(SetIssuer),
-    /// Put a signed transaction into the batch that collects.
-    SubmitTransaction(SubmitTransaction),
-    /// Whoever leads: close a market's batch.
-    CloseBatch(CloseBatch),
-    /// What a venue of several shards is asked beside.
-    Shards(ShardCommand),
+    /// An account's orders.
+    Order(OrderCommand),
+    /// Instruments of continuous trading.
+    Instrument(InstrumentCommand),
+    /// Accounts, their funds and their limits.
+    Account(AccountCommand),
+    /// Sessions of order entry.
+    Session(SessionCommand),
+    /// The rules of batch markets.
+    BatchMarket(BatchMarketCommand),
+    /// The batches of a batch market.
+    Batch(BatchCommand),
+    /// One of several shards.
+    Shard(ShardCommand),
+    /// The venue as a whole.
+    Venue(VenueCommand),
     /// Nothing: a session's command that can not be carried out takes its number, and is rejected.
     Invalid(InvalidCommand),
+}
+
+/// What an account asks of its orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderCommand {
+    /// Enter an order.
+    New(NewOrder),
+    /// Cancel one order.
+    Cancel(CancelOrder),
+    /// Change one order.
+    Amend(AmendOrder),
+    /// Cancel all of an account's orders, or those of one instrument or side.
+    MassCancel(MassCancel),
+}
+
+/// What the operator asks of instruments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstrumentCommand {
+    /// Define an instrument. It starts [`TradingPhase::Closed`].
+    Create(InstrumentSpec),
+    /// Move an instrument to another phase.
+    SetPhase(SetTradingPhase),
+}
+
+/// What the operator asks of accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountCommand {
+    /// Open an account.
+    Create(AccountId),
+    /// Suspend or reinstate an account. Suspending cancels its open orders.
+    SetStatus(SetAccountStatus),
+    /// Give an account the key that signs its transactions.
+    SetKey(SetAccountKey),
+    /// Credit an account; the asset's supply grows.
+    Deposit(Transfer),
+    /// Debit an account's available balance; the asset's supply shrinks.
+    Withdraw(Transfer),
+    /// Move the fees collected in an asset to an account.
+    CollectFees(CollectFees),
+    /// Set the limits of one account in one instrument.
+    SetRiskLimits(SetRiskLimits),
+}
+
+/// What is asked of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionCommand {
+    /// Open a session, or find the one that is open under the same account and token.
+    Open(OpenSession),
+    /// Close a session.
+    Close(CloseSession),
+}
+
+/// What is asked of the venue as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VenueCommand {
+    /// The leader: nothing but the entry's time. It lets good-till-time orders expire while nobody trades.
+    Tick,
+    /// The leader: nothing to the state. Replicas compare theirs with what the leader's was. See [`Checkpoint`].
+    Checkpoint(Checkpoint),
+    /// The leader: set the delays of fair access, from this entry on.
+    SetAccessDelays(AccessDelays),
+    /// The operator: define an asset.
+    CreateAsset(AssetSpec),
+    /// The operator: say who may issue an asset.
+    SetIssuer(SetIssuer),
 }
 
 /// An order as it comes in.

@@ -6,100 +6,100 @@ use walras_types::{
     SessionId, Side, SizeLots, TradeId, TradingPhase, TransferId,
 };
 
-use crate::batch_command::BatchMarketSpec;
-use crate::batch_event::{
-    AccountFeeChanged, AccountFeePaid, AccountKeySet, BatchAssetAdded, BatchClosed, BatchIntervalChanged, BatchPhaseChanged,
-    BlockCleared, BlockRejected, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, SupplyChanged, TransactionCollected,
-    TransactionDropped,
-};
+use crate::batch_event::{AccountKeySet, BatchEvent, BatchMarketEvent, IssuerSet};
 use crate::command::{AccessDelays, AccountStatus, AssetSpec};
 use crate::shards::ShardEvent;
 
-/// One thing that happened.
+/// One thing that happened. Grouped by what it happened to; [`Event::accounts`] says which accounts it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A command was refused and changed nothing.
     Rejected(Rejected),
-    /// An order was taken. Its trades, if any, follow.
-    OrderAccepted(OrderAccepted),
-    /// An order was changed. Its trades, if any, follow.
-    OrderAmended(OrderAmended),
+    /// To an order.
+    Order(OrderEvent),
+    /// To an instrument of continuous trading.
+    Instrument(InstrumentEvent),
+    /// To an account, its funds or its limits.
+    Account(AccountEvent),
+    /// To a session of order entry.
+    Session(SessionEvent),
+    /// To the rules of a batch market.
+    BatchMarket(BatchMarketEvent),
+    /// In a batch of a batch market.
+    Batch(BatchEvent),
+    /// To one of several shards.
+    Shard(ShardEvent),
+    /// To the venue as a whole.
+    Venue(VenueEvent),
+}
+
+/// What happened to an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderEvent {
+    /// It was taken. Its trades, if any, follow.
+    Accepted(OrderAccepted),
+    /// It was changed. Its trades, if any, follow.
+    Amended(OrderAmended),
     /// Two orders traded.
     Traded(Traded),
-    /// An order, or what was left of it, is gone without a trade.
-    OrderCancelled(OrderCancelled),
+    /// It, or what was left of it, is gone without a trade.
+    Cancelled(OrderCancelled),
     /// A resting order shrank without a trade (self-trade prevention by decrement).
-    OrderReduced(OrderReduced),
+    Reduced(OrderReduced),
     /// An iceberg shows its next slice, at the back of its price level.
-    OrderReplenished(OrderReplenished),
+    Replenished(OrderReplenished),
     /// A stop order's trigger was touched: it enters the book now. Its trades, if any, follow.
-    StopTriggered(StopTriggered),
-    /// An instrument is in another phase.
+    Triggered(StopTriggered),
+}
+
+/// What happened to an instrument of continuous trading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstrumentEvent {
+    /// It was defined.
+    Created(InstrumentSpec),
+    /// It is in another phase.
     PhaseChanged(PhaseChanged),
-    /// An auction uncrossed; its trades precede this.
+    /// Its auction uncrossed; the auction's trades precede this.
     Uncrossed(Uncrossed),
+}
+
+/// What happened to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountEvent {
+    /// It was opened, by the operator or by a transaction of a batch.
+    Created(AccountId),
+    /// It was suspended or reinstated.
+    StatusChanged(AccountStatusChanged),
+    /// It has a key for its transactions.
+    KeySet(AccountKeySet),
+    /// It was credited.
+    Deposited(Transferred),
+    /// It was debited.
+    Withdrawn(Transferred),
+    /// Collected fees went to it.
+    FeesCollected(FeesCollected),
+    /// Its limits in an instrument changed.
+    RiskLimitsChanged(RiskLimitsChanged),
+}
+
+/// What happened to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEvent {
+    /// It is open: a new one, or the one that was open under that account and token.
+    Opened(SessionOpened),
+    /// It is closed: somebody asked, or a new one of its account took its room.
+    Closed(SessionClosed),
+}
+
+/// What happened to the venue as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VenueEvent {
     /// An asset was defined.
     AssetCreated(AssetSpec),
-    /// An instrument was defined.
-    InstrumentCreated(InstrumentSpec),
-    /// An account was opened.
-    AccountCreated(AccountId),
-    /// An account was suspended or reinstated.
-    AccountStatusChanged(AccountStatusChanged),
-    /// An account was credited.
-    Deposited(Transferred),
-    /// An account was debited.
-    Withdrawn(Transferred),
-    /// Collected fees went to an account.
-    FeesCollected(FeesCollected),
-    /// An account's limits changed.
-    RiskLimitsChanged(RiskLimitsChanged),
-    /// Fair access makes everybody wait otherwise.
-    AccessDelaysChanged(AccessDelays),
-    /// A session is open: a new one, or the one that was open under that account and token.
-    SessionOpened(SessionOpened),
-    /// A session is closed: somebody asked, or a new one of its account took its room.
-    SessionClosed(SessionClosed),
-    /// A transaction is in the batch that collects.
-    TransactionCollected(TransactionCollected),
-    /// A batch market was defined.
-    BatchMarketCreated(BatchMarketSpec),
-    /// A batch market has one more asset.
-    BatchAssetAdded(BatchAssetAdded),
-    /// A batch market was opened or closed.
-    BatchPhaseChanged(BatchPhaseChanged),
-    /// The time between a batch market's batches changed.
-    BatchIntervalChanged(BatchIntervalChanged),
-    /// What it costs to open an account by a transaction changed.
-    AccountFeeChanged(AccountFeeChanged),
-    /// An account has a key for its transactions.
-    AccountKeySet(AccountKeySet),
     /// An asset has an issuer.
     IssuerSet(IssuerSet),
-    /// A batch was closed. What was left out of it, and its new offers, follow.
-    BatchClosed(BatchClosed),
-    /// A transaction was left out of its block.
-    TransactionDropped(TransactionDropped),
-    /// An offer stands in a batch market.
-    OfferOpened(OfferOpened),
-    /// An offer, or what was left of it, is gone without a trade.
-    OfferCancelled(OfferCancelled),
-    /// An offer traded.
-    OfferTraded(OfferTraded),
-    /// An account paid another.
-    Paid(Paid),
-    /// An account paid for one that it opened.
-    AccountFeePaid(AccountFeePaid),
-    /// An asset's issuer made units.
-    Issued(SupplyChanged),
-    /// An asset's issuer destroyed units.
-    Burnt(SupplyChanged),
-    /// A batch was cleared; all that it did precedes this.
-    BlockCleared(BlockCleared),
-    /// A proposed clearing was refused.
-    BlockRejected(BlockRejected),
-    /// What happened to one of several shards.
-    Shards(ShardEvent),
+    /// The delays of fair access changed.
+    AccessDelaysChanged(AccessDelays),
 }
 
 /// A command was refused.

@@ -2,26 +2,36 @@
 
 use walras_types::RejectReason;
 
+use crate::batch_event::{BatchEvent, BatchMarketEvent};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::{
-    AccountStatusChanged, CancelReason, Event, FeesCollected, OrderAccepted, OrderAmended, OrderCancelled, OrderReduced,
-    OrderReplenished, PhaseCause, PhaseChanged, Priority, Rejected, Resting, RiskLimitsChanged, SessionClosed, SessionOpened,
-    StopTriggered, TradeParty, Traded, Transferred, Uncrossed,
+    AccountEvent, AccountStatusChanged, CancelReason, Event, FeesCollected, InstrumentEvent, OrderAccepted, OrderAmended,
+    OrderCancelled, OrderEvent, OrderReduced, OrderReplenished, PhaseCause, PhaseChanged, Priority, Rejected, Resting,
+    RiskLimitsChanged, SessionClosed, SessionEvent, SessionOpened, StopTriggered, TradeParty, Traded, Transferred, Uncrossed,
+    VenueEvent,
 };
 
+/// Events that stand alone first, then those of each group.
 macro_rules! event_codec {
-    ($($variant:ident = $tag:literal),* $(,)?) => {
+    (
+        Event { $($single:ident = $single_tag:literal),* $(,)? }
+        $($group:ident($kind:ident) { $($variant:ident = $tag:literal),* $(,)? })*
+    ) => {
         /// Appends an event to `buffer`.
         pub fn encode_event(event: &Event, buffer: &mut Vec<u8>) {
             let w = &mut Writer(buffer);
-            match event { $(Event::$variant(e) => { w.u8($tag); e.put(w); })* }
+            match event {
+                $(Event::$single(e) => { w.u8($single_tag); e.put(w); })*
+                $($(Event::$group($kind::$variant(e)) => { w.u8($tag); e.put(w); })*)*
+            }
         }
 
         /// Reads the one event that `bytes` are.
         pub fn decode_event(bytes: &[u8]) -> Result<Event, DecodeError> {
             let r = &mut Reader::new(bytes);
             let event = match r.u8()? {
-                $($tag => Event::$variant(Wire::get(r)?),)*
+                $($single_tag => Event::$single(Wire::get(r)?),)*
+                $($($tag => Event::$group($kind::$variant(Wire::get(r)?)),)*)*
                 _ => return Err(DecodeError::layout(0, "an event's tag")),
             };
             r.clone().finish()?;
@@ -31,47 +41,60 @@ macro_rules! event_codec {
 }
 
 event_codec!(
-    Rejected = 1,
-    OrderAccepted = 2,
-    OrderAmended = 3,
-    Traded = 4,
-    OrderCancelled = 5,
-    OrderReduced = 6,
-    OrderReplenished = 7,
-    StopTriggered = 8,
-    PhaseChanged = 9,
-    Uncrossed = 10,
-    AssetCreated = 16,
-    InstrumentCreated = 17,
-    AccountCreated = 18,
-    AccountStatusChanged = 19,
-    Deposited = 20,
-    Withdrawn = 21,
-    RiskLimitsChanged = 22,
-    FeesCollected = 23,
-    SessionOpened = 24,
-    SessionClosed = 25,
-    AccessDelaysChanged = 26,
-    TransactionCollected = 32,
-    BatchMarketCreated = 33,
-    BatchAssetAdded = 34,
-    BatchPhaseChanged = 35,
-    BatchIntervalChanged = 36,
-    AccountKeySet = 37,
-    IssuerSet = 38,
-    BatchClosed = 39,
-    TransactionDropped = 40,
-    OfferOpened = 41,
-    OfferCancelled = 42,
-    OfferTraded = 43,
-    Paid = 44,
-    Issued = 45,
-    Burnt = 46,
-    BlockCleared = 47,
-    BlockRejected = 48,
-    Shards = 49,
-    AccountFeeChanged = 50,
-    AccountFeePaid = 51,
+    Event { Rejected = 1, Shard = 49 }
+    Order(OrderEvent) {
+        Accepted = 2,
+        Amended = 3,
+        Traded = 4,
+        Cancelled = 5,
+        Reduced = 6,
+        Replenished = 7,
+        Triggered = 8,
+    }
+    Instrument(InstrumentEvent) {
+        Created = 17,
+        PhaseChanged = 9,
+        Uncrossed = 10,
+    }
+    Account(AccountEvent) {
+        Created = 18,
+        StatusChanged = 19,
+        KeySet = 37,
+        Deposited = 20,
+        Withdrawn = 21,
+        FeesCollected = 23,
+        RiskLimitsChanged = 22,
+    }
+    Session(SessionEvent) {
+        Opened = 24,
+        Closed = 25,
+    }
+    BatchMarket(BatchMarketEvent) {
+        Created = 33,
+        AssetAdded = 34,
+        PhaseChanged = 35,
+        IntervalChanged = 36,
+        AccountFeeChanged = 50,
+    }
+    Batch(BatchEvent) {
+        TransactionCollected = 32,
+        Closed = 39,
+        TransactionDropped = 40,
+        OfferOpened = 41,
+        OfferCancelled = 42,
+        OfferTraded = 43,
+        Paid = 44,
+        AccountFeePaid = 51,
+        Issued = 45,
+        Burnt = 46,
+        Cleared = 47,
+        ClearingRejected = 48,
+    }
+    Venue(VenueEvent) {
+        AssetCreated = 16,
+        IssuerSet = 38,
+        AccessDelaysChanged = 26,
+    }
 );
 
 wire_struct!(Rejected { account, instrument, client_order_id, reason });

@@ -17,6 +17,7 @@
 pub mod batch;
 mod batch_command;
 mod batch_event;
+mod class;
 pub mod codec;
 mod command;
 mod command_codec;
@@ -29,6 +30,7 @@ mod shards;
 
 pub use batch_command::*;
 pub use batch_event::*;
+pub use class::*;
 pub use codec::DecodeError;
 pub use command::*;
 pub use command_codec::{decode_command, encode_command};

@@ -9,7 +9,7 @@ use walras_types::{
 };
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
-use crate::event::Event;
+use crate::event::{Event, OrderEvent};
 use crate::event_codec::{decode_event, encode_event};
 
 /// Newest version of this protocol. A logon with a later one is refused.
@@ -323,7 +323,7 @@ pub struct Filled {
 pub enum ReportEvent {
     /// One of the account's orders traded.
     Filled(Filled),
-    /// Any other event, as it is. Never [`Event::Traded`], which names both parties.
+    /// Any other event, as it is. Never [`OrderEvent::Traded`], which names both parties.
     Event(Event),
 }
 
@@ -426,7 +426,7 @@ pub fn decode_report_event(bytes: &[u8]) -> Result<ReportEvent, DecodeError> {
         return Ok(ReportEvent::Filled(filled));
     }
     match decode_event(bytes)? {
-        Event::Traded(_) => Err(DecodeError::layout(0, "an event that names no other party")),
+        Event::Order(OrderEvent::Traded(_)) => Err(DecodeError::layout(0, "an event that names no other party")),
         event => Ok(ReportEvent::Event(event)),
     }
 }

@@ -171,6 +171,6 @@ fn a_report_never_names_the_other_party() {
         taker: party,
     };
     let mut bytes = Vec::new();
-    encode_event(&Event::Traded(traded), &mut bytes);
+    encode_event(&Event::Order(OrderEvent::Traded(traded)), &mut bytes);
     assert!(decode_report_event(&bytes).is_err());
 }

@@ -31,19 +31,23 @@ fn owner() -> impl Strategy<Value = Option<AccountId>> {
 
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
-        (owner(), number()).prop_map(|(account, token)| Command::OpenSession(OpenSession { account, token })),
-        number().prop_map(|session| Command::CloseSession(CloseSession { session: SessionId(session) })),
-        (number(), any::<[u8; 32]>())
-            .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
-        shard_command().prop_map(Command::Shards),
+        (owner(), number()).prop_map(|(account, token)| Command::Session(SessionCommand::Open(OpenSession { account, token }))),
+        number().prop_map(|session| Command::Session(SessionCommand::Close(CloseSession { session: SessionId(session) }))),
+        (number(), any::<[u8; 32]>()).prop_map(|(at, state_hash)| Command::Venue(VenueCommand::Checkpoint(Checkpoint {
+            log_index: LogIndex(at),
+            state_hash
+        }))),
+        shard_command().prop_map(Command::Shard),
         (owner(), any::<bool>(), prop::sample::select(RejectReason::ALL), number()).prop_map(
             |(account, is_named, reason, content)| {
                 let (instrument, client_order_id) = is_named.then_some((InstrumentId(3), ClientOrderId(content))).unzip();
                 Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content: ContentDigest(content) })
             }
         ),
-        (any::<u16>(), fee())
-            .prop_map(|(market, fee)| Command::SetAccountFee(SetAccountFee { market: BatchMarketId(market), fee })),
+        (any::<u16>(), fee()).prop_map(|(market, fee)| Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee {
+            market: BatchMarketId(market),
+            fee
+        }))),
     ]
 }
 
@@ -149,20 +153,31 @@ fn shard_event() -> impl Strategy<Value = ShardEvent> {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        (number(), owner(), number()).prop_map(|(session, account, token)| Event::SessionOpened(SessionOpened {
+        (number(), owner(), number()).prop_map(|(session, account, token)| Event::Session(SessionEvent::Opened(SessionOpened {
             session: SessionId(session),
             account,
             token
-        })),
-        (number(), owner())
-            .prop_map(|(session, account)| Event::SessionClosed(SessionClosed { session: SessionId(session), account })),
-        shard_event().prop_map(Event::Shards),
+        }))),
+        (number(), owner()).prop_map(|(session, account)| Event::Session(SessionEvent::Closed(SessionClosed {
+            session: SessionId(session),
+            account
+        }))),
+        shard_event().prop_map(Event::Shard),
         (any::<u16>(), number(), fee()).prop_map(|(market, from_block, fee)| {
-            Event::AccountFeeChanged(AccountFeeChanged { market: BatchMarketId(market), from_block, fee })
+            Event::BatchMarket(BatchMarketEvent::AccountFeeChanged(AccountFeeChanged {
+                market: BatchMarketId(market),
+                from_block,
+                fee,
+            }))
         }),
         (any::<u16>(), any::<u32>(), any::<u32>(), 0..1_u64 << 63).prop_map(|(market, account, asset, units)| {
             let (market, amount) = (BatchMarketId(market), Amount::new(units).unwrap());
-            Event::AccountFeePaid(AccountFeePaid { market, account: AccountId(account), asset: AssetId(asset), amount })
+            Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid {
+                market,
+                account: AccountId(account),
+                asset: AssetId(asset),
+                amount,
+            }))
         }),
     ]
 }
@@ -224,15 +239,24 @@ fn the_bytes_are_as_they_ever_were() {
     let number = [1, 2, 3, 4, 5, 6, 7, 8];
     let nine = [9, 0, 0, 0, 0, 0, 0, 0];
     let owner = [1, 1, 2, 3, 4];
-    assert_eq!(command_bytes(&Command::OpenSession(OpenSession { account, token })), [&[6], &owner[..], &nine].concat());
-    assert_eq!(command_bytes(&Command::OpenSession(OpenSession { account: None, token })), [&[6, 0], &nine[..]].concat());
-    assert_eq!(command_bytes(&Command::CloseSession(CloseSession { session })), [&[7], &number[..]].concat());
+    assert_eq!(
+        command_bytes(&Command::Session(SessionCommand::Open(OpenSession { account, token }))),
+        [&[6], &owner[..], &nine].concat()
+    );
+    assert_eq!(
+        command_bytes(&Command::Session(SessionCommand::Open(OpenSession { account: None, token }))),
+        [&[6, 0], &nine[..]].concat()
+    );
+    assert_eq!(command_bytes(&Command::Session(SessionCommand::Close(CloseSession { session }))), [&[7], &number[..]].concat());
     let state_hash = std::array::from_fn(|at| at as u8);
-    let checkpoint = Command::Checkpoint(Checkpoint { log_index: LogIndex(9), state_hash });
+    let checkpoint = Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(9), state_hash }));
     assert_eq!(command_bytes(&checkpoint), [&[8], &nine[..], &state_hash].concat());
-    let opened = Event::SessionOpened(SessionOpened { session, account, token });
+    let opened = Event::Session(SessionEvent::Opened(SessionOpened { session, account, token }));
     assert_eq!(event_bytes(&opened), [&[24], &number[..], &owner, &nine].concat());
-    assert_eq!(event_bytes(&Event::SessionClosed(SessionClosed { session, account: None })), [&[25], &number[..], &[0]].concat());
+    assert_eq!(
+        event_bytes(&Event::Session(SessionEvent::Closed(SessionClosed { session, account: None }))),
+        [&[25], &number[..], &[0]].concat()
+    );
 }
 
 #[test]
@@ -241,13 +265,13 @@ fn the_bytes_of_transfers_are_as_they_ever_were() {
     let (whose, nine) = ([1, 2, 3, 4, 7, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0, 0]);
     let out = TransferOut { account, asset, amount, to_shard: ShardId(5), client_transfer_id: ClientTransferId(9) };
     let bytes = [&[11, 3], &whose[..], &nine, &[5], &nine].concat();
-    assert_eq!(command_bytes(&Command::Shards(ShardCommand::TransferOut(out))), bytes);
+    assert_eq!(command_bytes(&Command::Shard(ShardCommand::TransferOut(out))), bytes);
     let (from_shard, to_shard, transfer_seq) = (ShardId(2), ShardId(5), TransferSeq(9));
     let inward = TransferIn { from_shard, to_shard, transfer_seq, account, asset, amount };
     let bytes = [&[11, 4, 2, 5], &nine[..], &whose, &nine].concat();
-    assert_eq!(command_bytes(&Command::Shards(ShardCommand::TransferIn(inward))), bytes);
+    assert_eq!(command_bytes(&Command::Shard(ShardCommand::TransferIn(inward))), bytes);
     let sent = ShardEvent::TransferSent(TransferSent { transfer: out, transfer_seq });
-    assert_eq!(event_bytes(&Event::Shards(sent)), [&[49, 3], &whose[..], &nine, &[5], &nine, &nine].concat());
+    assert_eq!(event_bytes(&Event::Shard(sent)), [&[49, 3], &whose[..], &nine, &[5], &nine, &nine].concat());
 }
 
 #[test]
@@ -255,11 +279,14 @@ fn the_bytes_of_account_fees_are_as_they_ever_were() {
     let (market, asset, amount) = (BatchMarketId(0x0201), AssetId(7), Amount::new(9).unwrap());
     let (nine, of_asset) = ([9, 0, 0, 0, 0, 0, 0, 0], [7, 0, 0, 0]);
     let fee = Some(AccountFee { asset, amount });
-    assert_eq!(command_bytes(&Command::SetAccountFee(SetAccountFee { market, fee: None })), [38, 1, 2, 0]);
+    assert_eq!(
+        command_bytes(&Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee: None }))),
+        [38, 1, 2, 0]
+    );
     let bytes = [&[38, 1, 2, 1], &of_asset[..], &nine].concat();
-    assert_eq!(command_bytes(&Command::SetAccountFee(SetAccountFee { market, fee })), bytes);
-    let changed = Event::AccountFeeChanged(AccountFeeChanged { market, from_block: 9, fee });
+    assert_eq!(command_bytes(&Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }))), bytes);
+    let changed = Event::BatchMarket(BatchMarketEvent::AccountFeeChanged(AccountFeeChanged { market, from_block: 9, fee }));
     assert_eq!(event_bytes(&changed), [&[50, 1, 2], &nine[..], &[1], &of_asset, &nine].concat());
-    let paid = Event::AccountFeePaid(AccountFeePaid { market, account: AccountId(0x0403_0201), asset, amount });
+    let paid = Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid { market, account: AccountId(0x0403_0201), asset, amount }));
     assert_eq!(event_bytes(&paid), [&[51, 1, 2, 1, 2, 3, 4], &of_asset[..], &nine].concat());
 }

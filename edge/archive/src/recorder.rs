@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{SendTimeoutError, Sender, TrySendError};
 use walras_engine::{DepthLevel, Engine};
 use walras_types::{InstrumentId, LogIndex, OrderId, Side, TimeNs};
-use walras_wire::Event;
+use walras_wire::{Event, InstrumentEvent, OrderEvent};
 
 use crate::day::Day;
 use crate::record::{Batch, Book, Level, Listing, Span, Trade};
@@ -123,19 +123,19 @@ impl Recorder {
 
     fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, incoming: &mut Option<OrderId>, is_new: bool) {
         match event {
-            Event::OrderAccepted(e) => {
+            Event::Order(OrderEvent::Accepted(e)) => {
                 *incoming = Some(e.order_id);
                 self.note(e.instrument);
             }
-            Event::OrderAmended(e) => {
+            Event::Order(OrderEvent::Amended(e)) => {
                 *incoming = Some(e.order_id);
                 self.note(e.instrument);
             }
-            Event::StopTriggered(e) => {
+            Event::Order(OrderEvent::Triggered(e)) => {
                 *incoming = Some(e.order_id);
                 self.note(e.instrument);
             }
-            Event::Traded(e) => {
+            Event::Order(OrderEvent::Traded(e)) => {
                 self.note(e.instrument);
                 if is_new {
                     let taker_side = (*incoming == Some(e.taker.order_id)).then_some(e.taker_side);
@@ -143,44 +143,14 @@ impl Recorder {
                     self.batch.trades.push(Trade { log_index, time, instrument, trade_id, price, size, taker_side });
                 }
             }
-            Event::OrderCancelled(e) => self.note(e.instrument),
-            Event::OrderReduced(e) => self.note(e.instrument),
-            Event::OrderReplenished(e) => self.note(e.instrument),
-            Event::InstrumentCreated(spec) => self.note(spec.instrument),
+            Event::Order(OrderEvent::Cancelled(e)) => self.note(e.instrument),
+            Event::Order(OrderEvent::Reduced(e)) => self.note(e.instrument),
+            Event::Order(OrderEvent::Replenished(e)) => self.note(e.instrument),
+            Event::Instrument(InstrumentEvent::Created(spec)) => self.note(spec.instrument),
             // These change no book, or come with events that do.
-            Event::Rejected(_)
-            | Event::PhaseChanged(_)
-            | Event::Uncrossed(_)
-            | Event::AssetCreated(_)
-            | Event::AccountCreated(_)
-            | Event::AccountStatusChanged(_)
-            | Event::Deposited(_)
-            | Event::Withdrawn(_)
-            | Event::FeesCollected(_)
-            | Event::RiskLimitsChanged(_)
-            | Event::AccessDelaysChanged(_)
-            | Event::SessionOpened(_)
-            | Event::SessionClosed(_)
-            | Event::TransactionCollected(_)
-            | Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
-            | Event::AccountFeeChanged(_)
-            | Event::AccountKeySet(_)
-            | Event::IssuerSet(_)
-            | Event::BatchClosed(_)
-            | Event::TransactionDropped(_)
-            | Event::OfferOpened(_)
-            | Event::OfferCancelled(_)
-            | Event::OfferTraded(_)
-            | Event::Paid(_)
-            | Event::Issued(_)
-            | Event::Burnt(_)
-            | Event::AccountFeePaid(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_)
-            | Event::Shards(_) => {}
+            Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => {}
+            Event::Rejected(_) | Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => {}
+            Event::BatchMarket(_) | Event::Batch(_) => {}
         }
     }
 

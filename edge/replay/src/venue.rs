@@ -27,7 +27,10 @@ use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms,
     PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::{AmendOrder, AssetSpec, CancelOrder, Command, NewOrder, SetTradingPhase, Transfer};
+use walras_wire::{
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, Command, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase,
+    Transfer, VenueCommand,
+};
 
 use crate::apply::{Applied, Market, Tally};
 use crate::error::ReplayError;
@@ -138,19 +141,23 @@ pub fn setup(loaded: &Loaded, options: &VenueOptions) -> Result<Vec<Command>, Re
         default_limits: RiskLimits::NONE,
     };
     let mut commands = vec![
-        Command::CreateAsset(AssetSpec { asset: options.base, symbol: options.base_symbol, decimals: lot_decimals }),
-        Command::CreateAsset(AssetSpec {
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: options.base,
+            symbol: options.base_symbol,
+            decimals: lot_decimals,
+        })),
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: options.quote,
             symbol: options.quote_symbol,
             decimals: lot_decimals + tick_decimals,
-        }),
-        Command::CreateInstrument(spec),
+        })),
+        Command::Instrument(InstrumentCommand::Create(spec)),
     ];
     let amount = Amount::new(AMOUNT_MAX / 8 / u64::from(options.accounts)).unwrap_or(Amount::MAX);
     for account in (0..options.accounts).map(|number| AccountId(options.first_account.0 + number)) {
-        commands.push(Command::CreateAccount(account));
+        commands.push(Command::Account(AccountCommand::Create(account)));
         for (asset, transfer_id) in [(options.base, TransferId(1)), (options.quote, TransferId(2))] {
-            commands.push(Command::Deposit(Transfer { account, asset, amount, transfer_id }));
+            commands.push(Command::Account(AccountCommand::Deposit(Transfer { account, asset, amount, transfer_id })));
         }
     }
     let phases: &[TradingPhase] = match loaded.format {
@@ -188,7 +195,7 @@ fn reference_price(loaded: &Loaded) -> Result<Option<PriceTicks>, ReplayError> {
 }
 
 fn set_phase(options: &VenueOptions, phase: TradingPhase) -> Command {
-    Command::SetTradingPhase(SetTradingPhase { instrument: options.instrument, phase })
+    Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: options.instrument, phase }))
 }
 
 /// The history as commands, each with its time, in order. To be sent after [`setup`]. They are read as they are taken. The
@@ -357,20 +364,24 @@ impl VenueCommands {
     fn enter(&mut self, account: AccountId, order_ref: u64, terms: OrderTerms) {
         let instrument = self.options.instrument;
         let client_order_id = ClientOrderId(order_ref);
-        self.ready.push_back(Command::NewOrder(NewOrder { account, instrument, client_order_id, terms }));
+        self.ready.push_back(Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
     }
 
     fn amend(&mut self, account: AccountId, amendment: Amendment) {
-        self.ready.push_back(Command::AmendOrder(AmendOrder { account, instrument: self.options.instrument, amendment }));
+        self.ready.push_back(Command::Order(OrderCommand::Amend(AmendOrder {
+            account,
+            instrument: self.options.instrument,
+            amendment,
+        })));
     }
 
     fn cancel(&mut self, order_ref: u64) {
         if let Some(owned) = self.orders.remove(&order_ref) {
-            self.ready.push_back(Command::CancelOrder(CancelOrder {
+            self.ready.push_back(Command::Order(OrderCommand::Cancel(CancelOrder {
                 account: owned.account,
                 instrument: self.options.instrument,
                 client_order_id: ClientOrderId(order_ref),
-            }));
+            })));
         }
     }
 

@@ -11,7 +11,7 @@ use walras_replay::reconstruct::Steps;
 use walras_replay::venue::{VenueOptions, commands, setup};
 use walras_replay::{Loaded, Options, data_folder};
 use walras_types::{AccountId, LogIndex, SelfTrade, TimeNs};
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, InstrumentEvent, OrderCommand, OrderEvent};
 
 fn find(file: &str) -> Option<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -50,11 +50,11 @@ fn venue(loaded: &Loaded, options: &VenueOptions) -> Outcome {
         engine.apply(index, time, &command, &mut events);
         for event in events.drain(..) {
             match event {
-                Event::Traded(traded) => {
+                Event::Order(OrderEvent::Traded(traded)) => {
                     outcome.trades += 1;
                     outcome.lots += traded.size.get();
                 }
-                Event::Uncrossed(uncrossed) => {
+                Event::Instrument(InstrumentEvent::Uncrossed(uncrossed)) => {
                     outcome.uncrosses.push((uncrossed.price.map(|price| price.get()), uncrossed.volume.get()))
                 }
                 Event::Rejected(rejected) => *outcome.rejects.entry(rejected.reason.name()).or_default() += 1,
@@ -82,7 +82,7 @@ fn an_aggressor_is_of_an_account_that_owns_no_maker() {
         let orders: Vec<_> = commands(&loaded, &options)
             .unwrap()
             .map(|(_, command)| match command {
-                Command::NewOrder(order) => order,
+                Command::Order(OrderCommand::New(order)) => order,
                 other => panic!("{other:?}"),
             })
             .collect();

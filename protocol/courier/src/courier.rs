@@ -145,7 +145,7 @@ impl Courier {
         match std::mem::replace(&mut self.state, RESTS) {
             State::Begins if look.place != self.place => {
                 self.state = State::Configures;
-                Step::Command(Command::Shards(ShardCommand::Configure(self.place)))
+                Step::Command(Command::Shard(ShardCommand::Configure(self.place)))
             }
             State::Begins | State::Configures => self.go_on(look),
             State::Holds { before, told } => self.hold(look, before, told),
@@ -248,7 +248,7 @@ impl Courier {
             (Err(found), TransferStanding::Stopped(_)) => self.set_back(found),
             _ => {
                 self.state = State::Compares;
-                Step::Command(Command::Shards(ShardCommand::CompareTransfers(CompareTransfers { shard, before, told })))
+                Step::Command(Command::Shard(ShardCommand::CompareTransfers(CompareTransfers { shard, before, told })))
             }
         }
     }
@@ -278,14 +278,14 @@ impl Courier {
     fn settle(&mut self, mut left: VecDeque<ShardCommand>, count: usize) -> Step {
         let Some(next) = left.pop_front() else { return self.over(Ended::Brought(count)) };
         self.state = State::Settles { left, count };
-        Step::Command(Command::Shards(next))
+        Step::Command(Command::Shard(next))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use walras_types::{AccountId, Amount, AssetId, ClientTransferId, Symbol, TimeNs, TransferId};
-    use walras_wire::{AssetSpec, Event, Transfer, TransferOut};
+    use walras_wire::{AccountCommand, AssetSpec, Event, Transfer, TransferOut, VenueCommand};
 
     use super::*;
     use crate::settle::{carried, outcomes};
@@ -300,12 +300,12 @@ mod tests {
             let mut two = Self([Engine::new(), Engine::new()]);
             for at in 0..2 {
                 let symbol = Symbol::new("USD").unwrap();
-                two.take(at, Command::Shards(ShardCommand::Configure(place(at))));
-                two.take(at, Command::CreateAsset(AssetSpec { asset: AssetId(0), symbol, decimals: 0 }));
-                two.take(at, Command::CreateAccount(AccountId(0)));
+                two.take(at, Command::Shard(ShardCommand::Configure(place(at))));
+                two.take(at, Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(0), symbol, decimals: 0 })));
+                two.take(at, Command::Account(AccountCommand::Create(AccountId(0))));
             }
             let (account, asset, transfer_id) = (AccountId(0), AssetId(0), TransferId(1));
-            two.take(0, Command::Deposit(Transfer { account, asset, amount: units(100), transfer_id }));
+            two.take(0, Command::Account(AccountCommand::Deposit(Transfer { account, asset, amount: units(100), transfer_id })));
             two
         }
 
@@ -320,7 +320,7 @@ mod tests {
         fn send(&mut self, name: u64) {
             let (account, asset, to_shard, client_transfer_id) = (AccountId(0), AssetId(0), ShardId(1), ClientTransferId(name));
             let transfer = TransferOut { account, asset, amount: units(10), to_shard, client_transfer_id };
-            assert_eq!(self.take(0, Command::Shards(ShardCommand::TransferOut(transfer))), None);
+            assert_eq!(self.take(0, Command::Shard(ShardCommand::TransferOut(transfer))), None);
         }
 
         /// A whole round of shard 0's courier; what it did besides looking.
@@ -331,8 +331,8 @@ mod tests {
                     Step::Look => courier.on_look(Some(Look::at(&self.0[0], ShardId(1), 64))),
                     Step::Command(command) => {
                         did.push(match command {
-                            Command::Shards(ShardCommand::CompareTransfers(_)) => "compares",
-                            Command::Shards(ShardCommand::ConfirmTransfers(_)) => "confirms",
+                            Command::Shard(ShardCommand::CompareTransfers(_)) => "compares",
+                            Command::Shard(ShardCommand::ConfirmTransfers(_)) => "confirms",
                             _ => "commands",
                         });
                         let rejected = self.take(0, command);
@@ -345,7 +345,7 @@ mod tests {
                     Step::Bring(waiting) => {
                         did.push("brings");
                         for waits in &waiting {
-                            self.take(1, Command::Shards(ShardCommand::TransferIn(carried(ShardId(0), waits))));
+                            self.take(1, Command::Shard(ShardCommand::TransferIn(carried(ShardId(0), waits))));
                         }
                         let brought: Vec<TransferSeq> = waiting.iter().map(|waits| waits.transfer_seq).collect();
                         courier.on_outcomes(outcomes(&self.0[1], ShardId(0), &brought))
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(two.round(&mut courier), (vec![], Ended::Idle));
         assert_eq!(courier.pause(0), Pause::UntilRung(10));
         // The venue begins anew: the numbers are compared first, though this courier knows nothing of it.
-        two.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+        two.take(0, Command::Shard(ShardCommand::DoubtTransfers));
         two.send(3);
         assert_eq!(two.round(&mut courier), (vec!["asks", "compares", "brings", "confirms"], Ended::Brought(1)));
         // After a failure it asks again, and has nothing to write down.
@@ -404,7 +404,7 @@ mod tests {
         let mut other = Courier::new(ShardPlace { own: ShardId(1), count: 2 }, ShardId(0), PACE);
         other.begin();
         let step = other.on_look(Some(Look::at(&two.0[0], ShardId(1), 64)));
-        assert!(matches!(step, Step::Command(Command::Shards(ShardCommand::Configure(_)))));
+        assert!(matches!(step, Step::Command(Command::Shard(ShardCommand::Configure(_)))));
         let refused = Trouble::Refused(RejectReason::ShardsInvalid);
         assert_eq!(other.on_done(Some(RejectReason::ShardsInvalid)), Step::Over(Ended::Failed(refused)));
     }

@@ -18,7 +18,10 @@ use walras_types::{
 use walras_wire::order_entry::{
     ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
 };
-use walras_wire::{Command, Event, NewOrder, OrderAccepted, Resting, TradeParty, Traded, content_digest, encode_command};
+use walras_wire::{
+    AccountEvent, Command, Event, NewOrder, OrderAccepted, OrderCommand, OrderEvent, Resting, TradeParty, Traded, content_digest,
+    encode_command,
+};
 
 const NOW: u64 = 1_700_000_000_000_000_000;
 const BATCH: u64 = 64;
@@ -40,7 +43,7 @@ impl Host for Venue {
         if self.is_charging { self.gateway.charge(now_ns, principal, permission, 1) } else { Ok(()) }
     }
     fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {
-        assert!(matches!(command, Command::NewOrder(_)));
+        assert!(matches!(command, Command::Order(OrderCommand::New(_))));
         self.ordinals.push(ordinal);
     }
 }
@@ -56,11 +59,11 @@ fn order(name: u64) -> Command {
         self_trade: SelfTrade::CancelNewest,
     };
     let client_order_id = ClientOrderId(name);
-    Command::NewOrder(NewOrder { account: AccountId(0), instrument: InstrumentId(0), client_order_id, terms })
+    Command::Order(OrderCommand::New(NewOrder { account: AccountId(0), instrument: InstrumentId(0), client_order_id, terms }))
 }
 
 fn accepted(log_index: u64) -> Event {
-    Event::OrderAccepted(OrderAccepted {
+    Event::Order(OrderEvent::Accepted(OrderAccepted {
         instrument: InstrumentId(0),
         account: AccountId(0),
         client_order_id: ClientOrderId(log_index),
@@ -69,7 +72,7 @@ fn accepted(log_index: u64) -> Event {
         size: SizeLots::new(5),
         price: Some(PriceTicks::saturating(100)),
         resting: Resting { open: SizeLots::new(5), shown: SizeLots::new(5) },
-    })
+    }))
 }
 
 fn traded(log_index: u64) -> Event {
@@ -80,7 +83,7 @@ fn traded(log_index: u64) -> Event {
         open: SizeLots::new(0),
         fee: 3,
     };
-    Event::Traded(Traded {
+    Event::Order(OrderEvent::Traded(Traded {
         instrument: InstrumentId(0),
         trade_id: TradeId(log_index),
         price: PriceTicks::saturating(100),
@@ -88,7 +91,7 @@ fn traded(log_index: u64) -> Event {
         taker_side: Side::Buy,
         maker: party((log_index % 1_000) as u32, log_index / 2),
         taker: party(0, log_index),
-    })
+    }))
 }
 
 fn logged_on(venue: &mut Venue) -> SessionServer {
@@ -121,7 +124,7 @@ fn measure(is_charging: bool) -> [f64; 4] {
     let mut server = logged_on(&mut venue);
     let mut reports = Reports::new(ReportSettings::default());
     (0..1_000).for_each(|account| {
-        reports.on_event(LogIndex(1), TimeNs(NOW), &Event::AccountCreated(AccountId(account)), |_, _| ());
+        reports.on_event(LogIndex(1), TimeNs(NOW), &Event::Account(AccountEvent::Created(AccountId(account))), |_, _| ());
     });
     let (mut body, mut input, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let (mut spent, mut report_count) = ([const { Vec::new() }; 4], 0_u64);

@@ -1,7 +1,7 @@
 //! The books of a venue as who hears its events alone rebuilds them: a reader's side, and the check that events tell everything.
 
 use walras_types::{InstrumentId, LogIndex, OrderId, SizeLots};
-use walras_wire::{Event, Priority, Traded};
+use walras_wire::{Event, InstrumentEvent, OrderEvent, Priority, Traded};
 
 use crate::book::{Contradiction, PublicBook};
 use crate::entry::{CurrentEntry, Inconsistency};
@@ -47,72 +47,50 @@ impl PublicBooks {
     pub fn on_event(&mut self, log_index: LogIndex, event: &Event) -> Result<(), Inconsistency> {
         self.on_entry(log_index)?;
         match event {
-            Event::InstrumentCreated(spec) if usize::try_from(spec.instrument.0) == Ok(self.books.len()) => {
+            Event::Order(e) => self.on_order(e),
+            Event::Instrument(InstrumentEvent::Created(spec)) if usize::try_from(spec.instrument.0) == Ok(self.books.len()) => {
                 self.books.push(PublicBook::default());
                 Ok(())
             }
-            Event::InstrumentCreated(spec) => Err(Inconsistency::UnknownInstrument { log_index, instrument: spec.instrument }),
+            Event::Instrument(InstrumentEvent::Created(spec)) => {
+                Err(Inconsistency::UnknownInstrument { log_index, instrument: spec.instrument })
+            }
+            Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => Ok(()),
+            Event::Rejected(_) | Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => Ok(()),
+            Event::BatchMarket(_) | Event::Batch(_) => Ok(()),
+        }
+    }
+
+    fn on_order(&mut self, event: &OrderEvent) -> Result<(), Inconsistency> {
+        match event {
             // A stop that waits for its trigger has no price yet, and stands in no queue.
-            Event::OrderAccepted(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Accepted(e) => self.enter(e.instrument, e.order_id, |book| {
                 if let Some(price) = e.price {
                     book.put(e.order_id, e.account, e.side, price, Priority::Lost, e.resting);
                 }
             }),
-            Event::OrderAmended(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Amended(e) => self.enter(e.instrument, e.order_id, |book| {
                 if let Some(price) = e.price {
                     book.put(e.order_id, e.account, e.side, price, e.priority, e.resting);
                 }
             }),
-            Event::StopTriggered(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Triggered(e) => self.enter(e.instrument, e.order_id, |book| {
                 book.put(e.order_id, e.account, e.side, e.price, Priority::Lost, e.resting);
             }),
-            Event::Traded(e) => self.trade(e),
-            Event::OrderCancelled(e) => {
+            OrderEvent::Traded(e) => self.trade(e),
+            OrderEvent::Cancelled(e) => {
                 self.book_mut(e.instrument)?.remove(e.order_id);
                 Ok(())
             }
-            Event::OrderReduced(e) if self.entry.is_incoming(e.order_id) => self.book_mut(e.instrument).map(|_| ()),
-            Event::OrderReduced(e) => {
+            OrderEvent::Reduced(e) if self.entry.is_incoming(e.order_id) => self.book_mut(e.instrument).map(|_| ()),
+            OrderEvent::Reduced(e) => {
                 let done = self.book_mut(e.instrument)?.reduce(e.order_id, e.resting);
                 self.explain(done, e.order_id, e.resting.open)
             }
-            Event::OrderReplenished(e) => {
+            OrderEvent::Replenished(e) => {
                 let done = self.book_mut(e.instrument)?.replenish(e.order_id, e.shown);
                 self.explain(done, e.order_id, e.shown)
             }
-            Event::PhaseChanged(_)
-            | Event::Uncrossed(_)
-            | Event::Rejected(_)
-            | Event::AssetCreated(_)
-            | Event::AccountCreated(_)
-            | Event::AccountStatusChanged(_)
-            | Event::Deposited(_)
-            | Event::Withdrawn(_)
-            | Event::FeesCollected(_)
-            | Event::RiskLimitsChanged(_)
-            | Event::AccessDelaysChanged(_)
-            | Event::Shards(_)
-            | Event::SessionOpened(_)
-            | Event::SessionClosed(_)
-            | Event::TransactionCollected(_)
-            | Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
-            | Event::AccountFeeChanged(_)
-            | Event::AccountKeySet(_)
-            | Event::IssuerSet(_)
-            | Event::BatchClosed(_)
-            | Event::TransactionDropped(_)
-            | Event::OfferOpened(_)
-            | Event::OfferCancelled(_)
-            | Event::OfferTraded(_)
-            | Event::Paid(_)
-            | Event::Issued(_)
-            | Event::Burnt(_)
-            | Event::AccountFeePaid(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => Ok(()),
         }
     }
 

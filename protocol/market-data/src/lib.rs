@@ -58,7 +58,7 @@ pub use feed::{Applied, BookFeed, BookMessage, BookMessageKind, FeedBook, FeedEr
 pub use levels::{BookChanges, BookLevel, ChangedLevels, LevelChange};
 pub use market::{InstrumentFeed, MarketData};
 pub use offers::{OfferBytes, OfferChange, OfferFill, Offers, StandingOffer};
-pub use private::{AccountDelta, AccountView, Concerned, Fill, FillRole, OrderStatus, OrderView, concerned};
+pub use private::{AccountDelta, AccountView, Fill, FillRole, OrderStatus, OrderView};
 pub use snapshot::RestoreError;
 pub use tape::{PublicTrade, Tape};
 pub use ticker::{DayStats, Ticker};

@@ -6,7 +6,7 @@ use walras_batch::{BlockHeader, Roots};
 use walras_types::{
     AccountId, BatchMarketId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs, effective_limit,
 };
-use walras_wire::{Event, TradeParty, Traded};
+use walras_wire::{BatchEvent, BatchMarketEvent, Event, InstrumentEvent, OrderEvent, TradeParty, Traded};
 
 use crate::batches::{BatchBlock, BatchFeed};
 use crate::candles::Candles;
@@ -186,71 +186,77 @@ impl MarketData {
     pub fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event) -> Result<(), Inconsistency> {
         self.on_entry(log_index, time)?;
         match event {
-            Event::InstrumentCreated(spec) => self.create(*spec),
-            Event::OrderAccepted(e) => self.enter(e.instrument, e.order_id),
-            Event::OrderAmended(e) => self.enter(e.instrument, e.order_id),
-            Event::StopTriggered(e) => self.enter(e.instrument, e.order_id),
-            Event::Traded(e) => self.trade(e),
-            Event::OrderCancelled(e) => self.touch(e.instrument).map(|_| ()),
-            Event::OrderReduced(e) => {
+            Event::Order(e) => self.on_order(e),
+            Event::Instrument(e) => self.on_instrument(e),
+            Event::BatchMarket(e) => self.on_batch_market(e),
+            Event::Batch(e) => self.on_batch(log_index, time, e),
+            Event::Rejected(_) | Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => Ok(()),
+        }
+    }
+
+    fn on_order(&mut self, event: &OrderEvent) -> Result<(), Inconsistency> {
+        match event {
+            OrderEvent::Accepted(e) => self.enter(e.instrument, e.order_id),
+            OrderEvent::Amended(e) => self.enter(e.instrument, e.order_id),
+            OrderEvent::Triggered(e) => self.enter(e.instrument, e.order_id),
+            OrderEvent::Traded(e) => self.trade(e),
+            OrderEvent::Cancelled(e) => self.touch(e.instrument).map(|_| ()),
+            OrderEvent::Reduced(e) => {
                 self.latest_shrunk = [Some((e.order_id, e.account)), None];
                 self.touch(e.instrument).map(|_| ())
             }
-            Event::OrderReplenished(e) => self.touch(e.instrument).map(|_| ()),
-            Event::PhaseChanged(e) => {
+            OrderEvent::Replenished(e) => self.touch(e.instrument).map(|_| ()),
+        }
+    }
+
+    fn on_instrument(&mut self, event: &InstrumentEvent) -> Result<(), Inconsistency> {
+        match event {
+            InstrumentEvent::Created(spec) => self.create(*spec),
+            InstrumentEvent::PhaseChanged(e) => {
                 self.touch(e.instrument)?.ticker.phase = e.phase;
                 Ok(())
             }
-            Event::Uncrossed(e) => {
+            InstrumentEvent::Uncrossed(e) => {
                 self.touch(e.instrument)?.ticker.last_uncross = Some(*e);
                 Ok(())
             }
-            Event::Rejected(_)
-            | Event::AssetCreated(_)
-            | Event::AccountCreated(_)
-            | Event::AccountStatusChanged(_)
-            | Event::Deposited(_)
-            | Event::Withdrawn(_)
-            | Event::FeesCollected(_)
-            | Event::RiskLimitsChanged(_)
-            | Event::AccessDelaysChanged(_)
-            | Event::Shards(_)
-            | Event::SessionOpened(_)
-            | Event::SessionClosed(_)
-            | Event::AccountKeySet(_)
-            | Event::IssuerSet(_)
-            | Event::TransactionDropped(_)
-            | Event::Paid(_)
-            | Event::Issued(_)
-            | Event::Burnt(_)
-            | Event::AccountFeePaid(_) => Ok(()),
-            Event::BatchMarketCreated(spec) => {
+        }
+    }
+
+    fn on_batch_market(&mut self, event: &BatchMarketEvent) -> Result<(), Inconsistency> {
+        match event {
+            BatchMarketEvent::Created(spec) => {
                 if usize::from(spec.market.0) != self.batches.len() {
                     return Err(Inconsistency::UnknownBatchMarket { log_index: self.log_index(), market: spec.market });
                 }
                 self.batches.push(BatchFeed::new(spec.market));
                 self.batch_mut(spec.market).map(|_| ())
             }
-            Event::BatchAssetAdded(e) => {
+            BatchMarketEvent::AssetAdded(e) => {
                 self.batch_mut(e.market)?.assets.push(e.asset);
                 Ok(())
             }
-            Event::TransactionCollected(e) => self.batch_mut(e.market).map(|_| ()),
-            Event::BatchPhaseChanged(e) => self.batch_mut(e.market).map(|_| ()),
-            Event::BatchIntervalChanged(e) => self.batch_mut(e.market).map(|_| ()),
-            Event::AccountFeeChanged(e) => self.batch_mut(e.market).map(|_| ()),
-            Event::BatchClosed(e) => {
+            BatchMarketEvent::PhaseChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchMarketEvent::IntervalChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchMarketEvent::AccountFeeChanged(e) => self.batch_mut(e.market).map(|_| ()),
+        }
+    }
+
+    fn on_batch(&mut self, log_index: LogIndex, time: TimeNs, event: &BatchEvent) -> Result<(), Inconsistency> {
+        match event {
+            BatchEvent::TransactionCollected(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchEvent::Closed(e) => {
                 self.batch_mut(e.market)?.closed(e.block, e.kept, e.dropped);
                 Ok(())
             }
-            Event::OfferOpened(e) => self.change_offer(e.market, event),
-            Event::OfferCancelled(e) => self.change_offer(e.market, event),
-            Event::OfferTraded(e) => {
+            BatchEvent::OfferOpened(e) => self.change_offer(e.market, event),
+            BatchEvent::OfferCancelled(e) => self.change_offer(e.market, event),
+            BatchEvent::OfferTraded(e) => {
                 let stood = self.offers.stood(e.account, e.sequence);
                 self.batch_mut(e.market)?.sold((e.sell, e.buy), stood, e.sold);
                 self.change_offer(e.market, event)
             }
-            Event::BlockCleared(e) => {
+            BatchEvent::Cleared(e) => {
                 self.batch_mut(e.market)?.cleared(BatchBlock {
                     block: e.block,
                     time,
@@ -268,20 +274,22 @@ impl MarketData {
                 });
                 Ok(())
             }
-            Event::BlockRejected(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchEvent::ClearingRejected(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchEvent::TransactionDropped(_) | BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) => Ok(()),
+            BatchEvent::Issued(_) | BatchEvent::Burnt(_) => Ok(()),
         }
     }
 
     /// What an event says of an account's offer or transaction.
-    pub(crate) fn offer_change(&self, event: &Event) -> Option<(AccountId, OfferChange)> {
+    pub(crate) fn offer_change(&self, event: &BatchEvent) -> Option<(AccountId, OfferChange)> {
         let block = |market| self.batch(market).map_or(0, |feed| feed.next_block);
         Some(match event {
-            Event::OfferOpened(e) => {
+            BatchEvent::OfferOpened(e) => {
                 let (market, sequence, sell, buy, amount) = (e.market, e.sequence, e.sell, e.buy, e.amount);
                 let (stated, limit, tie, block) = (e.stated, e.limit, e.tie, block(e.market));
                 (e.account, OfferChange::Opened(StandingOffer { market, sequence, sell, buy, amount, stated, limit, tie, block }))
             }
-            Event::OfferTraded(e) => {
+            BatchEvent::OfferTraded(e) => {
                 let (market, sequence, sell, buy) = (e.market, e.sequence, e.sell, e.buy);
                 let (sold, bought, time, block) = (e.sold, e.bought, self.time, block(e.market));
                 let fill = OfferFill { market, sequence, block, sell, buy, sold, bought, time };
@@ -289,17 +297,23 @@ impl MarketData {
                 let limit = stated.and_then(|(stated, _)| effective_limit(stated, e.left));
                 (e.account, OfferChange::Traded { fill, left: e.left, limit })
             }
-            Event::OfferCancelled(e) => {
+            BatchEvent::OfferCancelled(e) => {
                 (e.account, OfferChange::Cancelled { market: e.market, sequence: e.sequence, sell: e.sell, amount: e.amount })
             }
-            Event::TransactionDropped(e) => {
+            BatchEvent::TransactionDropped(e) => {
                 (e.account, OfferChange::Dropped { market: e.market, sequence: e.sequence, reason: e.reason })
             }
-            _ => return None,
+            BatchEvent::TransactionCollected(_)
+            | BatchEvent::Closed(_)
+            | BatchEvent::Cleared(_)
+            | BatchEvent::ClearingRejected(_) => {
+                return None;
+            }
+            BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) | BatchEvent::Issued(_) | BatchEvent::Burnt(_) => return None,
         })
     }
 
-    fn change_offer(&mut self, market: BatchMarketId, event: &Event) -> Result<(), Inconsistency> {
+    fn change_offer(&mut self, market: BatchMarketId, event: &BatchEvent) -> Result<(), Inconsistency> {
         let change = self.offer_change(event);
         let more = change.map_or(0, |(account, change)| self.offers.apply(account, &change));
         let feed = self.batch_mut(market)?;

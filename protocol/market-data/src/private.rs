@@ -6,61 +6,12 @@
 use std::collections::BTreeMap;
 
 use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
-use walras_wire::{AccountStatus, CancelReason, Event, Rejected, Resting, TradeParty, Traded};
+use walras_wire::{
+    AccountEvent, AccountStatus, BatchEvent, CancelReason, Event, OrderEvent, Rejected, Resting, TradeParty, Traded,
+};
 
 use crate::market::MarketData;
 use crate::offers::OfferChange;
-
-/// The accounts that an event concerns: none, one or two.
-pub type Concerned = [Option<AccountId>; 2];
-
-/// The accounts that an event concerns by what it says. An `OrderReplenished` does not say: it follows the trade or reduction that
-/// used up the slice before, which names its account.
-#[must_use]
-pub fn concerned(event: &Event) -> Concerned {
-    match event {
-        Event::Rejected(e) => [e.account, None],
-        Event::OrderAccepted(e) => [Some(e.account), None],
-        Event::OrderAmended(e) => [Some(e.account), None],
-        Event::Traded(e) if e.maker.account == e.taker.account => [Some(e.maker.account), None],
-        Event::Traded(e) => [Some(e.maker.account), Some(e.taker.account)],
-        Event::OrderCancelled(e) => [Some(e.account), None],
-        Event::OrderReduced(e) => [Some(e.account), None],
-        Event::StopTriggered(e) => [Some(e.account), None],
-        Event::AccountCreated(account) => [Some(*account), None],
-        Event::AccountStatusChanged(e) => [Some(e.account), None],
-        Event::Deposited(e) | Event::Withdrawn(e) => [Some(e.account), None],
-        Event::FeesCollected(e) => [Some(e.account), None],
-        Event::RiskLimitsChanged(e) => [Some(e.account), None],
-        Event::SessionOpened(e) => [e.account, None],
-        Event::SessionClosed(e) => [e.account, None],
-        Event::TransactionCollected(e) => [Some(e.account), None],
-        Event::TransactionDropped(e) => [Some(e.account), None],
-        Event::AccountKeySet(e) => [Some(e.account), None],
-        Event::OfferOpened(e) => [Some(e.account), None],
-        Event::OfferCancelled(e) => [Some(e.account), None],
-        Event::OfferTraded(e) => [Some(e.account), None],
-        Event::Paid(e) => [Some(e.from), Some(e.to)],
-        Event::Issued(e) | Event::Burnt(e) => [Some(e.account), None],
-        Event::AccountFeePaid(e) => [Some(e.account), None],
-        Event::Shards(e) => [e.account(), None],
-        Event::OrderReplenished(_)
-        | Event::PhaseChanged(_)
-        | Event::Uncrossed(_)
-        | Event::AssetCreated(_)
-        | Event::InstrumentCreated(_)
-        | Event::AccessDelaysChanged(_)
-        | Event::BatchMarketCreated(_)
-        | Event::BatchAssetAdded(_)
-        | Event::BatchPhaseChanged(_)
-        | Event::BatchIntervalChanged(_)
-        | Event::AccountFeeChanged(_)
-        | Event::IssuerSet(_)
-        | Event::BatchClosed(_)
-        | Event::BlockCleared(_)
-        | Event::BlockRejected(_) => [None, None],
-    }
-}
 
 /// Which part an order had in a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +119,19 @@ impl MarketData {
     /// Appends what `event` means to each account that it concerns. Call it after [`MarketData::on_event`] took the same event.
     pub fn private_deltas(&self, event: &Event, out: &mut Vec<(AccountId, AccountDelta)>) {
         match event {
-            Event::OrderAccepted(e) => out.push((
+            Event::Order(e) => self.order_deltas(e, out),
+            Event::Account(e) => out.extend(account_delta(e).map(|delta| (e.account(), delta))),
+            Event::Batch(e) => self.batch_deltas(e, out),
+            Event::Rejected(e) => out.extend(e.account.map(|account| (account, AccountDelta::Rejected(*e)))),
+            Event::Shard(e) => out.extend(e.moved().map(|(account, asset)| (account, AccountDelta::FundsMoved { asset }))),
+            // A session's own connection tells of it; the account's feed has nothing to show.
+            Event::Session(_) | Event::Instrument(_) | Event::BatchMarket(_) | Event::Venue(_) => {}
+        }
+    }
+
+    fn order_deltas(&self, event: &OrderEvent, out: &mut Vec<(AccountId, AccountDelta)>) {
+        match event {
+            OrderEvent::Accepted(e) => out.push((
                 e.account,
                 AccountDelta::Entered {
                     instrument: e.instrument,
@@ -180,7 +143,7 @@ impl MarketData {
                     resting: e.resting,
                 },
             )),
-            Event::OrderAmended(e) => out.push((
+            OrderEvent::Amended(e) => out.push((
                 e.account,
                 AccountDelta::Entered {
                     instrument: e.instrument,
@@ -192,7 +155,7 @@ impl MarketData {
                     resting: e.resting,
                 },
             )),
-            Event::StopTriggered(e) => out.push((
+            OrderEvent::Triggered(e) => out.push((
                 e.account,
                 AccountDelta::Entered {
                     instrument: e.instrument,
@@ -204,8 +167,8 @@ impl MarketData {
                     resting: e.resting,
                 },
             )),
-            Event::Traded(e) => self.fills(e, out),
-            Event::OrderCancelled(e) => out.push((
+            OrderEvent::Traded(e) => self.fills(e, out),
+            OrderEvent::Cancelled(e) => out.push((
                 e.account,
                 AccountDelta::Cancelled {
                     instrument: e.instrument,
@@ -216,45 +179,40 @@ impl MarketData {
                 },
             )),
             // The incoming order's own reduction is already in what it was said to leave.
-            Event::OrderReduced(e) if self.is_incoming(e.order_id) => {}
-            Event::OrderReduced(e) => {
+            OrderEvent::Reduced(e) if self.is_incoming(e.order_id) => {}
+            OrderEvent::Reduced(e) => {
                 let Resting { open, shown } = e.resting;
                 out.push((
                     e.account,
                     AccountDelta::Resized { instrument: e.instrument, order_id: e.order_id, open: Some(open), shown },
                 ));
             }
-            Event::OrderReplenished(e) => {
+            OrderEvent::Replenished(e) => {
                 if let Some(account) = self.replenished(e.order_id) {
                     let (instrument, order_id, shown) = (e.instrument, e.order_id, e.shown);
                     out.push((account, AccountDelta::Resized { instrument, order_id, open: None, shown }));
                 }
             }
-            Event::Rejected(e) => out.extend(e.account.map(|account| (account, AccountDelta::Rejected(*e)))),
-            Event::AccountCreated(account) => out.push((*account, AccountDelta::StatusChanged(AccountStatus::Active))),
-            Event::AccountStatusChanged(e) => out.push((e.account, AccountDelta::StatusChanged(e.status))),
-            Event::Deposited(e) | Event::Withdrawn(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
-            Event::FeesCollected(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
-            Event::OfferOpened(_) | Event::OfferCancelled(_) | Event::OfferTraded(_) | Event::TransactionDropped(_) => {
+        }
+    }
+
+    fn batch_deltas(&self, event: &BatchEvent, out: &mut Vec<(AccountId, AccountDelta)>) {
+        match event {
+            BatchEvent::OfferOpened(_)
+            | BatchEvent::OfferCancelled(_)
+            | BatchEvent::OfferTraded(_)
+            | BatchEvent::TransactionDropped(_) => {
                 out.extend(self.offer_change(event).map(|(account, change)| (account, AccountDelta::Offer(change))));
             }
-            Event::Paid(e) => out.extend([e.from, e.to].map(|account| (account, AccountDelta::FundsMoved { asset: e.asset }))),
-            Event::Issued(e) | Event::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
-            Event::AccountFeePaid(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
-            Event::Shards(e) => out.extend(e.moved().map(|(account, asset)| (account, AccountDelta::FundsMoved { asset }))),
-            Event::RiskLimitsChanged(e) => out.push((e.account, AccountDelta::LimitsChanged { instrument: e.instrument })),
-            // A session's own connection tells of it; the account's feed has nothing to show.
-            Event::SessionOpened(_) | Event::SessionClosed(_) => {}
-            Event::PhaseChanged(_) | Event::Uncrossed(_) | Event::AssetCreated(_) | Event::InstrumentCreated(_) => {}
-            Event::TransactionCollected(_) | Event::AccountKeySet(_) | Event::IssuerSet(_) | Event::AccessDelaysChanged(_) => {}
-            Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
-            | Event::AccountFeeChanged(_)
-            | Event::BatchClosed(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => {}
+            BatchEvent::Paid(e) => {
+                out.extend([e.from, e.to].map(|account| (account, AccountDelta::FundsMoved { asset: e.asset })));
+            }
+            BatchEvent::Issued(e) | BatchEvent::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            BatchEvent::AccountFeePaid(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            BatchEvent::TransactionCollected(_)
+            | BatchEvent::Closed(_)
+            | BatchEvent::Cleared(_)
+            | BatchEvent::ClearingRejected(_) => {}
         }
     }
 
@@ -282,6 +240,18 @@ impl MarketData {
             out.push(fill(&e.maker, Side::Buy, FillRole::Auction));
             out.push(fill(&e.taker, Side::Sell, FillRole::Auction));
         }
+    }
+}
+
+/// What an account's own feed shows of what happened to it, if anything.
+fn account_delta(event: &AccountEvent) -> Option<AccountDelta> {
+    match event {
+        AccountEvent::Created(_) => Some(AccountDelta::StatusChanged(AccountStatus::Active)),
+        AccountEvent::StatusChanged(e) => Some(AccountDelta::StatusChanged(e.status)),
+        AccountEvent::Deposited(e) | AccountEvent::Withdrawn(e) => Some(AccountDelta::FundsMoved { asset: e.asset }),
+        AccountEvent::FeesCollected(e) => Some(AccountDelta::FundsMoved { asset: e.asset }),
+        AccountEvent::RiskLimitsChanged(e) => Some(AccountDelta::LimitsChanged { instrument: e.instrument }),
+        AccountEvent::KeySet(_) => None,
     }
 }
 

@@ -13,8 +13,8 @@ use walras_types::{
     TransferId,
 };
 use walras_wire::{
-    AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, MassCancel, NewOrder, SetAccountStatus, SetTradingPhase,
-    Transfer,
+    AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, MassCancel, NewOrder,
+    OrderCommand, SetAccountStatus, SetTradingPhase, Transfer, VenueCommand,
 };
 
 const INSTRUMENT: InstrumentId = InstrumentId(0);
@@ -54,9 +54,9 @@ impl Venue {
         };
         for (asset, symbol) in [(0, "BTC"), (1, "USD")] {
             let spec = AssetSpec { asset: AssetId(asset), symbol: Symbol::new(symbol).unwrap(), decimals: 2 };
-            venue.apply(&Command::CreateAsset(spec));
+            venue.apply(&Command::Venue(VenueCommand::CreateAsset(spec)));
         }
-        venue.apply(&Command::CreateInstrument(InstrumentSpec {
+        venue.apply(&Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
             instrument: INSTRUMENT,
             symbol: Symbol::new("BTC/USD").unwrap(),
             base: AssetId(0),
@@ -69,13 +69,18 @@ impl Venue {
             band_ppm,
             reference_price: ticks(100),
             default_limits: RiskLimits::NONE,
-        }));
+        })));
         for account in (0..ACCOUNTS).map(AccountId) {
-            venue.apply(&Command::CreateAccount(account));
+            venue.apply(&Command::Account(AccountCommand::Create(account)));
             for asset in 0..2 {
                 let amount = Amount::new(1 << 40).unwrap();
                 let transfer_id = TransferId(u64::from(asset) + 1);
-                venue.apply(&Command::Deposit(Transfer { account, asset: AssetId(asset), amount, transfer_id }));
+                venue.apply(&Command::Account(AccountCommand::Deposit(Transfer {
+                    account,
+                    asset: AssetId(asset),
+                    amount,
+                    transfer_id,
+                })));
             }
         }
         venue.phase(TradingPhase::Continuous);
@@ -83,7 +88,7 @@ impl Venue {
     }
 
     fn phase(&mut self, phase: TradingPhase) {
-        self.apply(&Command::SetTradingPhase(SetTradingPhase { instrument: INSTRUMENT, phase }));
+        self.apply(&Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: INSTRUMENT, phase })));
     }
 
     fn apply(&mut self, command: &Command) {
@@ -225,21 +230,21 @@ fn command() -> impl Strategy<Value = Command> {
     let amend = (account(), name(), prop::option::of(price()), prop::option::weighted(0.2, price()), size);
     prop_oneof![
         24 => (account(), name(), terms()).prop_map(move |(account, client_order_id, terms)| {
-            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+            Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }),
         3 => (account(), name()).prop_map(move |(account, client_order_id)| {
-            Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+            Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         }),
         8 => amend.prop_map(move |(account, client_order_id, price, trigger, size)| {
-            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } })
+            Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } }))
         }),
         1 => (account(), prop::option::of(prop_oneof![Just(Side::Buy), Just(Side::Sell)]))
-            .prop_map(|(account, side)| Command::MassCancel(MassCancel { account, instrument: None, side })),
-        1 => Just(Command::Tick),
+            .prop_map(|(account, side)| Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument: None, side }))),
+        1 => Just(Command::Venue(VenueCommand::Tick)),
         1 => (account(), prop_oneof![1 => Just(AccountStatus::Suspended), 2 => Just(AccountStatus::Active)])
-            .prop_map(|(account, status)| Command::SetAccountStatus(SetAccountStatus { account, status })),
+            .prop_map(|(account, status)| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }))),
         5 => prop::sample::select(phases.to_vec())
-            .prop_map(move |phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })),
+            .prop_map(move |phase| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }))),
     ]
 }
 

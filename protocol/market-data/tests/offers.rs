@@ -6,7 +6,7 @@ use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Intake, LogIndex, LowerBounds, Mu, QualityMax, Rounding,
     Symbol, TimeNs, TransactionSeq, effective_limit,
 };
-use walras_wire::{BatchClosed, BatchMarketSpec, Event, OfferOpened, OfferTraded};
+use walras_wire::{BatchClosed, BatchEvent, BatchMarketEvent, BatchMarketSpec, Event, OfferOpened, OfferTraded};
 
 #[test]
 fn the_limit_of_what_is_left_is_told_with_the_trade() {
@@ -29,13 +29,13 @@ fn the_limit_of_what_is_left_is_told_with_the_trade() {
     };
     let traded = |sold, left| {
         let (sold, bought, left) = (amount(sold), amount(sold), amount(left));
-        Event::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left })
+        Event::Batch(BatchEvent::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left }))
     };
     let opened = OfferOpened { market, account, sequence, sell, buy, amount: amount(10), stated, limit: limit(10), tie: 5 };
     let events = [
-        Event::BatchMarketCreated(spec),
-        Event::BatchClosed(BatchClosed { market, block: 1, batch_hash: [0; 32], kept: 1, dropped: 0 }),
-        Event::OfferOpened(opened),
+        Event::BatchMarket(BatchMarketEvent::Created(spec)),
+        Event::Batch(BatchEvent::Closed(BatchClosed { market, block: 1, batch_hash: [0; 32], kept: 1, dropped: 0 })),
+        Event::Batch(BatchEvent::OfferOpened(opened)),
         traded(7, 3),
         traded(1, 2),
         traded(2, 0),

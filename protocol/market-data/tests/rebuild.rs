@@ -9,10 +9,10 @@ use model::{Action, INSTRUMENT, Model, Show, spec};
 use proptest::prelude::*;
 use walras_market_data::{
     AccountView, Applied, BookChanges, BookFeed, BookLevel, Candle, FeedBook, FillRole, Interval, MarketData, PublicBook,
-    PublicBooks, RestoreError, concerned,
+    PublicBooks, RestoreError,
 };
 use walras_types::{AccountId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
-use walras_wire::Event;
+use walras_wire::{Event, InstrumentEvent, OrderEvent};
 
 const ACCOUNTS: u32 = 3;
 
@@ -53,8 +53,8 @@ impl Watched {
     fn new() -> Self {
         let mut market = MarketData::new();
         let mut books = PublicBooks::new();
-        market.on_event(LogIndex(1), TimeNs(1), &Event::InstrumentCreated(spec())).unwrap();
-        books.on_event(LogIndex(1), &Event::InstrumentCreated(spec())).unwrap();
+        market.on_event(LogIndex(1), TimeNs(1), &Event::Instrument(InstrumentEvent::Created(spec()))).unwrap();
+        books.on_event(LogIndex(1), &Event::Instrument(InstrumentEvent::Created(spec()))).unwrap();
         Self {
             market,
             books,
@@ -79,7 +79,7 @@ impl Watched {
         let before = self.shown();
         for event in events {
             self.market.on_event(LogIndex(log_index), time, event).unwrap();
-            if let Event::OrderReplenished(e) = event {
+            if let Event::Order(OrderEvent::Replenished(e)) = event {
                 let owner = self.book().owner(e.order_id);
                 let mut told = Vec::new();
                 self.market.private_deltas(event, &mut told);
@@ -90,8 +90,8 @@ impl Watched {
             self.market.private_deltas(event, &mut deltas);
             let told: Vec<AccountId> = deltas[before..].iter().map(|&(account, _)| account).collect();
             for account in &told {
-                let named = concerned(event).contains(&Some(*account));
-                assert!(named || matches!(event, Event::OrderReplenished(_)), "{event:?} told to {account}");
+                let named = event.accounts().contains(&Some(*account));
+                assert!(named || matches!(event, Event::Order(OrderEvent::Replenished(_))), "{event:?} told to {account}");
             }
         }
         for (account, delta) in deltas {

@@ -7,7 +7,7 @@ use walras_gateway::{Permission, Principal, Refusal};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
-use walras_wire::{Command, MassCancel, OpenSession};
+use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand};
 
 use crate::probe::{PassedOn, Probe, Route};
 use crate::{Origin, StreamId};
@@ -271,7 +271,7 @@ impl OrderEntry {
                     backend.probe.cancels_behind(backend.at, session);
                 }
                 // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
-                _ => drop(backend.sequencer.submit(backend.at.now, None, &Command::MassCancel(cancel), None)),
+                _ => drop(backend.sequencer.submit(backend.at.now, None, &Command::Order(OrderCommand::MassCancel(cancel)), None)),
             }
         }
         self.detach(stream.place);
@@ -546,7 +546,7 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
             return fair.open(*at, open, *self.notes.stamp_ns, *self.notes.has_copies);
         }
         let origin = Some(Origin::Opens(self.stream));
-        if let Err((why, _)) = sequencer.submit(at.now, None, &Command::OpenSession(open), origin) {
+        if let Err((why, _)) = sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), origin) {
             self.immediate.push(Immediate::Open(why));
         }
     }

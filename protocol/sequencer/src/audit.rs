@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use walras_engine::Engine;
 use walras_types::LogIndex;
-use walras_wire::{Checkpoint, Command, Event};
+use walras_wire::{Checkpoint, Command, Event, VenueCommand};
 
 use crate::entry::{Content, Entry};
 use crate::sequencer::LogGap;
@@ -59,7 +59,11 @@ impl Auditor {
     /// The checkpoint that an entry is, if it is one.
     #[must_use]
     pub fn checkpoint(entry: &Entry) -> Option<Checkpoint> {
-        if let Content::Command(Command::Checkpoint(checkpoint)) = entry.content { Some(checkpoint) } else { None }
+        if let Content::Command(Command::Venue(VenueCommand::Checkpoint(checkpoint))) = entry.content {
+            Some(checkpoint)
+        } else {
+            None
+        }
     }
 
     /// Replays the next entry.

@@ -16,7 +16,7 @@ use walras_clearing::{BatchMarket, Rules};
 use walras_engine::{Engine, PriceIndex};
 use walras_types::{BatchMarketId, BatchPhase, QualityMax};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{BlockRejected, CloseBatch, Event};
+use walras_wire::{BatchEvent, BlockRejected, CloseBatch, Event};
 
 /// A command that was submitted and not seen applied is submitted again after this.
 const LOST_AFTER_NS: u64 = 5_000_000_000;
@@ -158,7 +158,7 @@ impl BatchDriver {
     /// Tells of what was applied: a clearing that was refused is tried again.
     pub fn on_events(&mut self, now_ns: u64, events: &[Event]) {
         for event in events {
-            if let Event::BlockRejected(BlockRejected { market, block, .. }) = event
+            if let Event::Batch(BatchEvent::ClearingRejected(BlockRejected { market, block, .. })) = event
                 && let Some(solving) = self.markets.get_mut(market).and_then(|driven| driven.solving.as_mut())
                 && solving.block == *block
             {
@@ -296,7 +296,8 @@ mod tests {
         let mut driver = BatchDriver::new();
         assert_eq!(solves(&mut driver, 0, &closed(3)), Some(0));
         assert_eq!(solves(&mut driver, 1_000 * MS, &closed(3)), None, "a solver has it");
-        let rejected = |block| Event::BlockRejected(BlockRejected { market: BatchMarketId(0), block, code: 7 });
+        let rejected =
+            |block| Event::Batch(BatchEvent::ClearingRejected(BlockRejected { market: BatchMarketId(0), block, code: 7 }));
         driver.on_events(1_000 * MS, &[rejected(2)]);
         assert_eq!(solves(&mut driver, 1_100 * MS, &closed(3)), None, "that was for another block");
         driver.on_events(2_000 * MS, &[rejected(3)]);

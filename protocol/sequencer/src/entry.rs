@@ -235,12 +235,13 @@ fn u64_at_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
 #[cfg(test)]
 mod tests {
     use walras_types::AccountId;
+    use walras_wire::AccountCommand;
 
     use super::*;
 
     #[test]
     fn an_operators_command_is_read_back_with_the_key_that_gave_it() {
-        let command = Command::CreateAccount(AccountId(3));
+        let command = Command::Account(AccountCommand::Create(AccountId(3)));
         for id in ["a", "ed_operator-1", &"k".repeat(KeyName::BYTES_MAX)] {
             let key = KeyName::new(id).unwrap();
             let entry = Entry { log_index: LogIndex(4), time: TimeNs(5), ordinal: None, key: Some(key), content: command.into() };

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use walras_engine::{Engine, Numbered};
 use walras_types::{LogIndex, Ordinal, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Command, Event, ShardCommand};
+use walras_wire::{BatchCommand, Command, Event, ShardCommand};
 
 use crate::batches::{BatchDriver, BatchStep, SolveJob, Solved};
 use crate::entry::{Content, Entry, KeyName, encode_clearing, encode_entry, encode_keyed};
@@ -170,7 +170,7 @@ impl<O> Sequencer<O> {
         }
         self.time = self.time.max(now);
         if self.mark.is_none() && self.engine.shard_place().count > 1 {
-            let mark = Command::Shards(ShardCommand::DoubtTransfers);
+            let mark = Command::Shard(ShardCommand::DoubtTransfers);
             encode_entry(self.time, None, &mark, &mut self.batch.bytes);
             self.mark = Some(self.take(None, None, mark.into(), O::default()));
         }
@@ -210,7 +210,7 @@ impl<O> Sequencer<O> {
         for step in steps.drain(..) {
             match step {
                 // Where it is not taken, or the log does not take it, it is lost, and submitted again after a while.
-                BatchStep::Close(close) => drop(self.submit(now, Command::CloseBatch(close), O::default())),
+                BatchStep::Close(close) => drop(self.submit(now, Command::Batch(BatchCommand::Close(close)), O::default())),
                 BatchStep::Solve(job) => jobs.push(job),
             }
         }
@@ -312,14 +312,14 @@ impl<O> Sequencer<O> {
 mod tests {
     use proptest::prelude::*;
     use walras_types::{AccountId, Answer, AssetId, RejectReason, SessionId, SessionSeq, Symbol};
-    use walras_wire::{AssetSpec, OpenSession, content_digest};
+    use walras_wire::{AccountCommand, AssetSpec, OpenSession, SessionCommand, VenueCommand, content_digest};
 
     use super::*;
     use crate::entry::decode_entry;
 
     fn asset(id: u32) -> Command {
         let symbol = Symbol::new(&format!("A{id}")).unwrap();
-        Command::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 2 })
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 2 }))
     }
 
     fn take(sequencer: &mut Sequencer<u32>) -> Option<Batch> {
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_shard_marks_its_beginning_first() {
         let place = walras_wire::ShardPlace { own: walras_types::ShardId(0), count: 2 };
-        let configure = Command::Shards(ShardCommand::Configure(place));
+        let configure = Command::Shard(ShardCommand::Configure(place));
         let mut s = Sequencer::new(Engine::new(), 10);
         let mut contents = Vec::new();
         let mut step = |s: &mut Sequencer<u32>, command: Command, is_taken: bool| {
@@ -373,7 +373,7 @@ mod tests {
         step(&mut s, asset(1), false);
         step(&mut s, asset(1), true);
         step(&mut s, asset(2), true);
-        let mark = Command::Shards(ShardCommand::DoubtTransfers);
+        let mark = Command::Shard(ShardCommand::DoubtTransfers);
         let expected = [asset(0), configure, mark, asset(1), asset(2)].map(Content::from);
         assert_eq!(contents, expected);
     }
@@ -408,13 +408,13 @@ mod tests {
             time: TimeNs(time),
             ordinal: None,
             key: None,
-            content: Command::CreateAccount(AccountId(0)).into(),
+            content: Command::Account(AccountCommand::Create(AccountId(0))).into(),
         };
         s.replay(&entry(1, 5)).unwrap();
         assert_eq!(s.replay(&entry(3, 6)).map(drop), Err(LogGap { last: LogIndex(1), found: LogIndex(3) }));
         assert!(s.replay(&entry(2, 4)).is_err(), "time went back");
         s.replay(&entry(2, 5)).unwrap();
-        assert_eq!(s.submit(TimeNs(1), Command::Tick, ()), Ok(LogIndex(3)));
+        assert_eq!(s.submit(TimeNs(1), Command::Venue(VenueCommand::Tick), ()), Ok(LogIndex(3)));
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
             }
             all.into_iter().map(|(_, _, numbered)| numbered).collect::<Vec<_>>()
         };
-        s.submit(TimeNs(1), Command::OpenSession(OpenSession { account: None, token: 5 }), 0).unwrap();
+        s.submit(TimeNs(1), Command::Session(SessionCommand::Open(OpenSession { account: None, token: 5 })), 0).unwrap();
         assert_eq!(applied(&mut s), [None]);
         let ordinal = |n| Some(Ordinal { session: SessionId(1), session_seq: SessionSeq(n) });
         for (n, id) in [(1, 0), (1, 0), (3, 2), (2, 1), (1, 7)] {
@@ -469,7 +469,7 @@ mod tests {
                 match step {
                     Step::Submit(now) => {
                         sent += 1;
-                        let _ = s.submit(TimeNs(now), Command::CreateAccount(AccountId(sent % 5)), sent);
+                        let _ = s.submit(TimeNs(now), Command::Account(AccountCommand::Create(AccountId(sent % 5))), sent);
                     }
                     Step::Take => if let Some(batch) = take(&mut s) {
                         prop_assert!(on_the_way.is_none());

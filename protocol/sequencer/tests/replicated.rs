@@ -20,7 +20,7 @@ use walras_sequencer::{
     AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
 };
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, Event, OpenSession};
+use walras_wire::{AccountCommand, Command, Event, OpenSession, SessionCommand, SessionEvent};
 
 const MS: u64 = 1_000_000;
 const REPLICAS: usize = 3;
@@ -95,7 +95,7 @@ impl Host<Option<Ordinal>> for Around {
             self.seen.push((applied.entry.log_index, ordinal, numbered));
         }
         for event in applied.events {
-            if let Event::SessionOpened(opened) = event {
+            if let Event::Session(SessionEvent::Opened(opened)) = event {
                 self.opened.push((opened.token, opened.session));
             }
         }
@@ -334,13 +334,15 @@ impl World {
             let client = &mut self.clients[c];
             client.next += 1;
             // Some are refused, since the account exists.
-            let command = Command::CreateAccount(AccountId(self.account / 2));
+            let command = Command::Account(AccountCommand::Create(AccountId(self.account / 2)));
             client.unanswered.push_back((SessionSeq(client.next), command));
         }
         let client = &mut self.clients[c];
         let mut submissions = Vec::new();
         match client.session {
-            None => submissions.push((None, Command::OpenSession(OpenSession { account: None, token: c as u64 }))),
+            None => {
+                submissions.push((None, Command::Session(SessionCommand::Open(OpenSession { account: None, token: c as u64 }))))
+            }
             Some(session) => {
                 for (session_seq, command) in &client.unanswered {
                     submissions.push((Some(Ordinal { session, session_seq: *session_seq }), *command));
@@ -533,7 +535,12 @@ impl World {
             let mut events = Vec::new();
             // As many entries, other accounts.
             for i in 1..=index.0 {
-                other.apply(LogIndex(i), engine.time(), &Command::CreateAccount(AccountId(i as u32 - 1)), &mut events);
+                other.apply(
+                    LogIndex(i),
+                    engine.time(),
+                    &Command::Account(AccountCommand::Create(AccountId(i as u32 - 1))),
+                    &mut events,
+                );
             }
             engine = other;
             bytes.clear();
@@ -575,7 +582,7 @@ impl World {
     /// A pack of one command goes on its way, and out of the door.
     fn send_a_pack(&mut self, n: usize) {
         self.account += 1;
-        let command = Command::CreateAccount(AccountId(self.account - 1));
+        let command = Command::Account(AccountCommand::Create(AccountId(self.account - 1)));
         // Else it would wait for the one before.
         self.now_ns += MS;
         let now_ns = self.now_ns;

@@ -16,7 +16,7 @@ use walras_node::access::sign;
 use walras_node::runtime::now;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::order_entry::ReportsWanted;
-use walras_wire::{CancelOrder, Command, NewOrder};
+use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
 use crate::limits::PATIENCE;
 use crate::venue::{Participant, Venue};
@@ -363,11 +363,11 @@ impl Entry {
         self.sent += 1;
         let (account, instrument, client_order_id) = (self.account, InstrumentId(0), ClientOrderId(id));
         let command = if cancels {
-            Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+            Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         } else {
             let Some(price) = PriceTicks::new(KEPT_TICKS) else { return };
             let terms = OrderTerms::limit(Side::Buy, price, SizeLots::new(10));
-            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+            Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         };
         let _ = watch.time(Service::Entry, || self.enter(&command));
     }

@@ -16,8 +16,8 @@ use walras_types::{
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
-    AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, SetAccountKey, SetBatchPhase, SubmitTransaction,
-    Transfer,
+    AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command,
+    Event, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer, VenueCommand,
 };
 
 const MARKET: BatchMarketId = BatchMarketId(0);
@@ -53,17 +53,21 @@ fn setup() -> Vec<Command> {
     let mut steps = Vec::new();
     let symbol = |name: &str| Symbol::new(name).unwrap();
     for asset in (0..ASSETS).map(AssetId) {
-        steps.push(Command::CreateAsset(AssetSpec { asset, symbol: symbol(&format!("A{asset}")), decimals: 2 }));
+        steps.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset,
+            symbol: symbol(&format!("A{asset}")),
+            decimals: 2,
+        })));
     }
     for account in (0..ACCOUNTS).map(AccountId) {
-        steps.push(Command::CreateAccount(account));
-        steps.push(Command::SetAccountKey(SetAccountKey { account, key: PublicKey([account.0 as u8 + 1; 32]) }));
+        steps.push(Command::Account(AccountCommand::Create(account)));
+        steps.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: PublicKey([account.0 as u8 + 1; 32]) })));
         for asset in (0..ASSETS).map(AssetId) {
             let (amount, transfer_id) = (Amount::new(100_000).unwrap(), TransferId(u64::from(asset.0)));
-            steps.push(Command::Deposit(Transfer { account, asset, amount, transfer_id }));
+            steps.push(Command::Account(AccountCommand::Deposit(Transfer { account, asset, amount, transfer_id })));
         }
     }
-    steps.push(Command::CreateBatchMarket(BatchMarketSpec {
+    steps.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
         market: MARKET,
         symbol: symbol("MAIN"),
         commission: Commission::new(15).unwrap(),
@@ -74,11 +78,11 @@ fn setup() -> Vec<Command> {
         interval_ns: 1_000_000,
         transactions_max: 100,
         domain: [7; 32],
-    }));
+    })));
     for asset in (0..ASSETS).map(AssetId) {
-        steps.push(Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset }));
+        steps.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
     }
-    steps.push(Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }));
+    steps.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })));
     steps
 }
 
@@ -99,15 +103,16 @@ fn transaction(at: u64, next: &mut [u64]) -> Command {
     };
     let signed =
         SignedTransaction { transaction: BatchTransaction { account, sequence, operation }, signature: [0; SIGNATURE_BYTES] };
-    Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).unwrap())
+    Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap()))
 }
 
 fn steps() -> Vec<Step> {
     let mut steps: Vec<Step> = setup().into_iter().map(Step::Command).collect();
     let (mut next, mut at) = (vec![1; ACCOUNTS as usize], 0);
     for block in 1..=BLOCKS {
-        for (count, then) in
-            COLLECTED.into_iter().zip([Step::Command(Command::CloseBatch(CloseBatch { market: MARKET, block })), Step::Clear])
+        for (count, then) in COLLECTED
+            .into_iter()
+            .zip([Step::Command(Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block }))), Step::Clear])
         {
             for _ in 0..count {
                 steps.push(Step::Command(transaction(at, &mut next)));
@@ -121,7 +126,7 @@ fn steps() -> Vec<Step> {
 
 /// Whether an entry is written and synced by itself.
 fn is_alone(step: &Step) -> bool {
-    matches!(step, Step::Clear | Step::Command(Command::CloseBatch(_)))
+    matches!(step, Step::Clear | Step::Command(Command::Batch(BatchCommand::Close(_))))
 }
 
 fn content(step: &Step, engine: &Engine) -> Content {
@@ -188,8 +193,10 @@ impl Venue {
         entry.apply(&mut self.engine, &mut events);
         for event in &events {
             match event {
-                Event::BlockCleared(cleared) => self.blocks.push((cleared.block, cleared.state_root)),
-                Event::BlockRejected(rejected) => panic!("block {} was rejected: code {}", rejected.block, rejected.code),
+                Event::Batch(BatchEvent::Cleared(cleared)) => self.blocks.push((cleared.block, cleared.state_root)),
+                Event::Batch(BatchEvent::ClearingRejected(rejected)) => {
+                    panic!("block {} was rejected: code {}", rejected.block, rejected.code)
+                }
                 _ => {}
             }
         }

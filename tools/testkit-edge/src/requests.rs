@@ -12,7 +12,7 @@ use walras_types::{
     AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
     Symbol, TimeNs,
 };
-use walras_wire::{AssetSpec, Command, ShardCommand, decode_command, encode_command};
+use walras_wire::{AccountCommand, AssetSpec, Command, ShardCommand, decode_command, encode_command};
 
 fn symbol(text: &str) -> Symbol {
     Symbol::new(text).expect("a symbol by its own rules")
@@ -55,14 +55,14 @@ pub fn bodies(bytes: &[u8]) {
     check(parse::<MassCancelRequest>(bytes).and_then(|r| r.command(account, &catalog)));
     check(parse::<AssetRequest>(bytes).and_then(|r| r.command(AssetId(4))));
     check(parse::<InstrumentRequest>(bytes).and_then(|r| r.command(InstrumentId(3), &catalog)));
-    check(parse::<AccountRequest>(bytes).map(|AccountRequest {}| Command::CreateAccount(account)));
-    check(parse::<TransferRequest>(bytes).and_then(|r| r.transfer(&catalog)).map(Command::Deposit));
+    check(parse::<AccountRequest>(bytes).map(|AccountRequest {}| Command::Account(AccountCommand::Create(account))));
+    check(parse::<TransferRequest>(bytes).and_then(|r| r.transfer(&catalog)).map(|c| Command::Account(AccountCommand::Deposit(c))));
     check(parse::<FeesRequest>(bytes).and_then(|r| r.command(&catalog)));
     check(parse::<LimitsRequest>(bytes).and_then(|r| r.command(&catalog)));
     check(parse::<PhaseRequest>(bytes).and_then(|r| r.command(&catalog)));
     check(parse::<AccountStatusRequest>(bytes).and_then(|r| r.command()));
     let now = TimeNs(1_700_000_000_000_000_000);
-    let of_shards = Command::Shards;
+    let of_shards = Command::Shard;
     let out = parse::<TransferOutRequest>(bytes).and_then(|r| r.transfer(account, &catalog, now));
     check(out.map(|transfer| of_shards(ShardCommand::TransferOut(transfer))));
     let assigned = parse::<InstrumentShardRequest>(bytes).and_then(|r| r.assignment(&catalog));

@@ -23,7 +23,7 @@ use walras_wire::batch::{
     SignedTransaction, encode_block_proposal, encode_signed_transaction, encode_transaction,
 };
 use walras_wire::order_entry::{Answer, ByeReason, ClientMessage, Refused, Report, VenueMessage, encode_client, encode_venue};
-use walras_wire::{Event, encode_command, encode_event};
+use walras_wire::{AccountEvent, BatchEvent, Event, encode_command, encode_event};
 
 const HASH_BYTES: usize = 32;
 
@@ -122,7 +122,9 @@ fn wire() {
         };
         let _ = play(seed, range, 150, &mut see);
         let _ = play_shards(seed, 80, &mut see);
-        let _ = play_batches(seed, 200, |content, events| see(content.command().unwrap_or(&walras_wire::Command::Tick), events));
+        let _ = play_batches(seed, 200, |content, events| {
+            see(content.command().unwrap_or(&walras_wire::Command::Venue(walras_wire::VenueCommand::Tick)), events)
+        });
     }
 }
 
@@ -271,7 +273,7 @@ fn order_entry() {
     let mut stream = vec![9];
     let (session_seq, log_index) = (SessionSeq(1), LogIndex(4));
     body.clear();
-    encode_event(&Event::AccountCreated(AccountId(3)), &mut body);
+    encode_event(&Event::Account(AccountEvent::Created(AccountId(3))), &mut body);
     for message in [
         VenueMessage::Refused(Refused { session_seq, reason: RejectReason::Overloaded, retry_after_ns: Some(9) }),
         VenueMessage::Answer(Answer { session_seq, log_index, time: Some(TimeNs(9)), rejected: None }),
@@ -314,7 +316,7 @@ fn replicas() {
     }
     let mut clearing = None;
     let _ = play_batches(6, 200, |content, events| {
-        if let (Content::Clearing(block), [.., Event::BlockCleared(_)]) = (content, events) {
+        if let (Content::Clearing(block), [.., Event::Batch(BatchEvent::Cleared(_))]) = (content, events) {
             clearing = Some(block.clone());
         }
     });

@@ -11,8 +11,8 @@ use walras_types::{
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, Command, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SubmitTransaction,
+    AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command, SetAccountFee,
+    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, VenueCommand,
 };
 
 use crate::Choices;
@@ -79,13 +79,20 @@ pub fn opening(c: &mut Choices<'_>) -> Vec<Command> {
         (spec.interval_ns, spec.transactions_max) = (1_000_000, 60);
         spec.quality = QualityMax::NONE;
         spec.symbol = Symbol::new(["MAIN", "SIDE"][usize::from(market.0)]).expect("a symbol");
-        all.push(Command::CreateBatchMarket(spec));
-        all.extend((0..ASSETS).map(|asset| Command::AddBatchAsset(AddBatchAsset { market, asset: AssetId(asset) })));
-        all.push(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+        all.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
+        all.extend(
+            (0..ASSETS)
+                .map(|asset| Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset: AssetId(asset) }))),
+        );
+        all.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })));
     }
     let key = |account: u32| PublicKey([account as u8; 32]);
-    all.extend((0..ACCOUNTS).map(|a| Command::SetAccountKey(SetAccountKey { account: AccountId(a), key: key(a) })));
-    all.extend((0..ASSETS).map(|a| Command::SetIssuer(SetIssuer { asset: AssetId(a), account: AccountId(a) })));
+    all.extend(
+        (0..ACCOUNTS).map(|a| Command::Account(AccountCommand::SetKey(SetAccountKey { account: AccountId(a), key: key(a) }))),
+    );
+    all.extend(
+        (0..ASSETS).map(|a| Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset: AssetId(a), account: AccountId(a) }))),
+    );
     all
 }
 
@@ -96,22 +103,25 @@ pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Comman
         0 => submit(c, engine, market),
         1 => {
             let next = engine.batch_market(market).map_or(1, |market| market.next_block);
-            Command::CloseBatch(CloseBatch { market, block: if c.one_in(12) { c.any() } else { next } })
+            Command::Batch(BatchCommand::Close(CloseBatch { market, block: if c.one_in(12) { c.any() } else { next } }))
         }
         2 => {
             let phase = [BatchPhase::Open, BatchPhase::Closed][c.weighted(&[4, 1])];
-            Command::SetBatchPhase(SetBatchPhase { market, phase })
+            Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase }))
         }
-        3 => Command::CreateBatchMarket(spec(c, market)),
-        4 => Command::AddBatchAsset(AddBatchAsset { market, asset: asset(c) }),
-        5 => Command::SetBatchInterval(SetBatchInterval { market, interval_ns: c.pick(&[0, 1_000_000, u64::MAX]) }),
-        6 => Command::SetAccountKey(SetAccountKey { account: account(c), key: key(c) }),
+        3 => Command::BatchMarket(BatchMarketCommand::Create(spec(c, market))),
+        4 => Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset: asset(c) })),
+        5 => Command::BatchMarket(BatchMarketCommand::SetInterval(SetBatchInterval {
+            market,
+            interval_ns: c.pick(&[0, 1_000_000, u64::MAX]),
+        })),
+        6 => Command::Account(AccountCommand::SetKey(SetAccountKey { account: account(c), key: key(c) })),
         7 => {
             let fee = c.below(3) > 0;
             let fee = fee.then(|| AccountFee { asset: asset(c), amount: amount(c) });
-            Command::SetAccountFee(SetAccountFee { market, fee })
+            Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }))
         }
-        _ => Command::SetIssuer(SetIssuer { asset: asset(c), account: account(c) }),
+        _ => Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset: asset(c), account: account(c) })),
     }
 }
 
@@ -135,7 +145,7 @@ fn submit<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>, market: BatchM
     };
     let transaction = BatchTransaction { account, sequence: TransactionSeq(sequence), operation };
     let signed = SignedTransaction { transaction, signature: [c.byte(); 64] };
-    SubmitTransaction::new(market, &signed).map_or(Command::Tick, Command::SubmitTransaction)
+    SubmitTransaction::new(market, &signed).map_or(Command::Venue(VenueCommand::Tick), |c| Command::Batch(BatchCommand::Submit(c)))
 }
 
 /// An offer that stands, of the account if it has one.

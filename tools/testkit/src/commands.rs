@@ -8,8 +8,9 @@ use walras_types::{
     SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command,
-    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees,
+    Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus,
+    SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use crate::Choices;
@@ -257,24 +258,29 @@ pub fn spec(c: &mut Choices<'_>, range: Range, id: u32) -> InstrumentSpec {
 pub fn opening(c: &mut Choices<'_>, range: Range) -> Vec<Command> {
     let mut commands = Vec::new();
     for (asset, name) in (0..).map(AssetId).zip(["BTC", "USD", "EUR"]) {
-        commands.push(Command::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 }));
+        commands.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 })));
     }
     let most = match range {
         Range::Near => c.within(2_000, 59_999),
         Range::Wild => AMOUNT_MAX / u64::from(ACCOUNTS),
     };
     for account in (0..ACCOUNTS).map(AccountId) {
-        commands.push(Command::CreateAccount(account));
+        commands.push(Command::Account(AccountCommand::Create(account)));
         for asset in (0..ASSETS).map(AssetId) {
             let units = if range == Range::Near && asset.0 == 0 { most / 50 } else { most };
             let amount = Amount::new(units).expect("it is below the largest amount");
-            commands.push(Command::Deposit(Transfer { account, asset, amount, transfer_id: TransferId(u64::from(asset.0)) }));
+            commands.push(Command::Account(AccountCommand::Deposit(Transfer {
+                account,
+                asset,
+                amount,
+                transfer_id: TransferId(u64::from(asset.0)),
+            })));
         }
     }
-    commands.extend((0..INSTRUMENTS).map(|id| Command::CreateInstrument(spec(c, range, id))));
+    commands.extend((0..INSTRUMENTS).map(|id| Command::Instrument(InstrumentCommand::Create(spec(c, range, id)))));
     let first = c.pick(&[TradingPhase::Continuous, TradingPhase::PreOpen]);
     for (id, phase) in [(0, first), (1, TradingPhase::Continuous)] {
-        commands.push(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(id), phase }));
+        commands.push(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: InstrumentId(id), phase })));
     }
     commands
 }
@@ -317,13 +323,13 @@ pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
     match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1, 1]) {
-        0 => Command::NewOrder(NewOrder {
+        0 => Command::Order(OrderCommand::New(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),
             client_order_id: name(c, range),
             terms: terms(c, range, now),
-        }),
-        1 => Command::AmendOrder(AmendOrder {
+        })),
+        1 => Command::Order(OrderCommand::Amend(AmendOrder {
             account: account(c, range),
             instrument: instrument(c, range),
             amendment: Amendment {
@@ -332,43 +338,53 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
                 size: (c.below(2) == 1).then(|| size(c, range)),
                 trigger: (c.below(6) == 1).then(|| price(c, range)),
             },
-        }),
-        2 => Command::CancelOrder(CancelOrder {
+        })),
+        2 => Command::Order(OrderCommand::Cancel(CancelOrder {
             account: account(c, range),
             instrument: instrument(c, range),
             client_order_id: name(c, range),
-        }),
-        3 => Command::MassCancel(MassCancel {
+        })),
+        3 => Command::Order(OrderCommand::MassCancel(MassCancel {
             account: account(c, range),
             instrument: (c.below(2) == 1).then(|| instrument(c, range)),
             side: (c.below(2) == 1).then(|| side(c)),
-        }),
-        4 => Command::Tick,
-        5 => Command::SetTradingPhase(SetTradingPhase { instrument: instrument(c, range), phase: phase(c) }),
-        6 => Command::Deposit(transfer(c, range)),
-        7 => Command::Withdraw(transfer(c, range)),
-        8 => Command::SetAccountStatus(SetAccountStatus {
+        })),
+        4 => Command::Venue(VenueCommand::Tick),
+        5 => {
+            Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: instrument(c, range), phase: phase(c) }))
+        }
+        6 => Command::Account(AccountCommand::Deposit(transfer(c, range))),
+        7 => Command::Account(AccountCommand::Withdraw(transfer(c, range))),
+        8 => Command::Account(AccountCommand::SetStatus(SetAccountStatus {
             account: account(c, range),
             status: [AccountStatus::Active, AccountStatus::Suspended][c.weighted(&[3, 1])],
-        }),
-        9 => Command::SetRiskLimits(SetRiskLimits {
+        })),
+        9 => Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits {
             account: account(c, range),
             instrument: instrument(c, range),
             limits: limits(c, range),
-        }),
-        10 => Command::CollectFees(CollectFees { asset: AssetId(id(c, range, ASSETS)), account: account(c, range) }),
-        11 => Command::CreateAccount(AccountId(id(c, range, ACCOUNTS + 1))),
+        })),
+        10 => Command::Account(AccountCommand::CollectFees(CollectFees {
+            asset: AssetId(id(c, range, ASSETS)),
+            account: account(c, range),
+        })),
+        11 => Command::Account(AccountCommand::Create(AccountId(id(c, range, ACCOUNTS + 1)))),
         12 => {
             let id = id(c, range, INSTRUMENTS + 1);
-            Command::CreateInstrument(spec(c, range, id))
+            Command::Instrument(InstrumentCommand::Create(spec(c, range, id)))
         }
-        13 => Command::OpenSession(OpenSession { account: (c.below(8) > 0).then(|| account(c, range)), token: c.below(20) }),
-        14 => Command::CloseSession(CloseSession { session: SessionId(c.below(400)) }),
-        15 => Command::Checkpoint(Checkpoint { log_index: LogIndex(c.below(400)), state_hash: [c.byte(); 32] }),
-        16 => Command::SetAccessDelays(AccessDelays {
+        13 => Command::Session(SessionCommand::Open(OpenSession {
+            account: (c.below(8) > 0).then(|| account(c, range)),
+            token: c.below(20),
+        })),
+        14 => Command::Session(SessionCommand::Close(CloseSession { session: SessionId(c.below(400)) })),
+        15 => {
+            Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(c.below(400)), state_hash: [c.byte(); 32] }))
+        }
+        16 => Command::Venue(VenueCommand::SetAccessDelays(AccessDelays {
             sequencing_ns: c.pick(&[0, 1, 10_000_000_000, 10_000_000_001]),
             release_ns: c.below(11_000_000_000),
-        }),
+        })),
         17 => Command::Invalid(InvalidCommand {
             account: (c.below(8) > 0).then(|| account(c, range)),
             instrument: (c.below(2) == 1).then(|| instrument(c, range)),
@@ -376,10 +392,10 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
             reason: c.pick(&[RejectReason::PriceOutOfRange, RejectReason::Malformed, RejectReason::Forbidden]),
             content: ContentDigest(c.below(4)),
         }),
-        _ => Command::CreateAsset(AssetSpec {
+        _ => Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),
             symbol: symbol(c.pick(&["BTC", "SEK", "X"])),
             decimals: c.pick(&[0, 18, 19, 255]),
-        }),
+        })),
     }
 }

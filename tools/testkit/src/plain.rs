@@ -5,7 +5,9 @@ use walras_types::{
     AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms, PriceTicks,
     RiskLimits, Side, SizeLots, Symbol, TradingPhase, TransferId,
 };
-use walras_wire::{AssetSpec, Command, NewOrder, SetTradingPhase, Transfer};
+use walras_wire::{
+    AccountCommand, AssetSpec, Command, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase, Transfer, VenueCommand,
+};
 
 /// What makes it: ten commands, after which it trades. Each account has 2^50 units of both assets.
 #[must_use]
@@ -13,17 +15,26 @@ pub fn opening() -> Vec<Command> {
     let symbol = |name| Symbol::new(name).expect("the names below are symbols");
     let mut commands = Vec::new();
     for (asset, name, decimals) in [(0, "BTC", 8), (1, "USD", 6)] {
-        commands.push(Command::CreateAsset(AssetSpec { asset: AssetId(asset), symbol: symbol(name), decimals }));
+        commands.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: AssetId(asset),
+            symbol: symbol(name),
+            decimals,
+        })));
     }
     for account in [0, 1].map(AccountId) {
-        commands.push(Command::CreateAccount(account));
+        commands.push(Command::Account(AccountCommand::Create(account)));
         for asset in [0, 1] {
             let (amount, transfer_id) = (Amount::new(1 << 50).expect("it is small enough"), TransferId(u64::from(asset) + 1));
-            commands.push(Command::Deposit(Transfer { account, asset: AssetId(asset), amount, transfer_id }));
+            commands.push(Command::Account(AccountCommand::Deposit(Transfer {
+                account,
+                asset: AssetId(asset),
+                amount,
+                transfer_id,
+            })));
         }
     }
     let instrument = InstrumentId(0);
-    commands.push(Command::CreateInstrument(InstrumentSpec {
+    commands.push(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
         instrument,
         symbol: symbol("BTC/USD"),
         base: AssetId(0),
@@ -36,8 +47,9 @@ pub fn opening() -> Vec<Command> {
         band_ppm: 1_000_000,
         reference_price: ticks(60_000),
         default_limits: RiskLimits::NONE,
-    }));
-    commands.push(Command::SetTradingPhase(SetTradingPhase { instrument, phase: TradingPhase::Continuous }));
+    })));
+    commands
+        .push(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase: TradingPhase::Continuous })));
     commands
 }
 
@@ -46,7 +58,7 @@ pub fn opening() -> Vec<Command> {
 pub fn order(account: u32, id: u64, side: Side, price_ticks: i64, size_lots: u64) -> Command {
     let terms = OrderTerms::limit(side, ticks(price_ticks), SizeLots::new(size_lots));
     let (account, instrument) = (AccountId(account), InstrumentId(0));
-    Command::NewOrder(NewOrder { account, instrument, client_order_id: ClientOrderId(id), terms })
+    Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id: ClientOrderId(id), terms }))
 }
 
 fn ticks(price: i64) -> PriceTicks {
@@ -57,7 +69,7 @@ fn ticks(price: i64) -> PriceTicks {
 mod tests {
     use walras_engine::Engine;
     use walras_types::{LogIndex, TimeNs};
-    use walras_wire::Event;
+    use walras_wire::{Event, OrderEvent};
 
     use super::*;
 
@@ -69,6 +81,6 @@ mod tests {
             engine.apply(LogIndex(at), TimeNs(at), command, &mut events);
         }
         assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{events:?}");
-        assert_eq!(events.iter().filter(|event| matches!(event, Event::Traded(_))).count(), 1);
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Order(OrderEvent::Traded(_)))).count(), 1);
     }
 }

@@ -17,7 +17,7 @@ const SHARDS: u8 = 3;
 /// What makes the venue one of three shards. Any but the first has to be told before its first instrument.
 pub fn opening(c: &mut Choices<'_>) -> Command {
     let own = ShardId([0, 0, 1, 2][c.below(4) as usize]);
-    Command::Shards(ShardCommand::Configure(ShardPlace { own, count: SHARDS }))
+    Command::Shard(ShardCommand::Configure(ShardPlace { own, count: SHARDS }))
 }
 
 fn shard(c: &mut Choices<'_>) -> ShardId {
@@ -94,5 +94,5 @@ pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Comman
         }
         _ => ShardCommand::Configure(ShardPlace { own: other, count: c.pick(&[0, 1, SHARDS, SHARDS + 1, SHARDS_MAX, u8::MAX]) }),
     };
-    Command::Shards(command)
+    Command::Shard(command)
 }

@@ -21,9 +21,10 @@ use walras_types::{
 };
 use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
 use walras_wire::{
-    AccountStatus, AddBatchAsset, AssetSpec, BatchMarketSpec, CloseBatch, Command, Event, MassCancel, NewOrder, OfferOpened,
-    SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction, Transfer,
-    decode_command, decode_event, encode_command, encode_event,
+    AccountCommand, AccountEvent, AccountStatus, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand,
+    BatchMarketEvent, BatchMarketSpec, CloseBatch, Command, Event, InstrumentCommand, MassCancel, NewOrder, OfferOpened,
+    OrderCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, SubmitTransaction,
+    Transfer, VenueCommand, decode_command, decode_event, encode_command, encode_event,
 };
 
 const SEEDS: u64 = 60;
@@ -142,8 +143,10 @@ impl World<'_, '_> {
             encode_event(event, &mut bytes);
             assert!(bytes.len() <= MESSAGE_BYTES_MAX && decode_event(&bytes) == Ok(*event), "{event:?}");
             match event {
-                Event::OfferOpened(e) => assert!(self.offers.insert(number(e.account, e.sequence), *e).is_none()),
-                Event::OfferTraded(e) => {
+                Event::Batch(BatchEvent::OfferOpened(e)) => {
+                    assert!(self.offers.insert(number(e.account, e.sequence), *e).is_none())
+                }
+                Event::Batch(BatchEvent::OfferTraded(e)) => {
                     let offer = self.offers.get_mut(&number(e.account, e.sequence)).unwrap();
                     assert_eq!(offer.amount.checked_sub(e.sold), Some(e.left), "{}: {e:?}", self.at);
                     offer.amount = e.left;
@@ -151,7 +154,7 @@ impl World<'_, '_> {
                         self.offers.remove(&number(e.account, e.sequence));
                     }
                 }
-                Event::OfferCancelled(e) => {
+                Event::Batch(BatchEvent::OfferCancelled(e)) => {
                     let offer = self.offers.remove(&number(e.account, e.sequence)).unwrap();
                     assert_eq!((offer.amount, offer.sell, offer.buy), (e.amount, e.sell, e.buy), "{}", self.at);
                 }
@@ -232,25 +235,33 @@ impl World<'_, '_> {
                     let size = SizeLots::new(self.c.pick(&[1, 2, 7, 1 << 20]));
                     let terms = OrderTerms::limit(side, price, size);
                     let order = NewOrder { account, instrument: INSTRUMENT, client_order_id: ClientOrderId(self.orders), terms };
-                    self.command(Command::NewOrder(order));
+                    self.command(Command::Order(OrderCommand::New(order)));
                 }
-                1 => drop(self.command(Command::MassCancel(MassCancel { account, instrument: None, side: None }))),
+                1 => drop(self.command(Command::Order(OrderCommand::MassCancel(MassCancel {
+                    account,
+                    instrument: None,
+                    side: None,
+                })))),
                 2 | 3 => {
                     self.transfers += 1;
                     let asset = AssetId(self.c.below(5) as u32);
                     let most = self.judge.holding(account, asset).available.max(1);
                     let (amount, transfer_id) = (amount(most / u128::from(self.c.within(1, 4))), TransferId(self.transfers));
                     let transfer = Transfer { account, asset, amount, transfer_id };
-                    let command = if self.c.one_in(2) { Command::Deposit(transfer) } else { Command::Withdraw(transfer) };
+                    let command = if self.c.one_in(2) {
+                        Command::Account(AccountCommand::Deposit(transfer))
+                    } else {
+                        Command::Account(AccountCommand::Withdraw(transfer))
+                    };
                     self.command(command);
                 }
                 4 => {
                     let next = AccountId(self.engines[0].account_count());
-                    self.command(Command::CreateAccount(next));
+                    self.command(Command::Account(AccountCommand::Create(next)));
                     let key = PublicKey(std::array::from_fn(|_| self.c.byte()));
-                    let set = Command::SetAccountKey(SetAccountKey { account: next, key });
+                    let set = Command::Account(AccountCommand::SetKey(SetAccountKey { account: next, key }));
                     match self.command(set)[..] {
-                        [Event::AccountKeySet(_)] => drop(self.judge.keys.insert(next, key)),
+                        [Event::Account(AccountEvent::KeySet(_))] => drop(self.judge.keys.insert(next, key)),
                         [Event::Rejected(rejected)] => assert_eq!(rejected.reason, RejectReason::KeyTaken),
                         ref other => panic!("{other:?}"),
                     }
@@ -258,8 +269,8 @@ impl World<'_, '_> {
                 5 => self.set_account_fee(),
                 _ => {
                     let status = self.c.pick(&[AccountStatus::Active, AccountStatus::Suspended]);
-                    let set = Command::SetAccountStatus(SetAccountStatus { account, status });
-                    if let Event::AccountStatusChanged(_) = self.command(set)[0] {
+                    let set = Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }));
+                    if let Event::Account(AccountEvent::StatusChanged(_)) = self.command(set)[0] {
                         match status {
                             AccountStatus::Active => drop(self.judge.suspended.remove(&account)),
                             AccountStatus::Suspended => drop(self.judge.suspended.insert(account)),
@@ -274,7 +285,7 @@ impl World<'_, '_> {
     /// It holds for the batch that collects where nothing is in it yet, else for the next.
     fn set_account_fee(&mut self) {
         let fee = account_fee(self.c);
-        let set = |fee| Command::SetAccountFee(SetAccountFee { market: MARKET, fee });
+        let set = |fee| Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market: MARKET, fee }));
         for (reason, asset, amount) in [
             (RejectReason::UnknownAsset, AssetId(self.judge.asset_count), Amount::MAX),
             (RejectReason::AmountOutOfRange, AssetId(0), Amount::ZERO),
@@ -282,7 +293,9 @@ impl World<'_, '_> {
             let events = self.command(set(Some(AccountFee { asset, amount })));
             assert!(matches!(events[..], [Event::Rejected(e)] if e.reason == reason), "{}: {events:?}", self.at);
         }
-        let [Event::AccountFeeChanged(told)] = self.command(set(fee))[..] else { panic!("{}: it was refused", self.at) };
+        let [Event::BatchMarket(BatchMarketEvent::AccountFeeChanged(told))] = self.command(set(fee))[..] else {
+            panic!("{}: it was refused", self.at)
+        };
         let view = self.engines[0].batch_market(MARKET).unwrap();
         let collecting = view.next_block + u64::from(view.closed.is_some());
         self.next_fee = fee;
@@ -320,8 +333,8 @@ impl World<'_, '_> {
             let Ok(submit) = SubmitTransaction::new(MARKET, &signed) else { continue };
             let expected = self.refusal(transaction);
             let waits = self.engines[0].batch_to_clear(MARKET).is_some();
-            match (&self.command(Command::SubmitTransaction(submit))[..], expected) {
-                ([Event::TransactionCollected(e)], None) => {
+            match (&self.command(Command::Batch(BatchCommand::Submit(submit)))[..], expected) {
+                ([Event::Batch(BatchEvent::TransactionCollected(e))], None) => {
                     let next = self.engines[0].batch_market(MARKET).unwrap().next_block;
                     assert_eq!((e.account, e.sequence), (transaction.account, transaction.sequence));
                     assert_eq!(e.block, next + u64::from(waits), "{}", self.at);
@@ -338,15 +351,15 @@ impl World<'_, '_> {
 
     fn close(&mut self, intake: JudgedIntake) {
         let block = self.engines[0].batch_market(MARKET).unwrap().next_block;
-        let wrong = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block: block + 1 }));
+        let wrong = self.command(Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: block + 1 })));
         assert!(matches!(wrong[..], [Event::Rejected(e)] if e.reason == RejectReason::BatchNotNext));
         let verdict = self.judge.judge(&self.collected, intake);
-        let events = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block }));
-        let Event::BatchClosed(closed) = events[0] else { panic!("{}: {events:?}", self.at) };
+        let events = self.command(Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block })));
+        let Event::Batch(BatchEvent::Closed(closed)) = events[0] else { panic!("{}: {events:?}", self.at) };
         assert_eq!((closed.block, closed.kept as usize), (block, verdict.kept.len()), "{}", self.at);
         let name = |place: &usize| (self.collected[*place].account, self.collected[*place].sequence);
         let dropped = events.iter().filter_map(|event| match event {
-            Event::TransactionDropped(e) => Some((e.account, e.sequence)),
+            Event::Batch(BatchEvent::TransactionDropped(e)) => Some((e.account, e.sequence)),
             _ => None,
         });
         assert!(dropped.eq(verdict.dropped.keys().map(name)), "{}: {events:?}, {verdict:?}", self.at);
@@ -359,7 +372,7 @@ impl World<'_, '_> {
         self.judge.account_fee = self.next_fee;
         self.count(&format!("kept at least {}", kept.len() / 8 * 8));
         self.assert_judged();
-        let again = self.command(Command::CloseBatch(CloseBatch { market: MARKET, block }));
+        let again = self.command(Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block })));
         assert!(matches!(again[..], [Event::Rejected(e)] if e.reason == RejectReason::BatchNotCleared));
     }
 
@@ -370,7 +383,7 @@ impl World<'_, '_> {
         assert_eq!(entry.content, block.clone().into(), "the log holds what was proposed");
         let before = lasting(&self.engines[0]);
         let events = self.all(block, |engine, at, time, events| engine.apply_clearing(at, time, block, events));
-        if let [Event::BlockRejected(_)] = events[..] {
+        if let [Event::Batch(BatchEvent::ClearingRejected(_))] = events[..] {
             assert!(before == lasting(&self.engines[0]), "{}: a block was rejected and changed something", self.at);
         }
         events
@@ -378,7 +391,11 @@ impl World<'_, '_> {
 
     fn assert_refused(&mut self, block: &BlockProposal, code: u16) {
         let events = self.clearing(block);
-        assert!(matches!(events[..], [Event::BlockRejected(e)] if e.code == code), "{}: {code} and {events:?}", self.at);
+        assert!(
+            matches!(events[..], [Event::Batch(BatchEvent::ClearingRejected(e))] if e.code == code),
+            "{}: {code} and {events:?}",
+            self.at
+        );
     }
 
     /// Proposes until the closed batch is cleared.
@@ -406,7 +423,7 @@ impl World<'_, '_> {
             let judged = self.judge.clone().clear(&proposed.proposal, &proposed.marginal);
             if let Err(objections) = judged {
                 let events = self.clearing(&wire);
-                let [Event::BlockRejected(rejected)] = events[..] else { panic!("{}: {events:?}", self.at) };
+                let [Event::Batch(BatchEvent::ClearingRejected(rejected))] = events[..] else { panic!("{}: {events:?}", self.at) };
                 let objection = match rejected.code {
                     code @ ..100 => Objection::Clearing(code),
                     109 => Objection::Unpriced,
@@ -456,20 +473,20 @@ impl World<'_, '_> {
         let mut told = Vec::new();
         for event in &events {
             match event {
-                Event::OfferTraded(e) => {
+                Event::Batch(BatchEvent::OfferTraded(e)) => {
                     moves(e.account, e.sell, -i128::from(e.sold.get()));
                     moves(e.account, e.buy, i128::from(e.bought.get()));
                 }
-                Event::Paid(e) => {
+                Event::Batch(BatchEvent::Paid(e)) => {
                     moves(e.from, e.asset, -i128::from(e.amount.get()));
                     moves(e.to, e.asset, i128::from(e.amount.get()));
                 }
                 // It was made when the batch was closed, and reserved.
-                Event::Issued(_) | Event::OfferCancelled(_) | Event::AccountCreated(_) => {}
-                Event::Burnt(e) => moves(e.account, e.asset, -i128::from(e.amount.get())),
-                Event::AccountFeePaid(e) => moves(e.account, e.asset, -i128::from(e.amount.get())),
-                Event::AccountKeySet(e) => told.push((e.account, e.key)),
-                Event::BlockCleared(e) => {
+                Event::Batch(BatchEvent::Issued(_) | BatchEvent::OfferCancelled(_)) | Event::Account(AccountEvent::Created(_)) => {}
+                Event::Batch(BatchEvent::Burnt(e)) => moves(e.account, e.asset, -i128::from(e.amount.get())),
+                Event::Batch(BatchEvent::AccountFeePaid(e)) => moves(e.account, e.asset, -i128::from(e.amount.get())),
+                Event::Account(AccountEvent::KeySet(e)) => told.push((e.account, e.key)),
+                Event::Batch(BatchEvent::Cleared(e)) => {
                     assert_eq!((e.block, e.state_root), (wire.number, roots.state), "{}", self.at);
                     let stated = (wire.certificate.gap_ppb, wire.certificate.unserved_ppb);
                     assert_eq!((e.gap_ppb, e.unserved_ppb), stated, "{}", self.at);
@@ -490,7 +507,7 @@ impl World<'_, '_> {
         self.count(&format!("cleared, trades {}", !proposed.proposal.trades.is_empty()));
         self.assert_provable(roots.accounts);
         let again = self.clearing(&wire);
-        assert!(matches!(again[..], [Event::BlockRejected(e)] if e.code == 100), "{}: {again:?}", self.at);
+        assert!(matches!(again[..], [Event::Batch(BatchEvent::ClearingRejected(e))] if e.code == 100), "{}: {again:?}", self.at);
     }
 }
 
@@ -519,19 +536,35 @@ fn symbol(text: &str) -> Symbol {
 /// The operator's commands that make such a venue.
 fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
     let asset = |asset| AssetSpec { asset: AssetId(asset), symbol: symbol(&format!("A{asset}")), decimals: 2 };
-    let mut all: Vec<Command> = (0..venue.asset_count).map(|id| Command::CreateAsset(asset(id))).collect();
-    all.extend((0..venue.account_count).map(|account| Command::CreateAccount(AccountId(account))));
+    let mut all: Vec<Command> = (0..venue.asset_count).map(|id| Command::Venue(VenueCommand::CreateAsset(asset(id)))).collect();
+    all.extend((0..venue.account_count).map(|account| Command::Account(AccountCommand::Create(AccountId(account)))));
     all.extend(venue.holdings.iter().enumerate().filter(|(_, (_, holding))| holding.available > 0).map(
         |(number, ((account, asset), Holding { available, .. }))| {
             let transfer_id = TransferId(number as u64 + 1);
-            Command::Deposit(Transfer { account: *account, asset: *asset, amount: amount(*available), transfer_id })
+            Command::Account(AccountCommand::Deposit(Transfer {
+                account: *account,
+                asset: *asset,
+                amount: amount(*available),
+                transfer_id,
+            }))
         },
     ));
-    all.extend(venue.keys.iter().map(|(account, key)| Command::SetAccountKey(SetAccountKey { account: *account, key: *key })));
-    all.extend(venue.issuers.iter().map(|(asset, account)| Command::SetIssuer(SetIssuer { asset: *asset, account: *account })));
-    let suspend = |account| Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Suspended });
+    all.extend(
+        venue
+            .keys
+            .iter()
+            .map(|(account, key)| Command::Account(AccountCommand::SetKey(SetAccountKey { account: *account, key: *key }))),
+    );
+    all.extend(
+        venue
+            .issuers
+            .iter()
+            .map(|(asset, account)| Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset: *asset, account: *account }))),
+    );
+    let suspend =
+        |account| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status: AccountStatus::Suspended }));
     all.extend(venue.suspended.iter().map(|account| suspend(*account)));
-    all.push(Command::CreateInstrument(InstrumentSpec {
+    all.push(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
         instrument: INSTRUMENT,
         symbol: symbol("A0/A1"),
         base: AssetId(0),
@@ -549,10 +582,13 @@ fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
             open_orders_max: 1_000,
             position_lots_max: SizeLots::new(1 << 40),
         },
-    }));
-    all.push(Command::SetTradingPhase(SetTradingPhase { instrument: INSTRUMENT, phase: TradingPhase::Continuous }));
+    })));
+    all.push(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase {
+        instrument: INSTRUMENT,
+        phase: TradingPhase::Continuous,
+    })));
     let rules = venue.rules;
-    all.push(Command::CreateBatchMarket(BatchMarketSpec {
+    all.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
         market: MARKET,
         symbol: symbol("MAIN"),
         commission: rules.commission,
@@ -563,10 +599,15 @@ fn founding(venue: &Venue, intake: Intake) -> Vec<Command> {
         interval_ns: 500_000_000,
         transactions_max: 1_000,
         domain: [7; 32],
-    }));
-    all.extend(venue.assets.iter().map(|asset| Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset: *asset })));
-    all.push(Command::SetAccountFee(SetAccountFee { market: MARKET, fee: venue.account_fee }));
-    all.push(Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }));
+    })));
+    all.extend(
+        venue
+            .assets
+            .iter()
+            .map(|asset| Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset: *asset }))),
+    );
+    all.push(Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market: MARKET, fee: venue.account_fee })));
+    all.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })));
     all
 }
 
@@ -648,7 +689,7 @@ fn busy(seed: u64) -> Engine {
     };
     let fee = |units| {
         let fee = Some(AccountFee { asset: AssetId(0), amount: amount(units) });
-        Command::SetAccountFee(SetAccountFee { market: MARKET, fee })
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market: MARKET, fee }))
     };
     founding(&judge, Intake::Filter).into_iter().for_each(|command| apply(&mut engine, command));
     apply(&mut engine, fee(1));
@@ -656,25 +697,25 @@ fn busy(seed: u64) -> Engine {
         for transaction in transactions(&mut c, &judge, TRANSACTIONS) {
             let signed = SignedTransaction { transaction, signature: [3; 64] };
             if let Ok(submit) = SubmitTransaction::new(MARKET, &signed) {
-                apply(&mut engine, Command::SubmitTransaction(submit));
+                apply(&mut engine, Command::Batch(BatchCommand::Submit(submit)));
             }
         }
         if block == 1 {
-            apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block }));
+            apply(&mut engine, Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block })));
             let (place, market, ..) = engine.batch_to_clear(MARKET).unwrap();
             let nothing = ProposedClearing { place: Some(place), ..ProposedClearing::of_nothing(&market) };
             let wire = nothing.to_wire(MARKET).unwrap();
             engine.apply_clearing(engine.last_applied().next(), TimeNs(1), &wire, &mut Vec::new());
         }
     }
-    apply(&mut engine, Command::CloseBatch(CloseBatch { market: MARKET, block: 2 }));
+    apply(&mut engine, Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 2 })));
     apply(&mut engine, fee(2));
     for account in 0..6 {
         let first = engine.next_transaction(AccountId(account));
         let operation = BatchOperation::CreateAccount(PublicKey([account as u8 + 1; 32]));
         let transaction = BatchTransaction { account: AccountId(account), sequence: first, operation };
         let submit = SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [3; 64] }).unwrap();
-        apply(&mut engine, Command::SubmitTransaction(submit));
+        apply(&mut engine, Command::Batch(BatchCommand::Submit(submit)));
     }
     apply(&mut engine, fee(3));
     engine
@@ -704,7 +745,7 @@ fn no_change_of_a_snapshot_makes_a_venue_fail() {
                     for _ in 0..2 {
                         let market = engine.batch_market(MARKET).unwrap();
                         let block = market.next_block;
-                        let close = Command::CloseBatch(CloseBatch { market: MARKET, block });
+                        let close = Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block }));
                         let time = engine.time();
                         engine.apply(engine.last_applied().next(), time, &close, &mut events);
                         let Some((place, market, ..)) = engine.batch_to_clear(MARKET) else { continue };

@@ -67,7 +67,7 @@ fn assert_indicative(venue: &Venue<Ladder>, view: &InstrumentView) {
     assert_eq!(copy.engine.indicative(instrument), venue.engine.indicative(instrument), "a restored engine says the same");
     let events = path.iter().flat_map(|next| copy.apply(phase(instrument.0, *next)));
     let uncrossed = events.filter_map(|event| match event {
-        Event::Uncrossed(Uncrossed { price, volume, imbalance_lots, .. }) => {
+        Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed { price, volume, imbalance_lots, .. })) => {
             price.map(|price| Uncross { price, volume, imbalance_lots })
         }
         _ => None,
@@ -104,11 +104,14 @@ proptest! {
 }
 
 const REACHED: &str = "
-    AccessDelaysChanged AccountCreated AccountStatusChanged AssetCreated Deposited FeesCollected InstrumentCreated OrderAccepted OrderReduced
-    OrderReplenished PhaseChanged RiskLimitsChanged SessionOpened StopTriggered Traded Uncrossed Uncrossed/AtAPrice Withdrawn
-    Amended/Kept Amended/Lost
-    Cancelled/AccountSuspended Cancelled/DayEnded Cancelled/Expired Cancelled/MassCancelled Cancelled/PriceBand
-    Cancelled/Requested Cancelled/SelfTrade Cancelled/TriggerRefused Cancelled/Unfilled
+    Order/Accepted Order/Reduced Order/Replenished Order/Traded Order/Triggered
+    Order/Amended/Kept Order/Amended/Lost
+    Order/Cancelled/AccountSuspended Order/Cancelled/DayEnded Order/Cancelled/Expired Order/Cancelled/MassCancelled
+    Order/Cancelled/PriceBand Order/Cancelled/Requested Order/Cancelled/SelfTrade Order/Cancelled/TriggerRefused
+    Order/Cancelled/Unfilled
+    Instrument/Created Instrument/PhaseChanged Instrument/Uncrossed Instrument/Uncrossed/AtAPrice
+    Account/Created Account/StatusChanged Account/Deposited Account/Withdrawn Account/FeesCollected Account/RiskLimitsChanged
+    Session/Opened Venue/AccessDelaysChanged Venue/AssetCreated
     AccessDelayTooLong AccountSuspended AlreadyExpired AmendInvalid AmountOutOfRange DisplayInvalid DuplicateClientOrderId DuplicateTransfer
     FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
     PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
@@ -127,10 +130,12 @@ fn the_steps_reach_everything() {
         for event in run(&some_steps.new_tree(&mut runner).unwrap().current()) {
             let what = match event {
                 Event::Rejected(e) => format!("{:?}", e.reason),
-                Event::OrderCancelled(e) => format!("Cancelled/{:?}", e.reason),
-                Event::Uncrossed(Uncrossed { price: Some(_), .. }) => "Uncrossed/AtAPrice".into(),
-                Event::OrderAmended(e) => format!("Amended/{:?}", e.priority),
-                other => format!("{other:?}").split('(').next().unwrap().into(),
+                Event::Order(OrderEvent::Cancelled(e)) => format!("Order/Cancelled/{:?}", e.reason),
+                Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed { price: Some(_), .. })) => {
+                    "Instrument/Uncrossed/AtAPrice".into()
+                }
+                Event::Order(OrderEvent::Amended(e)) => format!("Order/Amended/{:?}", e.priority),
+                other => format!("{other:?}").split('(').take(2).collect::<Vec<_>>().join("/"),
             };
             *seen.entry(what).or_default() += 1;
         }

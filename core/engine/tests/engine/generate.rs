@@ -178,37 +178,37 @@ pub fn command() -> impl Strategy<Value = Command> {
     let status = prop_oneof![1 => Just(AccountStatus::Suspended), 3 => Just(AccountStatus::Active)];
     prop_oneof![
         100 => order.prop_map(|(account, instrument, client_order_id, terms)| {
-            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+            Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }),
         12 => (account(), instrument_id(), amendment())
-            .prop_map(|(account, instrument, amendment)| Command::AmendOrder(AmendOrder { account, instrument, amendment })),
+            .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {
-            Command::CancelOrder(CancelOrder { account, instrument, client_order_id })
+            Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         }),
         1 => (account(), prop::option::of(instrument_id()), prop::option::of(side()))
-            .prop_map(|(account, instrument, side)| Command::MassCancel(MassCancel { account, instrument, side })),
-        1 => Just(Command::Tick),
+            .prop_map(|(account, instrument, side)| Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side }))),
+        1 => Just(Command::Venue(VenueCommand::Tick)),
         1 => (0..400u64, any::<[u8; 32]>())
-            .prop_map(|(at, state_hash)| Command::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash })),
+            .prop_map(|(at, state_hash)| Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash }))),
         2 => (prop::option::weighted(0.8, account()), 0..3u64)
-            .prop_map(|(account, token)| Command::OpenSession(OpenSession { account, token })),
-        1 => (0..100u64).prop_map(|id| Command::CloseSession(CloseSession { session: SessionId(id) })),
+            .prop_map(|(account, token)| Command::Session(SessionCommand::Open(OpenSession { account, token }))),
+        1 => (0..100u64).prop_map(|id| Command::Session(SessionCommand::Close(CloseSession { session: SessionId(id) }))),
         3 => (instrument_id(), any_phase())
-            .prop_map(|(instrument, phase)| Command::SetTradingPhase(SetTradingPhase { instrument, phase })),
-        2 => transfer().prop_map(Command::Deposit),
-        2 => transfer().prop_map(Command::Withdraw),
-        1 => (account(), status).prop_map(|(account, status)| Command::SetAccountStatus(SetAccountStatus { account, status })),
+            .prop_map(|(instrument, phase)| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }))),
+        2 => transfer().prop_map(|c| Command::Account(AccountCommand::Deposit(c))),
+        2 => transfer().prop_map(|c| Command::Account(AccountCommand::Withdraw(c))),
+        1 => (account(), status).prop_map(|(account, status)| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }))),
         2 => (account(), instrument_id(), limits())
-            .prop_map(|(account, instrument, limits)| Command::SetRiskLimits(SetRiskLimits { account, instrument, limits })),
+            .prop_map(|(account, instrument, limits)| Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account, instrument, limits }))),
         1 => (prop::sample::select(vec![0, 1, 300_000, 10_000_000_000, 10_000_000_001, u64::MAX]), 0..11_000_000_000_u64)
-            .prop_map(|(sequencing_ns, release_ns)| Command::SetAccessDelays(AccessDelays { sequencing_ns, release_ns })),
-        1 => (0..4u32, account()).prop_map(|(asset, account)| Command::CollectFees(CollectFees { asset: AssetId(asset), account })),
+            .prop_map(|(sequencing_ns, release_ns)| Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns, release_ns }))),
+        1 => (0..4u32, account()).prop_map(|(asset, account)| Command::Account(AccountCommand::CollectFees(CollectFees { asset: AssetId(asset), account }))),
         1 => (prop::option::weighted(0.9, account()), prop::option::of(instrument_id()), prop::sample::select(RejectReason::ALL))
             .prop_map(|(account, instrument, reason)| {
                 Command::Invalid(InvalidCommand { account, instrument, client_order_id: None, reason, content: ContentDigest(7) })
             }),
-        1 => Just(Command::CreateAccount(AccountId(4))),
-        1 => instrument(2, Just(Allocation::PriceTime)).prop_map(Command::CreateInstrument),
+        1 => Just(Command::Account(AccountCommand::Create(AccountId(4)))),
+        1 => instrument(2, Just(Allocation::PriceTime)).prop_map(|c| Command::Instrument(InstrumentCommand::Create(c))),
     ]
 }
 

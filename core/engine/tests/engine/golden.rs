@@ -26,10 +26,10 @@ fn command(random: &mut Random) -> Command {
     let price = ticks(90 + random.below(21) as i64);
     let size = lots(1 + random.below(12));
     match random.below(10) {
-        0 => Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
+        0 => Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })),
         1 => {
             let amendment = Amendment { client_order_id, price: Some(price), trigger: None, size: Some(size) };
-            Command::AmendOrder(AmendOrder { account, instrument, amendment })
+            Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))
         }
         _ => {
             let side = Side::BOTH[random.below(2) as usize];
@@ -41,7 +41,7 @@ fn command(random: &mut Random) -> Command {
                 3 => terms.self_trade = SelfTrade::Decrement,
                 _ => {}
             }
-            Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+            Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }
     }
 }
@@ -80,7 +80,8 @@ fn a_run_through_sessions_ends_in_the_same_state_everywhere() {
     let mut bytes = Vec::new();
     let mut random = Random(1874);
     let trading = [0, 1].map(|id| phase(id, TradingPhase::Continuous));
-    let opened = (0..8).map(|n| Command::OpenSession(OpenSession { account: Some(AccountId(n / 2)), token: u64::from(n % 2) }));
+    let opened = (0..8)
+        .map(|n| Command::Session(SessionCommand::Open(OpenSession { account: Some(AccountId(n / 2)), token: u64::from(n % 2) })));
     for command in opening(4, 1_000_000, &specs()).into_iter().chain(trading).chain(opened) {
         for event in venue.apply(command) {
             encode_event(&event, &mut bytes);
@@ -89,13 +90,13 @@ fn a_run_through_sessions_ends_in_the_same_state_everywhere() {
     for n in 0..3_000 {
         let command = command(&mut random);
         let account = match command {
-            Command::NewOrder(c) => c.account,
-            Command::CancelOrder(c) => c.account,
-            Command::AmendOrder(c) => c.account,
+            Command::Order(OrderCommand::New(c)) => c.account,
+            Command::Order(OrderCommand::Cancel(c)) => c.account,
+            Command::Order(OrderCommand::Amend(c)) => c.account,
             _ => unreachable!("no other is made"),
         };
         if n % 30 == 0 {
-            venue.apply(Command::OpenSession(OpenSession { account: Some(account), token: n }));
+            venue.apply(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token: n })));
         }
         let own: Vec<SessionId> = venue.engine.sessions_of(Some(account)).collect();
         let session = own[random.below(own.len() as u64) as usize];

@@ -66,7 +66,7 @@ impl Teller {
         }
         let events = self.venue.apply(command(&words));
         for event in &events {
-            if let Event::OrderAccepted(e) = event {
+            if let Event::Order(OrderEvent::Accepted(e)) = event {
                 self.names.insert(e.order_id, name(e.account, e.client_order_id));
             }
         }
@@ -101,63 +101,41 @@ impl Teller {
     fn tell(&self, event: &Event) -> Option<String> {
         Some(match event {
             Event::Rejected(e) => format!("rejected {:?}", e.reason),
-            Event::OrderAccepted(e) => {
+            Event::Order(OrderEvent::Accepted(e)) => {
                 let (who, standing) = (name(e.account, e.client_order_id), standing(e.price, e.resting));
                 format!("accepted {who} {} {} {standing}", side(e.side), e.size)
             }
-            Event::OrderAmended(e) => {
+            Event::Order(OrderEvent::Amended(e)) => {
                 let (who, standing) = (name(e.account, e.client_order_id), standing(e.price, e.resting));
                 format!("amended {who} {standing}, priority {:?}", e.priority)
             }
-            Event::Traded(e) => {
+            Event::Order(OrderEvent::Traded(e)) => {
                 let [maker, taker] = [e.maker, e.taker].map(|party| {
                     let fee = if party.fee == 0 { String::new() } else { format!(" fee {}", party.fee) };
                     format!("{} left {}{fee}", name(party.account, party.client_order_id), party.open)
                 });
                 format!("trade {} @{} {maker}, {taker}", e.size, e.price)
             }
-            Event::OrderCancelled(e) => format!("cancelled {} {} {:?}", name(e.account, e.client_order_id), e.open, e.reason),
-            Event::OrderReduced(e) => {
+            Event::Order(OrderEvent::Cancelled(e)) => {
+                format!("cancelled {} {} {:?}", name(e.account, e.client_order_id), e.open, e.reason)
+            }
+            Event::Order(OrderEvent::Reduced(e)) => {
                 format!("reduced {} by {}, rests {}", name(e.account, e.client_order_id), e.by, e.resting.open)
             }
-            Event::OrderReplenished(e) => format!("replenished {} shows {}", self.names[&e.order_id], e.shown),
-            Event::StopTriggered(e) => {
+            Event::Order(OrderEvent::Replenished(e)) => format!("replenished {} shows {}", self.names[&e.order_id], e.shown),
+            Event::Order(OrderEvent::Triggered(e)) => {
                 format!("triggered {} {} {}", name(e.account, e.client_order_id), side(e.side), standing(Some(e.price), e.resting))
             }
-            Event::PhaseChanged(e) => format!("phase {:?} by {:?}", e.phase, e.cause),
-            Event::Uncrossed(Uncrossed { price: None, .. }) => "uncrossed nothing".into(),
-            Event::Uncrossed(e) => format!("uncrossed {} @{}, imbalance {}", e.volume, e.price?, e.imbalance_lots),
-            Event::FeesCollected(e) => format!("collected {}", e.amount),
-            Event::AssetCreated(_)
-            | Event::InstrumentCreated(_)
-            | Event::AccountCreated(_)
-            | Event::AccountStatusChanged(_)
-            | Event::Deposited(_)
-            | Event::Withdrawn(_)
-            | Event::RiskLimitsChanged(_)
-            | Event::AccessDelaysChanged(_)
-            | Event::Shards(_)
-            | Event::SessionOpened(_)
-            | Event::SessionClosed(_)
-            | Event::TransactionCollected(_)
-            | Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
-            | Event::AccountFeeChanged(_)
-            | Event::AccountKeySet(_)
-            | Event::IssuerSet(_)
-            | Event::BatchClosed(_)
-            | Event::TransactionDropped(_)
-            | Event::OfferOpened(_)
-            | Event::OfferCancelled(_)
-            | Event::OfferTraded(_)
-            | Event::Paid(_)
-            | Event::Issued(_)
-            | Event::Burnt(_)
-            | Event::AccountFeePaid(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => return None,
+            Event::Instrument(InstrumentEvent::PhaseChanged(e)) => format!("phase {:?} by {:?}", e.phase, e.cause),
+            Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed { price: None, .. })) => "uncrossed nothing".into(),
+            Event::Instrument(InstrumentEvent::Uncrossed(e)) => {
+                format!("uncrossed {} @{}, imbalance {}", e.volume, e.price?, e.imbalance_lots)
+            }
+            Event::Account(AccountEvent::FeesCollected(e)) => format!("collected {}", e.amount),
+            Event::Instrument(InstrumentEvent::Created(_)) => return None,
+            Event::Account(_) | Event::Session(_) | Event::BatchMarket(_) | Event::Batch(_) | Event::Shard(_) | Event::Venue(_) => {
+                return None;
+            }
         })
     }
 }
@@ -194,21 +172,30 @@ fn command(words: &[&str]) -> Command {
     let instrument = named.unwrap_or(InstrumentId(0));
     let has = |word| words.contains(&word);
     match *words {
-        ["tick"] => Command::Tick,
+        ["tick"] => Command::Venue(VenueCommand::Tick),
         ["phase", name] => {
             use TradingPhase::{Closed, ClosingAuction, Continuous, Halt, OpeningAuction, PreOpen};
             let all = [Closed, PreOpen, OpeningAuction, Continuous, Halt, ClosingAuction];
             phase(0, *all.iter().find(|phase| format!("{phase:?}") == name).unwrap())
         }
-        ["suspend", who] => Command::SetAccountStatus(SetAccountStatus { account: account(who), status: AccountStatus::Suspended }),
-        ["reinstate", who] => Command::SetAccountStatus(SetAccountStatus { account: account(who), status: AccountStatus::Active }),
-        ["collect", who] => Command::CollectFees(CollectFees { asset: USD, account: account(who) }),
+        ["suspend", who] => Command::Account(AccountCommand::SetStatus(SetAccountStatus {
+            account: account(who),
+            status: AccountStatus::Suspended,
+        })),
+        ["reinstate", who] => {
+            Command::Account(AccountCommand::SetStatus(SetAccountStatus { account: account(who), status: AccountStatus::Active }))
+        }
+        ["collect", who] => Command::Account(AccountCommand::CollectFees(CollectFees { asset: USD, account: account(who) })),
         [verb @ ("deposit" | "withdraw"), who, amount, ..] => {
             let transfer_id = TransferId(value(words, "id=").unwrap());
             let transfer = Transfer { account: account(who), asset: USD, amount: units(amount.parse().unwrap()), transfer_id };
-            if verb == "deposit" { Command::Deposit(transfer) } else { Command::Withdraw(transfer) }
+            if verb == "deposit" {
+                Command::Account(AccountCommand::Deposit(transfer))
+            } else {
+                Command::Account(AccountCommand::Withdraw(transfer))
+            }
         }
-        ["limits", who, ..] => Command::SetRiskLimits(SetRiskLimits {
+        ["limits", who, ..] => Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits {
             account: account(who),
             instrument,
             limits: RiskLimits {
@@ -217,27 +204,27 @@ fn command(words: &[&str]) -> Command {
                 open_orders_max: value(words, "orders=").map_or(u32::MAX, |orders| orders as u32),
                 position_lots_max: value(words, "position=").map_or(RiskLimits::NONE.position_lots_max, lots),
             },
-        }),
+        })),
         [who, "cancel", "all", ..] => {
             let side = if has("buys") { Some(Side::Buy) } else { has("sells").then_some(Side::Sell) };
-            Command::MassCancel(MassCancel { account: account(who), instrument: named, side })
+            Command::Order(OrderCommand::MassCancel(MassCancel { account: account(who), instrument: named, side }))
         }
         [who, "cancel", ..] => {
             let client_order_id = ClientOrderId(value(words, "#").unwrap());
-            Command::CancelOrder(CancelOrder { account: account(who), instrument, client_order_id })
+            Command::Order(OrderCommand::Cancel(CancelOrder { account: account(who), instrument, client_order_id }))
         }
         [who, "amend", ..] => {
             let client_order_id = ClientOrderId(value(words, "#").unwrap());
             let trigger = price(words, "stop=");
             let amendment = Amendment { client_order_id, price: price(words, "@"), trigger, size: value(words, "size=").map(lots) };
-            Command::AmendOrder(AmendOrder { account: account(who), instrument, amendment })
+            Command::Order(OrderCommand::Amend(AmendOrder { account: account(who), instrument, amendment }))
         }
-        [who, verb @ ("buy" | "sell"), size, ..] => Command::NewOrder(NewOrder {
+        [who, verb @ ("buy" | "sell"), size, ..] => Command::Order(OrderCommand::New(NewOrder {
             account: account(who),
             instrument,
             client_order_id: ClientOrderId(value(words, "#").unwrap()),
             terms: terms(if verb == "buy" { Side::Buy } else { Side::Sell }, lots(size.parse().unwrap()), words),
-        }),
+        })),
         _ => panic!("no command: {words:?}"),
     }
 }

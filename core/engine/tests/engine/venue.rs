@@ -74,7 +74,7 @@ impl<I: PriceIndex> Venue<I> {
             assert!(before.get(level) == after.get(level) || told.contains(level), "{level:?} changed untold: {events:#?}");
         }
         // A stop that entered may have stood, and traded with the next, within the command.
-        let has_stops = events.iter().any(|event| matches!(event, Event::StopTriggered(_)));
+        let has_stops = events.iter().any(|event| matches!(event, Event::Order(OrderEvent::Triggered(_))));
         for level in &told {
             let price = self.engine.level(level.instrument, level.side, level.price);
             assert_eq!(price.as_ref(), after.get(level), "what a level shows alone and in the depth");
@@ -143,20 +143,29 @@ pub fn spec(id: u32) -> InstrumentSpec {
 pub fn opening(accounts: u32, amount: u64, specs: &[InstrumentSpec]) -> Vec<Command> {
     let mut commands = Vec::new();
     for (asset, symbol) in [(BTC, "BTC"), (USD, "USD"), (EUR, "EUR")] {
-        commands.push(Command::CreateAsset(AssetSpec { asset, symbol: Symbol::new(symbol).unwrap(), decimals: 2 }));
+        commands.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset,
+            symbol: Symbol::new(symbol).unwrap(),
+            decimals: 2,
+        })));
     }
     for account in (0..accounts).map(AccountId) {
-        commands.push(Command::CreateAccount(account));
+        commands.push(Command::Account(AccountCommand::Create(account)));
         for asset in [BTC, USD, EUR] {
             let transfer_id = TransferId(u64::from(asset.0));
             let amount = if asset == BTC { amount / 50 } else { amount };
-            commands.push(Command::Deposit(Transfer { account, asset, amount: units(amount), transfer_id }));
+            commands.push(Command::Account(AccountCommand::Deposit(Transfer {
+                account,
+                asset,
+                amount: units(amount),
+                transfer_id,
+            })));
         }
     }
-    commands.extend(specs.iter().copied().map(Command::CreateInstrument));
+    commands.extend(specs.iter().copied().map(|c| Command::Instrument(InstrumentCommand::Create(c))));
     commands
 }
 
 pub fn phase(id: u32, phase: TradingPhase) -> Command {
-    Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(id), phase })
+    Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: InstrumentId(id), phase }))
 }

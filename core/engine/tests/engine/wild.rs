@@ -144,32 +144,32 @@ fn command() -> impl Strategy<Value = Command> {
     let trigger = prop::option::weighted(0.2, price());
     let amendment = (small(), small(), number(), prop::option::of(price()), trigger, prop::option::of(size()));
     prop_oneof![
-        12 => order.prop_map(|(account, instrument, name, terms)| Command::NewOrder(NewOrder {
+        12 => order.prop_map(|(account, instrument, name, terms)| Command::Order(OrderCommand::New(NewOrder {
             account: AccountId(account),
             instrument: InstrumentId(instrument),
             client_order_id: ClientOrderId(name),
             terms,
-        })),
-        3 => amendment.prop_map(|(account, instrument, name, price, trigger, size)| Command::AmendOrder(AmendOrder {
+        }))),
+        3 => amendment.prop_map(|(account, instrument, name, price, trigger, size)| Command::Order(OrderCommand::Amend(AmendOrder {
             account: AccountId(account),
             instrument: InstrumentId(instrument),
             amendment: Amendment { client_order_id: ClientOrderId(name), price, trigger, size },
-        })),
+        }))),
         6 => generate::command(),
-        1 => transfer().prop_map(Command::Deposit),
-        1 => transfer().prop_map(Command::Withdraw),
-        1 => instrument().prop_map(Command::CreateInstrument),
-        1 => (small(), small(), limits()).prop_map(|(account, instrument, limits)| Command::SetRiskLimits(SetRiskLimits {
+        1 => transfer().prop_map(|c| Command::Account(AccountCommand::Deposit(c))),
+        1 => transfer().prop_map(|c| Command::Account(AccountCommand::Withdraw(c))),
+        1 => instrument().prop_map(|c| Command::Instrument(InstrumentCommand::Create(c))),
+        1 => (small(), small(), limits()).prop_map(|(account, instrument, limits)| Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits {
             account: AccountId(account),
             instrument: InstrumentId(instrument),
             limits,
-        })),
-        1 => (small(), any::<u8>()).prop_map(|(asset, decimals)| Command::CreateAsset(AssetSpec {
+        }))),
+        1 => (small(), any::<u8>()).prop_map(|(asset, decimals)| Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: AssetId(asset),
             symbol: Symbol::new("BTC").unwrap(),
             decimals,
-        })),
-        1 => small().prop_map(|account| Command::CreateAccount(AccountId(account))),
+        }))),
+        1 => small().prop_map(|account| Command::Account(AccountCommand::Create(AccountId(account)))),
     ]
 }
 
@@ -213,13 +213,13 @@ proptest! {
 #[should_panic(expected = "log entries are applied in order")]
 fn a_gap_in_the_log_is_a_broken_log() {
     let mut venue = Venue::<MapIndex>::new();
-    venue.engine.apply(LogIndex(2), TimeNs(0), &Command::Tick, &mut Vec::new());
+    venue.engine.apply(LogIndex(2), TimeNs(0), &Command::Venue(VenueCommand::Tick), &mut Vec::new());
 }
 
 #[test]
 #[should_panic(expected = "time never goes back")]
 fn time_that_goes_back_is_a_broken_log() {
     let mut venue = Venue::<MapIndex>::new();
-    venue.engine.apply(LogIndex(1), TimeNs(2), &Command::Tick, &mut Vec::new());
-    venue.engine.apply(LogIndex(2), TimeNs(1), &Command::Tick, &mut Vec::new());
+    venue.engine.apply(LogIndex(1), TimeNs(2), &Command::Venue(VenueCommand::Tick), &mut Vec::new());
+    venue.engine.apply(LogIndex(2), TimeNs(1), &Command::Venue(VenueCommand::Tick), &mut Vec::new());
 }

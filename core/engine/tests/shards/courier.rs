@@ -66,7 +66,7 @@ impl Courier {
         match message {
             Message::Carried(transfer) => {
                 let (from, by) = (transfer.from_shard, transfer.to_shard);
-                world.apply(usize::from(by.0), Command::Shards(ShardCommand::TransferIn(transfer)));
+                world.apply(usize::from(by.0), Command::Shard(ShardCommand::TransferIn(transfer)));
                 // Asked afresh, whether it was taken just now or before.
                 let receiver = &world.shards[usize::from(by.0)];
                 if let Some(outcome) = receiver.transfer_outcome(from, transfer.transfer_seq) {
@@ -79,7 +79,7 @@ impl Courier {
                     TransferOutcome::Taken => ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: by, first, last }),
                     TransferOutcome::Refused => ShardCommand::ReturnTransfer(TransferPlace { shard: by, transfer_seq: first }),
                 };
-                world.apply(usize::from(from.0), Command::Shards(command));
+                world.apply(usize::from(from.0), Command::Shard(command));
             }
         }
     }
@@ -127,10 +127,13 @@ impl Run {
     fn new(count: usize) -> Self {
         let mut world = World::new(count, 2_000);
         let stranger = AccountId(ACCOUNTS);
-        world.take(0, Command::CreateAccount(stranger));
+        world.take(0, Command::Account(AccountCommand::Create(stranger)));
         for asset in ASSETS {
             let transfer_id = TransferId(u64::from(asset.0));
-            world.take(0, Command::Deposit(Transfer { account: stranger, asset, amount: units(5_000), transfer_id }));
+            world.take(
+                0,
+                Command::Account(AccountCommand::Deposit(Transfer { account: stranger, asset, amount: units(5_000), transfer_id })),
+            );
         }
         let mut run = Self { world, courier: Courier { ways: Vec::new() }, names: 100 };
         run.compare_all();
@@ -156,20 +159,28 @@ impl Run {
                 // Mostly where the instrument is: else it is refused.
                 let at = if at == 0 { 0 } else { instrument as usize };
                 let instrument = InstrumentId(instrument);
-                world.apply(at % count, Command::NewOrder(NewOrder { account, instrument, client_order_id, terms }));
+                world
+                    .apply(at % count, Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
             }
             Step::Cancel(at, account) => {
                 let cancel = MassCancel { account: AccountId(account), instrument: None, side: None };
-                world.apply(at % count, Command::MassCancel(cancel));
+                world.apply(at % count, Command::Order(OrderCommand::MassCancel(cancel)));
             }
             Step::Cash(at, account, asset, amount, into) => {
                 let transfer_id = TransferId(*names);
                 let transfer = Transfer { account: AccountId(account), asset: AssetId(asset), amount: units(amount), transfer_id };
-                world.apply(at % count, if into { Command::Deposit(transfer) } else { Command::Withdraw(transfer) });
+                world.apply(
+                    at % count,
+                    if into {
+                        Command::Account(AccountCommand::Deposit(transfer))
+                    } else {
+                        Command::Account(AccountCommand::Withdraw(transfer))
+                    },
+                );
             }
             Step::CollectFees(at, asset, account) => {
                 let collect = CollectFees { asset: AssetId(asset), account: AccountId(account) };
-                world.apply(at % count, Command::CollectFees(collect));
+                world.apply(at % count, Command::Account(AccountCommand::CollectFees(collect)));
             }
             Step::Send(from, to, account, asset, amount) => {
                 let transfer = TransferOut {
@@ -179,7 +190,7 @@ impl Run {
                     to_shard: shard(to),
                     client_transfer_id: ClientTransferId(*names),
                 };
-                world.apply(from % count, Command::Shards(ShardCommand::TransferOut(transfer)));
+                world.apply(from % count, Command::Shard(ShardCommand::TransferOut(transfer)));
             }
             Step::Look(from, to) => courier.look(world, from % count, to % count),
             Step::Arrive(..) | Step::Lose(_) if courier.ways.is_empty() => {}
@@ -196,7 +207,7 @@ impl Run {
                 courier.ways.swap_remove(at);
             }
             Step::Restart(at) => world.restart(at % count),
-            Step::Doubt(at) => drop(world.take(at % count, Command::Shards(ShardCommand::DoubtTransfers))),
+            Step::Doubt(at) => drop(world.take(at % count, Command::Shard(ShardCommand::DoubtTransfers))),
             Step::Compare(own, other) if own % count == other % count => {}
             Step::Compare(own, other) => drop(world.take(own % count, comparison(world, own % count, other % count))),
             Step::Tick(by) => world.now = TimeNs(world.now.0 + by),
@@ -240,7 +251,7 @@ fn compare(world: &World, own: usize, other: usize) -> Result<(), SetBack> {
 /// The same, for its log.
 fn comparison(world: &World, own: usize, other: usize) -> Command {
     let (before, told) = (numbers(world, own, other), numbers(world, other, own));
-    Command::Shards(ShardCommand::CompareTransfers(CompareTransfers { shard: shard(other), before, told }))
+    Command::Shard(ShardCommand::CompareTransfers(CompareTransfers { shard: shard(other), before, told }))
 }
 
 proptest! {
@@ -304,37 +315,36 @@ fn what_is_sent_before_the_first_comparison_hides_nothing() {
     }
     let new = run.world.snapshot(0);
     run.world.restore(0, &old);
-    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    run.world.take(0, Command::Shard(ShardCommand::DoubtTransfers));
     for name in 1..=5 {
         sent(&mut run, name, 0);
     }
     // Another leader, who knows nothing of the first.
-    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    run.world.take(0, Command::Shard(ShardCommand::DoubtTransfers));
     let (next, known) = (TransferSeq(1), TransferSeq(4));
     let found = |run: &mut Run, own: usize, set_back: Option<SetBack>| {
         let compared = comparison(&run.world, own, 1 - own);
         let told = ShardEvent::TransfersCompared(TransfersCompared { shard: shard(1 - own), set_back });
-        assert_eq!(run.world.take(own, compared), [Event::Shards(told)]);
+        assert_eq!(run.world.take(own, compared), [Event::Shard(told)]);
     };
     found(&mut run, 0, Some(SetBack::OwnSent { next, known }));
     run.world.restart(0);
     let oldest = run.world.shards[0].transfers_in_transit(shard(1)).next().unwrap();
-    let out =
-        Command::Shards(ShardCommand::TransferOut(TransferOut { client_transfer_id: ClientTransferId(9), ..oldest.transfer }));
+    let out = Command::Shard(ShardCommand::TransferOut(TransferOut { client_transfer_id: ClientTransferId(9), ..oldest.transfer }));
     assert_eq!(run.world.refused(0, out), RejectReason::TransfersStopped);
     for settled in [
         ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: shard(1), first: next, last: next }),
         ShardCommand::ReturnTransfer(TransferPlace { shard: shard(1), transfer_seq: next }),
         ShardCommand::TransferIn(TransferIn { from_shard: shard(1), to_shard: shard(0), ..carried(0, &oldest) }),
     ] {
-        assert_eq!(run.world.refused(0, Command::Shards(settled)), RejectReason::TransfersStopped, "{settled:?}");
+        assert_eq!(run.world.refused(0, Command::Shard(settled)), RejectReason::TransfersStopped, "{settled:?}");
     }
     // A mark does not let it go on, nor does another comparison.
-    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    run.world.take(0, Command::Shard(ShardCommand::DoubtTransfers));
     found(&mut run, 0, Some(SetBack::OwnSent { next, known }));
     // With the state that it acknowledged it does.
     run.world.restore(0, &new);
-    run.world.take(0, Command::Shards(ShardCommand::DoubtTransfers));
+    run.world.take(0, Command::Shard(ShardCommand::DoubtTransfers));
     found(&mut run, 0, None);
     sent(&mut run, 9, 0);
     run.world.check().unwrap();
@@ -359,9 +369,9 @@ fn the_other_finds_it_too_and_late_numbers_find_nothing() {
     // What was never so is no evidence.
     let never = TransferNumbers { oldest_out: TransferSeq(9), next_out: TransferSeq(9), next_in: TransferSeq(9) };
     let lie = CompareTransfers { shard: shard(0), before: never, told: never };
-    assert_eq!(run.world.refused(1, Command::Shards(ShardCommand::CompareTransfers(lie))), RejectReason::TransferNotNext);
+    assert_eq!(run.world.refused(1, Command::Shard(ShardCommand::CompareTransfers(lie))), RejectReason::TransferNotNext);
     let unknown = CompareTransfers { shard: shard(7), ..lie };
-    assert_eq!(run.world.refused(1, Command::Shards(ShardCommand::CompareTransfers(unknown))), RejectReason::UnknownShard);
+    assert_eq!(run.world.refused(1, Command::Shard(ShardCommand::CompareTransfers(unknown))), RejectReason::UnknownShard);
 }
 
 fn sent(run: &mut Run, name: u64, account: u32) {
@@ -372,7 +382,7 @@ fn sent(run: &mut Run, name: u64, account: u32) {
         to_shard: shard(1),
         client_transfer_id: ClientTransferId(name),
     };
-    run.world.take(0, Command::Shards(ShardCommand::TransferOut(transfer)));
+    run.world.take(0, Command::Shard(ShardCommand::TransferOut(transfer)));
 }
 
 fn carry_oldest(run: &mut Run) -> Message {

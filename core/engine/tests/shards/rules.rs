@@ -16,7 +16,7 @@ pub fn out(to: usize, asset: AssetId, amount: u64, name: u64) -> TransferOut {
 }
 
 fn send(transfer: TransferOut) -> Command {
-    Command::Shards(ShardCommand::TransferOut(transfer))
+    Command::Shard(ShardCommand::TransferOut(transfer))
 }
 
 /// What a courier makes of a transfer that it finds.
@@ -26,30 +26,35 @@ pub fn carried(from: usize, waits: &InTransit) -> TransferIn {
 }
 
 fn receive(transfer: TransferIn) -> Command {
-    Command::Shards(ShardCommand::TransferIn(transfer))
+    Command::Shard(ShardCommand::TransferIn(transfer))
 }
 
 fn confirm(by: usize, first: u64, last: u64) -> Command {
     let taken = TransfersTaken { by_shard: shard(by), first: TransferSeq(first), last: TransferSeq(last) };
-    Command::Shards(ShardCommand::ConfirmTransfers(taken))
+    Command::Shard(ShardCommand::ConfirmTransfers(taken))
 }
 
 fn give_back(by: usize, seq: u64) -> Command {
-    Command::Shards(ShardCommand::ReturnTransfer(TransferPlace { shard: shard(by), transfer_seq: TransferSeq(seq) }))
+    Command::Shard(ShardCommand::ReturnTransfer(TransferPlace { shard: shard(by), transfer_seq: TransferSeq(seq) }))
 }
 
 fn configure(own: u8, count: u8) -> Command {
-    Command::Shards(ShardCommand::Configure(ShardPlace { own: ShardId(own), count }))
+    Command::Shard(ShardCommand::Configure(ShardPlace { own: ShardId(own), count }))
 }
 
 fn assign(instrument: u32, to: usize) -> Command {
     let assign = InstrumentShard { instrument: InstrumentId(instrument), shard: shard(to) };
-    Command::Shards(ShardCommand::AssignInstrument(assign))
+    Command::Shard(ShardCommand::AssignInstrument(assign))
 }
 
 fn bid(instrument: u32, name: u64) -> Command {
     let terms = OrderTerms::limit(Side::Buy, ticks(100), lots(1));
-    Command::NewOrder(NewOrder { account: MINE, instrument: InstrumentId(instrument), client_order_id: ClientOrderId(name), terms })
+    Command::Order(OrderCommand::New(NewOrder {
+        account: MINE,
+        instrument: InstrumentId(instrument),
+        client_order_id: ClientOrderId(name),
+        terms,
+    }))
 }
 
 fn available(world: &World, at: usize, asset: AssetId) -> u64 {
@@ -62,7 +67,7 @@ fn funds_go_to_another_shard_once() {
     world.now = TimeNs(77);
     let events = world.take(0, send(out(1, USD, 400, 5)));
     let sent = TransferSent { transfer: out(1, USD, 400, 5), transfer_seq: TransferSeq(1) };
-    assert_eq!(events, [Event::Shards(ShardEvent::TransferSent(sent))]);
+    assert_eq!(events, [Event::Shard(ShardEvent::TransferSent(sent))]);
     let waits: Vec<InTransit> = world.shards[0].transfers_in_transit(shard(1)).collect();
     assert_eq!(waits, [InTransit { transfer_seq: TransferSeq(1), sent_at: TimeNs(77), transfer: out(1, USD, 400, 5) }]);
     assert_eq!((available(&world, 0, USD), world.shards[0].in_transit(USD)), (600, units(400)));
@@ -71,7 +76,7 @@ fn funds_go_to_another_shard_once() {
 
     let carried = carried(0, &waits[0]);
     assert_eq!(world.shards[1].transfer_outcome(shard(0), TransferSeq(1)), None);
-    assert_eq!(world.take(1, receive(carried)), [Event::Shards(ShardEvent::TransferReceived(carried))]);
+    assert_eq!(world.take(1, receive(carried)), [Event::Shard(ShardEvent::TransferReceived(carried))]);
     assert_eq!(world.refused(1, receive(carried)), RejectReason::TransferTaken);
     assert_eq!(world.shards[1].transfer_outcome(shard(0), TransferSeq(1)), Some(TransferOutcome::Taken));
     assert_eq!((available(&world, 1, USD), world.shards[1].supply(USD)), (400, units(400)));
@@ -85,7 +90,7 @@ fn funds_go_to_another_shard_once() {
     world.check().unwrap();
     // Funds leave the venue where they are, not where they came in.
     let transfer = Transfer { account: MINE, asset: USD, amount: units(300), transfer_id: TransferId(9) };
-    world.take(1, Command::Withdraw(transfer));
+    world.take(1, Command::Account(AccountCommand::Withdraw(transfer)));
     assert_eq!(world.shards[1].issued_here(USD), -300);
     world.check().unwrap();
 }
@@ -109,7 +114,7 @@ fn a_transfer_is_refused_before_it_begins() {
     assert_eq!(world.refused(0, send(out(1, USD, 901, 1))), RejectReason::InsufficientFunds);
     world.take(0, send(out(1, USD, 900, 1)));
     let status = SetAccountStatus { account: MINE, status: AccountStatus::Suspended };
-    world.take(0, Command::SetAccountStatus(status));
+    world.take(0, Command::Account(AccountCommand::SetStatus(status)));
     assert_eq!(world.refused(0, send(out(1, USD, 1, 2))), RejectReason::AccountSuspended);
     // A venue of one shard sends nothing and takes nothing.
     let mut alone = World::new(1, 1_000);
@@ -151,15 +156,34 @@ fn transfers_are_taken_in_order_and_by_whom_they_are_for() {
 fn what_can_not_be_credited_goes_back() {
     let mut world = World::new(2, 1_000);
     let new_account = AccountId(4);
-    world.take(0, Command::CreateAccount(new_account));
+    world.take(0, Command::Account(AccountCommand::Create(new_account)));
     let new_asset = AssetSpec { asset: AssetId(3), symbol: Symbol::new("SEK").unwrap(), decimals: 2 };
-    world.take(0, Command::CreateAsset(new_asset));
+    world.take(0, Command::Venue(VenueCommand::CreateAsset(new_asset)));
     let id = TransferId(99);
-    world.take(0, Command::Deposit(Transfer { account: new_account, asset: USD, amount: units(10), transfer_id: id }));
+    world.take(
+        0,
+        Command::Account(AccountCommand::Deposit(Transfer {
+            account: new_account,
+            asset: USD,
+            amount: units(10),
+            transfer_id: id,
+        })),
+    );
     // More than there may be of an asset in one shard.
     let room = AMOUNT_MAX - world.shards[0].supply(EUR).get();
-    world.take(0, Command::Deposit(Transfer { account: MINE, asset: EUR, amount: units(room), transfer_id: id }));
-    world.take(1, Command::Deposit(Transfer { account: MINE, asset: EUR, amount: units(AMOUNT_MAX), transfer_id: id }));
+    world.take(
+        0,
+        Command::Account(AccountCommand::Deposit(Transfer { account: MINE, asset: EUR, amount: units(room), transfer_id: id })),
+    );
+    world.take(
+        1,
+        Command::Account(AccountCommand::Deposit(Transfer {
+            account: MINE,
+            asset: EUR,
+            amount: units(AMOUNT_MAX),
+            transfer_id: id,
+        })),
+    );
 
     world.take(0, send(TransferOut { account: new_account, ..out(1, USD, 10, 1) }));
     world.take(0, send(out(1, EUR, 5, 1)));
@@ -167,7 +191,7 @@ fn what_can_not_be_credited_goes_back() {
     let all: Vec<TransferIn> = world.shards[0].transfers_in_transit(shard(1)).map(|waits| carried(0, &waits)).collect();
     for (transfer, reason) in all.iter().zip([RejectReason::UnknownAccount, RejectReason::SupplyOverflow]) {
         let refused = TransferRefused { transfer: *transfer, reason };
-        assert_eq!(world.take(1, receive(*transfer)), [Event::Shards(ShardEvent::TransferRefused(refused))]);
+        assert_eq!(world.take(1, receive(*transfer)), [Event::Shard(ShardEvent::TransferRefused(refused))]);
         assert_eq!(world.refused(1, receive(*transfer)), RejectReason::TransferTaken);
     }
     world.take(1, receive(all[2]));
@@ -183,11 +207,19 @@ fn what_can_not_be_credited_goes_back() {
     assert_eq!(world.shards[0].balance(new_account, USD).available, units(10));
     assert_eq!(world.in_transit_count(), 0);
     // An asset that the other does not know.
-    world.take(0, Command::Deposit(Transfer { account: MINE, asset: AssetId(3), amount: units(8), transfer_id: TransferId(100) }));
+    world.take(
+        0,
+        Command::Account(AccountCommand::Deposit(Transfer {
+            account: MINE,
+            asset: AssetId(3),
+            amount: units(8),
+            transfer_id: TransferId(100),
+        })),
+    );
     world.take(0, send(out(1, AssetId(3), 8, 3)));
     let last = carried(0, &world.shards[0].transfers_in_transit(shard(1)).next().unwrap());
     let unknown = TransferRefused { transfer: last, reason: RejectReason::UnknownAsset };
-    assert_eq!(world.take(1, receive(last)), [Event::Shards(ShardEvent::TransferRefused(unknown))]);
+    assert_eq!(world.take(1, receive(last)), [Event::Shard(ShardEvent::TransferRefused(unknown))]);
     world.take(0, give_back(1, 4));
     assert_eq!(world.shards[0].balance(MINE, AssetId(3)).available, units(8));
 }
@@ -197,9 +229,9 @@ fn a_queue_is_bounded_and_so_is_what_is_remembered_of_refusals() {
     let mut world = World::new(2, 1 << 30);
     let full_accounts = u32::try_from(TRANSFERS_IN_TRANSIT_MAX / TRANSFERS_PER_ACCOUNT_MAX).unwrap();
     for stranger in (4..4 + full_accounts).map(AccountId) {
-        world.take(0, Command::CreateAccount(stranger));
+        world.take(0, Command::Account(AccountCommand::Create(stranger)));
         let transfer = Transfer { account: stranger, asset: USD, amount: units(1 << 20), transfer_id: TransferId(1) };
-        world.take(0, Command::Deposit(transfer));
+        world.take(0, Command::Account(AccountCommand::Deposit(transfer)));
         for name in 1..=TRANSFERS_PER_ACCOUNT_MAX as u64 {
             let next = world.shards[0].last_applied().next();
             let transfer = TransferOut { account: stranger, ..out(1, USD, 1, name) };
@@ -240,8 +272,12 @@ fn an_instrument_is_one_shards() {
     world.take(0, bid(0, 1));
     let elsewhere = [
         bid(1, 1),
-        Command::CancelOrder(CancelOrder { account: MINE, instrument: InstrumentId(1), client_order_id: ClientOrderId(1) }),
-        Command::MassCancel(MassCancel { account: MINE, instrument: Some(InstrumentId(1)), side: None }),
+        Command::Order(OrderCommand::Cancel(CancelOrder {
+            account: MINE,
+            instrument: InstrumentId(1),
+            client_order_id: ClientOrderId(1),
+        })),
+        Command::Order(OrderCommand::MassCancel(MassCancel { account: MINE, instrument: Some(InstrumentId(1)), side: None })),
         phase(1, TradingPhase::Continuous),
     ];
     for command in elsewhere {
@@ -253,7 +289,7 @@ fn an_instrument_is_one_shards() {
     assert_eq!(world.refused(0, assign(0, 1)), RejectReason::InstrumentInUse);
     world.take(0, phase(0, TradingPhase::Closed));
     assert_eq!(world.refused(0, assign(0, 1)), RejectReason::InstrumentInUse, "an order is open");
-    world.take(0, Command::MassCancel(MassCancel { account: MINE, instrument: None, side: None }));
+    world.take(0, Command::Order(OrderCommand::MassCancel(MassCancel { account: MINE, instrument: None, side: None })));
     assert_eq!(world.refused(0, assign(0, 2)), RejectReason::UnknownShard);
     assert_eq!(world.refused(0, assign(3, 1)), RejectReason::UnknownInstrument);
     world.take(0, assign(0, 1));
@@ -295,7 +331,7 @@ fn a_shard_is_told_its_place_once() {
 #[test]
 fn a_session_moves_its_own_accounts_funds_only() {
     let mut world = World::new(2, 1_000);
-    world.take(0, Command::OpenSession(OpenSession { account: Some(MINE), token: 1 }));
+    world.take(0, Command::Session(SessionCommand::Open(OpenSession { account: Some(MINE), token: 1 })));
     let session = world.shards[0].sessions_of(Some(MINE)).next().unwrap();
     let other = TransferOut { account: AccountId(2), ..out(1, USD, 1, 1) };
     let inward = TransferIn {

@@ -37,15 +37,15 @@ impl World {
         for own in 0..count {
             world.shards.push(Engine::with_hash_seed(own as u64));
             let place = ShardPlace { own: shard(own), count: shard(count).0 };
-            world.take(own, Command::Shards(ShardCommand::Configure(place)));
+            world.take(own, Command::Shard(ShardCommand::Configure(place)));
             for command in opening(ACCOUNTS, amount, &[spec(0), spec(1), spec(2)]) {
-                if own == 0 || !matches!(command, Command::Deposit(_)) {
+                if own == 0 || !matches!(command, Command::Account(AccountCommand::Deposit(_))) {
                     world.take(own, command);
                 }
             }
             for instrument in (0..3).map(InstrumentId) {
                 let owner = shard(instrument.0 as usize % count);
-                world.take(own, Command::Shards(ShardCommand::AssignInstrument(InstrumentShard { instrument, shard: owner })));
+                world.take(own, Command::Shard(ShardCommand::AssignInstrument(InstrumentShard { instrument, shard: owner })));
                 if owner == shard(own) {
                     world.take(own, phase(instrument.0, TradingPhase::Continuous));
                 }
@@ -64,14 +64,14 @@ impl World {
         for event in &events {
             let name = match event {
                 Event::Rejected(e) => format!("{:?}", e.reason),
-                Event::Shards(e) => format!("{e:?}").split('(').next().unwrap().to_owned(),
-                Event::Traded(_) => "Traded".to_owned(),
+                Event::Shard(e) => format!("{e:?}").split('(').next().unwrap().to_owned(),
+                Event::Order(OrderEvent::Traded(_)) => "Traded".to_owned(),
                 _ => String::new(),
             };
             *self.reached.entry(name).or_default() += 1;
             let (asset, amount) = match event {
-                Event::Deposited(e) => (e.asset, i128::from(e.amount.get())),
-                Event::Withdrawn(e) => (e.asset, -i128::from(e.amount.get())),
+                Event::Account(AccountEvent::Deposited(e)) => (e.asset, i128::from(e.amount.get())),
+                Event::Account(AccountEvent::Withdrawn(e)) => (e.asset, -i128::from(e.amount.get())),
                 _ => continue,
             };
             *self.issued.entry(asset).or_default() += amount;

@@ -6,15 +6,18 @@ use walras_engine::Engine;
 use walras_testkit::Choices;
 use walras_testkit::plain::{opening, order};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use super::world::{BEGIN_NS, DEPTH, Entry, Script, Venue, archive, contents, settings};
 
 /// The entries of a script, and behind them ticks at these times.
 fn with_ticks(seed: u64, times: &[u64]) -> Script {
     let mut entries = Script::of_seed(seed, 120).entries;
-    let ticks: Vec<Entry> =
-        (121..).map(LogIndex).zip(times).map(|(log_index, &time)| (log_index, TimeNs(time), Command::Tick)).collect();
+    let ticks: Vec<Entry> = (121..)
+        .map(LogIndex)
+        .zip(times)
+        .map(|(log_index, &time)| (log_index, TimeNs(time), Command::Venue(VenueCommand::Tick)))
+        .collect();
     entries.extend(ticks);
     Script::of(entries)
 }
@@ -135,7 +138,7 @@ fn a_full_queue_never_stops_the_engine() {
     let mut keeper = Keeper::open(settings(folder.path()), Files::default()).unwrap();
     keeper.take(batches.try_recv().unwrap());
     let kept = keeper.seen();
-    let last = apply(Command::Tick, &mut recorder);
+    let last = apply(Command::Venue(VenueCommand::Tick), &mut recorder);
     recorder.flush();
     let next = batches.try_recv().unwrap();
     assert!(next.spans[0].first > kept.next(), "some were given up");

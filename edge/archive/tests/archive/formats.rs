@@ -9,7 +9,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use walras_archive::{Book, Day, History, Level, Settings, Trade};
 use walras_types::{AssetId, Side, TimeNs, TradeId};
-use walras_wire::Command;
+use walras_wire::{Command, InstrumentCommand, VenueCommand};
 
 use super::plain::plain;
 use super::world::{BEGIN_NS, Script, archive, contents, settings};
@@ -234,8 +234,8 @@ fn what_dbn_can_not_say_exactly_is_not_said() {
     let mut script = plain();
     for (_, _, command) in &mut script.entries {
         match command {
-            Command::CreateAsset(spec) => spec.decimals = if spec.asset == AssetId(0) { 0 } else { 12 },
-            Command::CreateInstrument(spec) => (spec.lot_units, spec.tick_value_units) = (1, 100),
+            Command::Venue(VenueCommand::CreateAsset(spec)) => spec.decimals = if spec.asset == AssetId(0) { 0 } else { 12 },
+            Command::Instrument(InstrumentCommand::Create(spec)) => (spec.lot_units, spec.tick_value_units) = (1, 100),
             _ => {}
         }
     }
@@ -297,7 +297,7 @@ fn a_size_that_dbn_has_no_room_for_is_noted_on_either_side() {
         let mut commands = opening();
         for command in &mut commands {
             // So small a lot that either account can pay for so many.
-            if let Command::CreateInstrument(spec) = command {
+            if let Command::Instrument(InstrumentCommand::Create(spec)) = command {
                 (spec.lot_units, spec.tick_value_units) = (1, 1);
             }
         }
@@ -306,7 +306,7 @@ fn a_size_that_dbn_has_no_room_for_is_noted_on_either_side() {
         let mut entries: Vec<_> =
             (1..).map(walras_types::LogIndex).zip(commands).map(|(at, command)| (at, TimeNs(BEGIN_NS + at.0), command)).collect();
         let end = Day::of(TimeNs(BEGIN_NS)).end();
-        entries.push((walras_types::LogIndex(entries.len() as u64 + 1), end, Command::Tick));
+        entries.push((walras_types::LogIndex(entries.len() as u64 + 1), end, Command::Venue(VenueCommand::Tick)));
         let folder = tempfile::tempdir().unwrap();
         archive(
             &Settings { depth: 30, snapshot_every_ns: 1, ..settings(folder.path()) },

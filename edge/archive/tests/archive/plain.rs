@@ -3,7 +3,7 @@
 use walras_archive::Day;
 use walras_testkit::plain::{opening, order};
 use walras_types::{LogIndex, Side, TimeNs};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use super::world::{BEGIN_NS, Entry, Script};
 
@@ -21,6 +21,6 @@ pub(crate) fn plain() -> Script {
         entries.push((LogIndex(at + 1), TimeNs(BEGIN_NS + at * 700_000_000), command));
     }
     let tomorrow = Day::of(TimeNs(BEGIN_NS)).end();
-    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Tick));
+    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Venue(VenueCommand::Tick)));
     Script::of(entries)
 }

@@ -6,7 +6,7 @@ use walras_archive::{Again, Faults, Files, History, Missing, Refill, Service, Se
 use walras_engine::Engine;
 use walras_testkit::plain::{opening, order};
 use walras_types::{LogIndex, Side, TimeNs};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use super::cuts::without_progress;
 use super::world::{BEGIN_NS, Entry, Script, archive, settings};
@@ -23,7 +23,7 @@ fn entries() -> Vec<Entry> {
         entries.push((LogIndex(at + 1), TimeNs(BEGIN_NS + at), command));
     }
     let tomorrow = walras_archive::Day::of(TimeNs(BEGIN_NS)).end();
-    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Tick));
+    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Venue(VenueCommand::Tick)));
     entries
 }
 

@@ -10,7 +10,7 @@ use walras_market_data::MarketData;
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs, TradeId, TradingPhase};
-use walras_wire::{Command, SetTradingPhase};
+use walras_wire::{AccountCommand, Command, InstrumentCommand, SetTradingPhase, VenueCommand};
 
 pub(crate) const EVERY_NS: u64 = 1_000_000_000;
 pub(crate) const DEPTH: usize = 3;
@@ -49,10 +49,10 @@ impl Script {
                 Some(command) => *command,
                 None => match commands::command(c, Range::Near, time) {
                     // Most of the time is for trading, and some for auctions.
-                    Command::SetTradingPhase(set) if c.below(2) == 0 => {
-                        Command::SetTradingPhase(SetTradingPhase { phase: TradingPhase::Continuous, ..set })
+                    Command::Instrument(InstrumentCommand::SetPhase(set)) if c.below(2) == 0 => {
+                        Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { phase: TradingPhase::Continuous, ..set }))
                     }
-                    Command::SetAccountStatus(_) => Command::Tick,
+                    Command::Account(AccountCommand::SetStatus(_)) => Command::Venue(VenueCommand::Tick),
                     other => other,
                 },
             };

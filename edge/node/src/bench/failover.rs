@@ -19,7 +19,7 @@ use walras_gateway::generate_nonce;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, Side, SizeLots};
 use walras_wire::order_entry::ReportsWanted;
-use walras_wire::{CancelOrder, Command, NewOrder};
+use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
 use super::BenchError;
 use super::cluster::account_key;
@@ -322,14 +322,14 @@ impl Trader {
     fn next_command(&mut self) -> Command {
         let (account, instrument) = (self.account, InstrumentId(0));
         if let Some(client_order_id) = self.open.take() {
-            return Command::CancelOrder(CancelOrder { account, instrument, client_order_id });
+            return Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }));
         }
         let client_order_id = ClientOrderId(self.next_id);
         self.next_id += 1;
         self.open = Some(client_order_id);
         let price = PriceTicks::new(119_000).expect("a price like any");
         let terms = OrderTerms::limit(Side::Buy, price, SizeLots::new(1));
-        Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+        Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
     }
 
     fn look_after(&mut self, now_ns: u64) {

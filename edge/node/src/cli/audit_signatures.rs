@@ -12,7 +12,7 @@ use walras_engine::Engine;
 use walras_sequencer::{Content, Entry};
 use walras_types::{AccountId, BatchMarketId, LogIndex, PublicKey, TimeNs, TransactionSeq};
 use walras_wire::batch::SigningDomain;
-use walras_wire::{Command, Event, SubmitTransaction};
+use walras_wire::{AccountEvent, BatchCommand, BatchEvent, BatchMarketEvent, Command, Event, SubmitTransaction};
 
 use super::CliError;
 
@@ -64,10 +64,10 @@ impl SignatureAudit {
     pub(super) fn on_entry(&mut self, entry: &Entry, events: &[Event]) -> Result<(), CliError> {
         for event in events {
             match event {
-                Event::BatchMarketCreated(spec) => self.add_market(spec.market, &spec.domain)?,
-                Event::AccountKeySet(set) => self.set_key(set.account, set.key, entry.time)?,
-                Event::TransactionCollected(_) => {
-                    if let Content::Command(Command::SubmitTransaction(submit)) = &entry.content {
+                Event::BatchMarket(BatchMarketEvent::Created(spec)) => self.add_market(spec.market, &spec.domain)?,
+                Event::Account(AccountEvent::KeySet(set)) => self.set_key(set.account, set.key, entry.time)?,
+                Event::Batch(BatchEvent::TransactionCollected(_)) => {
+                    if let Content::Command(Command::Batch(BatchCommand::Submit(submit))) = &entry.content {
                         self.collect(Waiting { log_index: entry.log_index, time: entry.time, submit: *submit })?;
                     }
                 }

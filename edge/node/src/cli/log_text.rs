@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use walras_sequencer::{Content, Entry};
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{Amount, AssetId, InstrumentId, Ordinal, PriceTicks, SizeLots};
-use walras_wire::Command;
+use walras_wire::{Command, InstrumentCommand, VenueCommand};
 
 use crate::json::{Catalog, InstrumentScale, log_entry};
 
@@ -48,14 +48,14 @@ impl LogText {
     /// Takes a definition as the venue would, as far as can be told without its state.
     fn learn(&mut self, command: &Command) {
         match command {
-            Command::CreateAsset(spec)
+            Command::Venue(VenueCommand::CreateAsset(spec))
                 if spec.asset.0 as usize == self.catalog.assets().len()
                     && spec.decimals <= ASSET_DECIMALS_MAX
                     && self.catalog.asset_by_symbol(spec.symbol.as_str()).is_none() =>
             {
                 self.catalog.add_asset(*spec);
             }
-            Command::CreateInstrument(spec)
+            Command::Instrument(InstrumentCommand::Create(spec))
                 if spec.instrument.0 as usize == self.catalog.instruments().len()
                     && self.catalog.asset(spec.base).is_some()
                     && self.catalog.asset(spec.quote).is_some()
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use walras_sequencer::KeyName;
     use walras_types::{AccountId, ClientOrderId, LogIndex, OrderTerms, Side, Symbol, TimeNs, TradingPhase, TransferId};
-    use walras_wire::{AssetSpec, NewOrder, SetTradingPhase, Transfer};
+    use walras_wire::{AccountCommand, AssetSpec, NewOrder, OrderCommand, SetTradingPhase, Transfer};
 
     #[test]
     fn a_line_has_symbols_and_decimals_and_what_the_log_holds() {
@@ -140,17 +140,17 @@ mod tests {
             let key = key.and_then(KeyName::new);
             text.line(&Entry { log_index: LogIndex(7), time: TimeNs(8), ordinal: None, key, content: command.into() })
         };
-        let deposit = Command::Deposit(Transfer {
+        let deposit = Command::Account(AccountCommand::Deposit(Transfer {
             account: AccountId(1),
             asset: AssetId(0),
             amount: Amount::new(1_500_000).unwrap(),
             transfer_id: TransferId(9),
-        });
+        }));
         // Nothing is known of the asset yet.
         assert_eq!(line(None, deposit), "7 8 deposit account_id=1 amount_units=1500000 asset_id=0 transfer_id=9");
         for (id, symbol) in [(0, "USD"), (1, "USD"), (1, "EUR")] {
             let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(symbol).unwrap(), decimals: 6 };
-            line(None, Command::CreateAsset(spec));
+            line(None, Command::Venue(VenueCommand::CreateAsset(spec)));
         }
         assert_eq!(
             line(Some("ed_op"), deposit),
@@ -158,9 +158,12 @@ mod tests {
         );
         let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(120_000).unwrap(), SizeLots::new(5_000));
         let order = NewOrder { account: AccountId(1), instrument: InstrumentId(0), client_order_id: ClientOrderId(7), terms };
-        assert!(line(None, Command::NewOrder(order)).contains(" price_ticks=120000 "));
+        assert!(line(None, Command::Order(OrderCommand::New(order))).contains(" price_ticks=120000 "));
         let phase = SetTradingPhase { instrument: InstrumentId(0), phase: TradingPhase::Halt };
-        assert_eq!(line(Some("ed_op"), Command::SetTradingPhase(phase)), "7 8 ed_op set_trading_phase instrument_id=0 phase=halt");
+        assert_eq!(
+            line(Some("ed_op"), Command::Instrument(InstrumentCommand::SetPhase(phase))),
+            "7 8 ed_op set_trading_phase instrument_id=0 phase=halt"
+        );
         // The second asset of a symbol that is taken was none; the one after it is.
         assert_eq!(text.catalog.asset(AssetId(1)).map(|asset| asset.spec.symbol.to_string()).as_deref(), Some("EUR"));
     }

@@ -15,7 +15,7 @@ use walras_types::{
     Payment, RejectReason, TransactionSeq, TransferId,
 };
 use walras_wire::batch::{SignedTransaction, SigningDomain};
-use walras_wire::{BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, Transfer};
+use walras_wire::{AccountCommand, BatchMarketCommand, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, Transfer};
 
 use super::scenario::{apply, asset, refused};
 use super::{DemoError, StopSignal};
@@ -84,7 +84,7 @@ impl BatchScenario {
             let key = key.public_key();
             let has = venue.read_blocking(move |v| v.engine.transaction_key(account)).map_err(refused("show a key"))?;
             if has != Some(key) {
-                apply(venue, "give an account its key", Command::SetAccountKey(SetAccountKey { account, key }))?;
+                apply(venue, "give an account its key", Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })))?;
             }
         }
         scenario.fund(user, USER_DOLLARS, 0.0)?;
@@ -106,7 +106,7 @@ impl BatchScenario {
             if is_poor && (place > 0 || below > 0.0) {
                 let amount = Amount::new(target.get() - has.min(target.get())).unwrap_or(target);
                 let transfer = Transfer { account, asset, amount, transfer_id: TransferId(now().0) };
-                apply(&self.venue, "deposit", Command::Deposit(transfer))?;
+                apply(&self.venue, "deposit", Command::Account(AccountCommand::Deposit(transfer)))?;
             }
         }
         Ok(())
@@ -147,7 +147,7 @@ fn open_market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpe
     }
     if phase == BatchPhase::Closed {
         let open = SetBatchPhase { market: spec.market, phase: BatchPhase::Open };
-        apply(venue, "open the batch market", Command::SetBatchPhase(open))?;
+        apply(venue, "open the batch market", Command::BatchMarket(BatchMarketCommand::SetPhase(open)))?;
     }
     Ok(spec)
 }

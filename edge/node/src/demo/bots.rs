@@ -7,7 +7,7 @@ use walras_types::{
     AccountId, Amendment, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side,
     SizeLots, TimeInForce, TradingPhase,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder};
+use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder, OrderCommand};
 
 use super::StopSignal;
 use super::scenario::Scenario;
@@ -114,17 +114,25 @@ impl Bots {
         let instrument = self.instrument;
         let keep = price.and(standing.first());
         for extra in standing.iter().skip(usize::from(keep.is_some())) {
-            self.send(Command::CancelOrder(CancelOrder { account, instrument, client_order_id: extra.client_order_id }));
+            self.send(Command::Order(OrderCommand::Cancel(CancelOrder {
+                account,
+                instrument,
+                client_order_id: extra.client_order_id,
+            })));
         }
         let Some(price) = price.map(PriceTicks::saturating) else { return };
         match keep {
             Some(order) if order.price == price && order.open.get() >= 20 => {}
             Some(order) if order.open.get() >= 20 => {
                 let amendment = Amendment { client_order_id: order.client_order_id, price: Some(price), trigger: None, size: None };
-                self.send(Command::AmendOrder(AmendOrder { account, instrument, amendment }));
+                self.send(Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment })));
             }
             Some(order) => {
-                self.send(Command::CancelOrder(CancelOrder { account, instrument, client_order_id: order.client_order_id }));
+                self.send(Command::Order(OrderCommand::Cancel(CancelOrder {
+                    account,
+                    instrument,
+                    client_order_id: order.client_order_id,
+                })));
                 self.enter(account, side, price);
             }
             None => self.enter(account, side, price),
@@ -143,7 +151,7 @@ impl Bots {
             self_trade: SelfTrade::CancelOldest,
         };
         let client_order_id = ClientOrderId(self.next_id);
-        self.send(Command::NewOrder(NewOrder { account, instrument: self.instrument, client_order_id, terms }));
+        self.send(Command::Order(OrderCommand::New(NewOrder { account, instrument: self.instrument, client_order_id, terms })));
     }
 
     fn send(&self, command: Command) {

@@ -9,7 +9,9 @@ use walras_types::{
     AccountId, Allocation, Amount, AssetId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
     SizeLots, Symbol, TradingPhase, TransferId,
 };
-use walras_wire::{AssetSpec, CollectFees, Command, SetRiskLimits, SetTradingPhase, Transfer};
+use walras_wire::{
+    AccountCommand, AssetSpec, CollectFees, Command, InstrumentCommand, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+};
 use zeroize::Zeroizing;
 
 use super::DemoError;
@@ -143,7 +145,11 @@ impl Scenario {
         for &bot in &scenario.bots {
             scenario.fund(venue, bot, BOT_FUNDS)?;
             let limits = RiskLimits { position_lots_max: SizeLots::new(BOT_POSITION_MAX), open_orders_max: 8, ..RiskLimits::NONE };
-            apply(venue, "limit a bot", Command::SetRiskLimits(SetRiskLimits { account: bot, instrument, limits }))?;
+            apply(
+                venue,
+                "limit a bot",
+                Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account: bot, instrument, limits })),
+            )?;
         }
         scenario.top_up(venue)?;
         scenario.open(venue)?;
@@ -169,7 +175,7 @@ impl Scenario {
             }
             let amount = Amount::new(units).expect("the demo's funds are far below the largest amount");
             let transfer = Transfer { account, asset, amount, transfer_id: TransferId(now().0) };
-            apply(venue, "deposit", Command::Deposit(transfer))?;
+            apply(venue, "deposit", Command::Account(AccountCommand::Deposit(transfer)))?;
         }
         Ok(())
     }
@@ -180,7 +186,11 @@ impl Scenario {
         let quote = self.quote;
         let failed = |reason| DemoError::Refused { step: "show balances", reason };
         if !venue.read_blocking(move |v| v.engine.fees(quote)).map_err(failed)?.is_zero() {
-            apply(venue, "collect fees", Command::CollectFees(CollectFees { asset: quote, account: self.crowd[0] }))?;
+            apply(
+                venue,
+                "collect fees",
+                Command::Account(AccountCommand::CollectFees(CollectFees { asset: quote, account: self.crowd[0] })),
+            )?;
         }
         for &account in &self.crowd {
             for (asset, target) in [(self.base, CROWD_FUNDS.0), (self.quote, CROWD_FUNDS.1 * DOLLAR)] {
@@ -193,9 +203,9 @@ impl Scenario {
                     transfer_id: TransferId(now().0),
                 };
                 if total < target / 2 {
-                    apply(venue, "deposit", Command::Deposit(transfer(target - total)))?;
+                    apply(venue, "deposit", Command::Account(AccountCommand::Deposit(transfer(target - total))))?;
                 } else if total > target * 2 && balance.available.get() >= total - target {
-                    apply(venue, "withdraw", Command::Withdraw(transfer(total - target)))?;
+                    apply(venue, "withdraw", Command::Account(AccountCommand::Withdraw(transfer(total - target))))?;
                 }
             }
         }
@@ -207,7 +217,7 @@ impl Scenario {
         let instrument = self.instrument;
         let phase = venue.read_blocking(move |v| v.engine.instrument(instrument).map(|view| view.phase));
         let phase = phase.map_err(|reason| DemoError::Refused { step: "show the instrument", reason })?;
-        let to = |phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase });
+        let to = |phase| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }));
         let steps: &[TradingPhase] = match phase {
             None | Some(TradingPhase::Continuous) => &[],
             Some(TradingPhase::Closed | TradingPhase::OpeningAuction | TradingPhase::Halt) => &[TradingPhase::Continuous],
@@ -248,13 +258,13 @@ pub(super) fn asset(venue: &VenueHandle, name: &str, decimals: u8) -> Result<Ass
     let symbol = Symbol::new(name).ok_or(DemoError::Refused { step: "name an asset", reason: RejectReason::Malformed })?;
     let next = venue.read_blocking(|v| v.engine.assets().len()).map_err(refused("count assets"))?;
     let asset = AssetId(u32::try_from(next).expect("assets are numbered in 32 bits"));
-    apply(venue, "create an asset", Command::CreateAsset(AssetSpec { asset, symbol, decimals }))?;
+    apply(venue, "create an asset", Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol, decimals })))?;
     Ok(asset)
 }
 
 fn account(venue: &VenueHandle) -> Result<AccountId, DemoError> {
     let next = AccountId(venue.read_blocking(|v| v.engine.account_count()).map_err(refused("count accounts"))?);
-    apply(venue, "open an account", Command::CreateAccount(next))?;
+    apply(venue, "open an account", Command::Account(AccountCommand::Create(next)))?;
     Ok(next)
 }
 
@@ -279,7 +289,7 @@ fn instrument(venue: &VenueHandle, source: &Source, base: AssetId, quote: AssetI
         reference_price: source.first_price(),
         default_limits: RiskLimits::NONE,
     };
-    apply(venue, "create an instrument", Command::CreateInstrument(spec))?;
+    apply(venue, "create an instrument", Command::Instrument(InstrumentCommand::Create(spec)))?;
     Ok(spec.instrument)
 }
 

@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 use walras_market_history::synthetic::{Synthetic, SyntheticConfig, View};
 use walras_market_history::{History, HistoryEvent, HistoryKind, TickScale};
 use walras_types::{PriceTicks, RejectReason};
-use walras_wire::{CancelOrder, Command, Event, MassCancel};
+use walras_wire::{CancelOrder, Command, Event, MassCancel, OrderCommand, OrderEvent, VenueCommand};
 
 use super::scenario::{Scenario, cents};
 use super::translate::{Sent, Translator};
@@ -252,7 +252,11 @@ impl Stream {
     fn clear(&mut self) {
         self.outstanding.clear();
         for &account in &self.scenario.crowd {
-            let all = Command::MassCancel(MassCancel { account, instrument: Some(self.scenario.instrument), side: None });
+            let all = Command::Order(OrderCommand::MassCancel(MassCancel {
+                account,
+                instrument: Some(self.scenario.instrument),
+                side: None,
+            }));
             if let Err(reason) = self.venue.command_blocking(all) {
                 warn!("the crowd's orders were not cancelled: {reason}");
             }
@@ -302,7 +306,7 @@ impl Stream {
                 if stop.wait(Duration::from_secs(1)) {
                     return Ok(Some(index));
                 }
-                self.venue.command_blocking(Command::Tick).ok();
+                self.venue.command_blocking(Command::Venue(VenueCommand::Tick)).ok();
                 begun += paused.elapsed();
             }
             for sent in translator.translate(event) {
@@ -356,7 +360,7 @@ impl Stream {
     fn cancel_unless_filled(&self, outcome: Result<Outcome, NoOutcome>, order: CancelOrder) -> Result<(), RejectReason> {
         let is_filled = match outcome {
             Ok(outcome) => outcome.events.iter().any(|event| match event {
-                Event::Traded(t) => {
+                Event::Order(OrderEvent::Traded(t)) => {
                     t.maker.account == order.account && t.maker.client_order_id == order.client_order_id && t.maker.open.is_zero()
                 }
                 _ => false,
@@ -364,7 +368,7 @@ impl Stream {
             Err(why) if why.reason() == RejectReason::VenueNotReady => return Err(RejectReason::VenueNotReady),
             Err(_) => false,
         };
-        if is_filled { Ok(()) } else { self.venue.send_blocking(Command::CancelOrder(order)) }
+        if is_filled { Ok(()) } else { self.venue.send_blocking(Command::Order(OrderCommand::Cancel(order))) }
     }
 }
 

@@ -11,7 +11,7 @@ use walras_types::{
     AccountId, Amendment, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side,
     SizeLots, TimeInForce,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder};
+use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder, OrderCommand};
 
 /// A command, and what to look for in its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +102,12 @@ impl Translator {
             HistoryKind::Delete { order_ref, .. } => self
                 .open
                 .remove(&order_ref.0)
-                .map(|_| plain(Command::CancelOrder(self.cancel_order(order_ref))))
+                .map(|_| plain(Command::Order(OrderCommand::Cancel(self.cancel_order(order_ref)))))
                 .unwrap_or_default(),
             HistoryKind::Execute { order_ref, size, .. } => self.take(order_ref, size),
             HistoryKind::Replace { old_ref, new_ref, price, size } => {
                 let Some(old) = self.open.remove(&old_ref.0) else { return Vec::new() };
-                let mut sent = plain(Command::CancelOrder(self.cancel_order(old_ref)));
+                let mut sent = plain(Command::Order(OrderCommand::Cancel(self.cancel_order(old_ref))));
                 let entered = self.enter(new_ref, old.side, price, size, TimeInForce::GoodTillCancel);
                 sent.extend(entered.map(|command| Sent { command, should_fill: None }));
                 sent
@@ -161,18 +161,22 @@ impl Translator {
             // An account of the crowd stands for many people.
             self_trade: SelfTrade::Allow,
         };
-        Command::NewOrder(NewOrder { account, instrument: self.instrument, client_order_id, terms })
+        Command::Order(OrderCommand::New(NewOrder { account, instrument: self.instrument, client_order_id, terms }))
     }
 
     fn amend(&self, order_ref: OrderRef, price: Option<PriceTicks>, size: Option<SizeLots>) -> Command {
         let amendment = Amendment { client_order_id: self.client_order_id(order_ref), price, trigger: None, size };
-        Command::AmendOrder(AmendOrder { account: self.account(order_ref, 0), instrument: self.instrument, amendment })
+        Command::Order(OrderCommand::Amend(AmendOrder {
+            account: self.account(order_ref, 0),
+            instrument: self.instrument,
+            amendment,
+        }))
     }
 
     fn resize(&mut self, order_ref: OrderRef, open: u64) -> Option<Command> {
         if open == 0 {
             self.open.remove(&order_ref.0);
-            return Some(Command::CancelOrder(self.cancel_order(order_ref)));
+            return Some(Command::Order(OrderCommand::Cancel(self.cancel_order(order_ref))));
         }
         Some(self.amend(order_ref, None, Some(self.scale.lots(SizeUnits(open)).ok()?)))
     }
@@ -214,10 +218,10 @@ mod tests {
     fn an_execution_is_sent_by_another_account_and_ends_the_order_when_nothing_is_left() {
         let mut t = translator(3);
         let entered = t.translate(&add(7, 10));
-        let Command::NewOrder(order) = entered[0].command else { panic!("{entered:?}") };
+        let Command::Order(OrderCommand::New(order)) = entered[0].command else { panic!("{entered:?}") };
         let take = |size| event(HistoryKind::Execute { order_ref: OrderRef(7), size: SizeUnits(size), stated: None });
         let part = t.translate(&take(4));
-        let Command::NewOrder(taker) = part[0].command else { panic!("{part:?}") };
+        let Command::Order(OrderCommand::New(taker)) = part[0].command else { panic!("{part:?}") };
         assert_eq!(
             (taker.terms.side, taker.terms.size, taker.terms.time_in_force),
             (Side::Sell, SizeLots::new(4), TimeInForce::ImmediateOrCancel)
@@ -242,7 +246,7 @@ mod tests {
     #[test]
     fn accounts_and_ids_shift_with_the_pass() {
         let of = |pass| match translator(pass).translate(&add(7, 10))[0].command {
-            Command::NewOrder(order) => (order.account, order.client_order_id),
+            Command::Order(OrderCommand::New(order)) => (order.account, order.client_order_id),
             ref other => panic!("{other:?}"),
         };
         assert_ne!(of(0).1, of(1).1);

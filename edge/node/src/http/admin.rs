@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use walras_engine::Engine;
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
-use walras_wire::{AccountStatus, Command, Event};
+use walras_wire::{AccountCommand, AccountEvent, AccountStatus, Command, Event};
 
 use super::account::describe;
 use super::market::query;
@@ -52,7 +52,7 @@ pub(super) async fn create_account(State(app): State<App>, signed: Signed) -> An
     let by = signed.operator()?;
     let AccountRequest {} = if signed.body.is_empty() { AccountRequest {} } else { parse(&signed.body)? };
     let id = next(&app, |e| e.account_count() as usize).await?;
-    apply(&app, by, Command::CreateAccount(AccountId(id)), json!({"account_id": id})).await
+    apply(&app, by, Command::Account(AccountCommand::Create(AccountId(id))), json!({"account_id": id})).await
 }
 
 pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, signed: Signed) -> Answer {
@@ -135,14 +135,14 @@ pub(super) async fn deposit(State(app): State<App>, signed: Signed) -> Answer {
     let by = signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, by, Command::Deposit(request.transfer(&catalog)?), json!({})).await
+    apply(&app, by, Command::Account(AccountCommand::Deposit(request.transfer(&catalog)?)), json!({})).await
 }
 
 pub(super) async fn withdraw(State(app): State<App>, signed: Signed) -> Answer {
     let by = signed.operator()?;
     let request: TransferRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    apply(&app, by, Command::Withdraw(request.transfer(&catalog)?), json!({})).await
+    apply(&app, by, Command::Account(AccountCommand::Withdraw(request.transfer(&catalog)?)), json!({})).await
 }
 
 pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answer {
@@ -151,7 +151,7 @@ pub(super) async fn collect_fees(State(app): State<App>, signed: Signed) -> Answ
     let catalog = app.venue.catalog_for_commands()?;
     let outcome = app.venue.command_by(by, request.command(&catalog)?).await?;
     let moved = outcome.events.iter().find_map(|event| match event {
-        Event::FeesCollected(collected) => Some((catalog.asset(collected.asset)?, collected.amount)),
+        Event::Account(AccountEvent::FeesCollected(collected)) => Some((catalog.asset(collected.asset)?, collected.amount)),
         _ => None,
     });
     let extra =

@@ -5,7 +5,10 @@ use serde::Deserialize;
 use serde_json::json;
 use walras_batch_signatures::check_key;
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
-use walras_wire::{AddBatchAsset, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer};
+use walras_wire::{
+    AccountCommand, AddBatchAsset, BatchMarketCommand, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer,
+    VenueCommand,
+};
 
 use super::admin::apply;
 use super::signed::Signed;
@@ -50,7 +53,7 @@ pub(super) async fn set_account_key(State(app): State<App>, signed: Signed) -> A
     let by = signed.operator()?;
     let KeyRequest { account_id, key } = parse(&signed.body)?;
     let key = public_key("key", &key)?;
-    let command = Command::SetAccountKey(SetAccountKey { account: AccountId(account_id), key });
+    let command = Command::Account(AccountCommand::SetKey(SetAccountKey { account: AccountId(account_id), key }));
     apply(&app, by, command, json!({"account_id": account_id, "key": hex(&key.0)})).await
 }
 
@@ -66,7 +69,7 @@ pub(super) async fn set_issuer(State(app): State<App>, signed: Signed) -> Answer
     let IssuerRequest { asset, account_id } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let asset = asset_named(&catalog, "asset", &asset)?;
-    apply(&app, by, Command::SetIssuer(SetIssuer { asset, account: AccountId(account_id) }), json!({})).await
+    apply(&app, by, Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account: AccountId(account_id) })), json!({})).await
 }
 
 /// The keys of `[[batch]]`.
@@ -114,14 +117,22 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let mut domain = [0; 32];
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
     let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
-    outcome::operator(&app.venue.command_by(by, Command::CreateBatchMarket(spec)).await?, json!({}))?;
+    outcome::operator(&app.venue.command_by(by, Command::BatchMarket(BatchMarketCommand::Create(spec))).await?, json!({}))?;
     for asset in assets {
-        outcome::operator(&app.venue.command_by(by, Command::AddBatchAsset(AddBatchAsset { market, asset })).await?, json!({}))?;
+        outcome::operator(
+            &app.venue.command_by(by, Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset }))).await?,
+            json!({}),
+        )?;
     }
     if fee.is_some() {
-        outcome::operator(&app.venue.command_by(by, Command::SetAccountFee(SetAccountFee { market, fee })).await?, json!({}))?;
+        outcome::operator(
+            &app.venue
+                .command_by(by, Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })))
+                .await?,
+            json!({}),
+        )?;
     }
-    let open = Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open });
+    let open = Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
     let answer = json!({"market_id": market.0, "name": batches::name(&spec), "domain": hex(&domain)});
     Ok(ok(&outcome::operator(&app.venue.command_by(by, open).await?, answer)?))
 }
@@ -143,7 +154,7 @@ pub(super) async fn set_batch_phase(State(app): State<App>, signed: Signed) -> A
         "closed" => BatchPhase::Closed,
         other => return Err(malformed(format!("phase: {other:?} is none of closed, open")).into()),
     };
-    apply(&app, by, Command::SetBatchPhase(SetBatchPhase { market, phase }), json!({})).await
+    apply(&app, by, Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase })), json!({})).await
 }
 
 #[derive(Deserialize)]
@@ -159,6 +170,6 @@ pub(super) async fn set_account_fee(State(app): State<App>, signed: Signed) -> A
     let catalog = app.venue.catalog_for_commands()?;
     let market = batch_named(&catalog, &batch)?;
     let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {SHAPE}")))?;
-    let command = Command::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? });
+    let command = Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? }));
     apply(&app, by, command, json!({})).await
 }

@@ -2,7 +2,7 @@
 
 use walras_engine::{Balance, Engine, Position};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderType, PriceTicks, RejectReason, RiskLimits, Side};
-use walras_wire::Command;
+use walras_wire::{Command, OrderCommand};
 
 use super::App;
 use crate::json::InstrumentScale;
@@ -43,14 +43,14 @@ impl Met {
     /// Of a command that is about one instrument.
     fn of(engine: &Engine, command: &Command) -> Option<Self> {
         let (account, instrument, side, trigger) = match command {
-            Command::NewOrder(c) => {
+            Command::Order(OrderCommand::New(c)) => {
                 let trigger = match c.terms.order_type {
                     OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
                     OrderType::Limit { .. } | OrderType::Market => None,
                 };
                 (c.account, c.instrument, Some(c.terms.side), trigger)
             }
-            Command::AmendOrder(c) => {
+            Command::Order(OrderCommand::Amend(c)) => {
                 let (side, trigger) = amended(engine, c.account, c.instrument, c.amendment.client_order_id).unzip();
                 (c.account, c.instrument, side, c.amendment.trigger.or(trigger.flatten()))
             }

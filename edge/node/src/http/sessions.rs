@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde_json::json;
 use walras_types::RejectReason;
-use walras_wire::{Command, Event, OpenSession};
+use walras_wire::{Command, Event, OpenSession, SessionCommand, SessionEvent};
 
 use super::signed::Signed;
 use super::{Answer, App, ok};
@@ -16,8 +16,11 @@ pub(super) async fn open(State(app): State<App>, signed: Signed) -> Answer {
     let token = request.token()?;
     // Only who leads takes it; others say who does.
     app.venue.catalog_for_commands()?;
-    let outcome = app.venue.command(Command::OpenSession(OpenSession { account: Some(account), token })).await?;
-    let opened = outcome.events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let outcome = app.venue.command(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token }))).await?;
+    let opened = outcome
+        .events
+        .iter()
+        .find_map(|event| if let Event::Session(SessionEvent::Opened(opened)) = event { Some(opened) } else { None });
     let id = opened.ok_or(outcome.rejected().unwrap_or(RejectReason::VenueNotReady))?.session;
     // Others of the account may have been opened meanwhile, and this one closed for them.
     let view = app.venue.read(move |v| v.engine.session(id)).await?.ok_or(RejectReason::UnknownSession)?;

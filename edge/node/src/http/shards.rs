@@ -122,7 +122,7 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
     let request: TransferOutRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let transfer = request.transfer(account, &catalog, app.venue.clock().now())?;
-    let outcome = app.venue.command(Command::Shards(ShardCommand::TransferOut(transfer))).await?;
+    let outcome = app.venue.command(Command::Shard(ShardCommand::TransferOut(transfer))).await?;
     if let Some(reason) = outcome.rejected() {
         return Err(with_cause(&app, reason, &transfer).await);
     }
@@ -130,7 +130,7 @@ pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answ
         shards.ring(transfer.to_shard);
     }
     let sent = outcome.events.iter().find_map(|event| match event {
-        Event::Shards(ShardEvent::TransferSent(sent)) => Some(*sent),
+        Event::Shard(ShardEvent::TransferSent(sent)) => Some(*sent),
         _ => None,
     });
     let sent = sent.ok_or(RejectReason::VenueNotReady)?;
@@ -161,7 +161,7 @@ pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answ
     let from = request.from_shard();
     let sequence: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
     let submitted: Vec<_> =
-        transfers.into_iter().map(|transfer| app.venue.submit(Command::Shards(ShardCommand::TransferIn(transfer)))).collect();
+        transfers.into_iter().map(|transfer| app.venue.submit(Command::Shard(ShardCommand::TransferIn(transfer)))).collect();
     let mut first_failure: Option<ApiError> = None;
     for answer in submitted {
         let failure = match answer {
@@ -190,7 +190,7 @@ pub(super) async fn assign_instrument(State(app): State<App>, signed: Signed) ->
     let by = signed.operator()?;
     let request: InstrumentShardRequest = parse(&signed.body)?;
     let assignment = request.assignment(&*app.venue.catalog_for_commands()?)?;
-    apply(&app, by, Command::Shards(ShardCommand::AssignInstrument(assignment)), json!({})).await
+    apply(&app, by, Command::Shard(ShardCommand::AssignInstrument(assignment)), json!({})).await
 }
 
 /// Refuses until the venue knows which shard it is: a shard other than 0 has to, before its first instrument.

@@ -12,9 +12,10 @@ use walras_types::{
     TimeInForce,
 };
 use walras_wire::{
-    AccessDelays, AddBatchAsset, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseBatch, CloseSession, CollectFees, Command,
-    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
-    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, Transfer,
+    AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
+    CloseBatch, CloseSession, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession,
+    OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer,
+    SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use super::names;
@@ -62,8 +63,8 @@ fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Val
 
 fn command(command: &Command) -> Value {
     let (kind, fields) = match command {
-        Command::NewOrder(c) => ("new_order", new_order(c)),
-        Command::CancelOrder(c) => {
+        Command::Order(OrderCommand::New(c)) => ("new_order", new_order(c)),
+        Command::Order(OrderCommand::Cancel(c)) => {
             let CancelOrder { account, instrument, client_order_id } = c;
             let fields = [
                 ("account_id", Some(account.0.into())),
@@ -72,7 +73,7 @@ fn command(command: &Command) -> Value {
             ];
             ("cancel_order", object(fields))
         }
-        Command::AmendOrder(c) => {
+        Command::Order(OrderCommand::Amend(c)) => {
             let AmendOrder { account, instrument, amendment } = c;
             let Amendment { client_order_id, price, trigger, size } = amendment;
             let fields = [
@@ -85,7 +86,7 @@ fn command(command: &Command) -> Value {
             ];
             ("amend_order", object(fields))
         }
-        Command::MassCancel(c) => {
+        Command::Order(OrderCommand::MassCancel(c)) => {
             let MassCancel { account, instrument, side } = c;
             let fields = [
                 ("account_id", Some(account.0.into())),
@@ -94,21 +95,21 @@ fn command(command: &Command) -> Value {
             ];
             ("mass_cancel", object(fields))
         }
-        Command::Tick => ("tick", Map::new()),
-        Command::OpenSession(c) => {
+        Command::Venue(VenueCommand::Tick) => ("tick", Map::new()),
+        Command::Session(SessionCommand::Open(c)) => {
             let OpenSession { account, token } = c;
             ("open_session", object([("account_id", account.map(|id| id.0.into())), ("token", Some(number(*token)))]))
         }
-        Command::CloseSession(c) => {
+        Command::Session(SessionCommand::Close(c)) => {
             let CloseSession { session } = c;
             ("close_session", object([("session_id", Some(number(session.0)))]))
         }
-        Command::Checkpoint(c) => {
+        Command::Venue(VenueCommand::Checkpoint(c)) => {
             let Checkpoint { log_index, state_hash } = c;
             let fields = [("log_index", Some(number(log_index.0))), ("state_hash", Some(hex(state_hash).into()))];
             ("checkpoint", object(fields))
         }
-        Command::CreateAsset(c) => {
+        Command::Venue(VenueCommand::CreateAsset(c)) => {
             let AssetSpec { asset, symbol, decimals } = c;
             let fields = [
                 ("asset_id", Some(asset.0.into())),
@@ -117,20 +118,20 @@ fn command(command: &Command) -> Value {
             ];
             ("create_asset", object(fields))
         }
-        Command::CreateInstrument(c) => ("create_instrument", instrument(c)),
-        Command::CreateAccount(account) => ("create_account", object([("account_id", Some(account.0.into()))])),
-        Command::SetAccountStatus(c) => {
+        Command::Instrument(InstrumentCommand::Create(c)) => ("create_instrument", instrument(c)),
+        Command::Account(AccountCommand::Create(account)) => ("create_account", object([("account_id", Some(account.0.into()))])),
+        Command::Account(AccountCommand::SetStatus(c)) => {
             let SetAccountStatus { account, status } = c;
             let status = names::account_status(*status);
             ("set_account_status", object([("account_id", Some(account.0.into())), ("status", Some(status.into()))]))
         }
-        Command::Deposit(c) => ("deposit", transfer(c)),
-        Command::Withdraw(c) => ("withdraw", transfer(c)),
-        Command::CollectFees(c) => {
+        Command::Account(AccountCommand::Deposit(c)) => ("deposit", transfer(c)),
+        Command::Account(AccountCommand::Withdraw(c)) => ("withdraw", transfer(c)),
+        Command::Account(AccountCommand::CollectFees(c)) => {
             let CollectFees { asset, account } = c;
             ("collect_fees", object([("asset_id", Some(asset.0.into())), ("account_id", Some(account.0.into()))]))
         }
-        Command::SetRiskLimits(c) => {
+        Command::Account(AccountCommand::SetRiskLimits(c)) => {
             let SetRiskLimits { account, instrument, limits } = c;
             let fields = [
                 ("account_id", Some(account.0.into())),
@@ -139,12 +140,12 @@ fn command(command: &Command) -> Value {
             ];
             ("set_risk_limits", object(fields))
         }
-        Command::SetTradingPhase(c) => {
+        Command::Instrument(InstrumentCommand::SetPhase(c)) => {
             let SetTradingPhase { instrument, phase } = c;
             let phase = names::phase(*phase);
             ("set_trading_phase", object([("instrument_id", Some(instrument.0.into())), ("phase", Some(phase.into()))]))
         }
-        Command::SetAccessDelays(c) => {
+        Command::Venue(VenueCommand::SetAccessDelays(c)) => {
             let AccessDelays { sequencing_ns, release_ns } = c;
             let fields = [("sequencing_ns", Some(number(*sequencing_ns))), ("release_ns", Some(number(*release_ns)))];
             ("set_access_delays", object(fields))
@@ -160,22 +161,22 @@ fn command(command: &Command) -> Value {
             ];
             ("invalid", object(fields))
         }
-        Command::CreateBatchMarket(c) => ("create_batch_market", batches::market(c)),
-        Command::AddBatchAsset(c) => {
+        Command::BatchMarket(BatchMarketCommand::Create(c)) => ("create_batch_market", batches::market(c)),
+        Command::BatchMarket(BatchMarketCommand::AddAsset(c)) => {
             let AddBatchAsset { market, asset } = c;
             ("add_batch_asset", object([("batch_market_id", Some(market.0.into())), ("asset_id", Some(asset.0.into()))]))
         }
-        Command::SetBatchPhase(c) => {
+        Command::BatchMarket(BatchMarketCommand::SetPhase(c)) => {
             let SetBatchPhase { market, phase } = c;
             let phase = names::batch_phase(*phase);
             ("set_batch_phase", object([("batch_market_id", Some(market.0.into())), ("phase", Some(phase.into()))]))
         }
-        Command::SetBatchInterval(c) => {
+        Command::BatchMarket(BatchMarketCommand::SetInterval(c)) => {
             let SetBatchInterval { market, interval_ns } = c;
             let fields = [("batch_market_id", Some(market.0.into())), ("interval_ns", Some(number(*interval_ns)))];
             ("set_batch_interval", object(fields))
         }
-        Command::SetAccountFee(c) => {
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(c)) => {
             let SetAccountFee { market, fee } = c;
             let fields = [
                 ("batch_market_id", Some(market.0.into())),
@@ -184,20 +185,20 @@ fn command(command: &Command) -> Value {
             ];
             ("set_account_fee", object(fields))
         }
-        Command::SetAccountKey(c) => {
+        Command::Account(AccountCommand::SetKey(c)) => {
             let SetAccountKey { account, key } = c;
             ("set_account_key", object([("account_id", Some(account.0.into())), ("key", Some(hex(&key.0).into()))]))
         }
-        Command::SetIssuer(c) => {
+        Command::Venue(VenueCommand::SetIssuer(c)) => {
             let SetIssuer { asset, account } = c;
             ("set_issuer", object([("asset_id", Some(asset.0.into())), ("account_id", Some(account.0.into()))]))
         }
-        Command::SubmitTransaction(c) => ("submit_transaction", batches::submit(c)),
-        Command::CloseBatch(c) => {
+        Command::Batch(BatchCommand::Submit(c)) => ("submit_transaction", batches::submit(c)),
+        Command::Batch(BatchCommand::Close(c)) => {
             let CloseBatch { market, block } = c;
             ("close_batch", object([("batch_market_id", Some(market.0.into())), ("block", Some(number(*block)))]))
         }
-        Command::Shards(c) => shards::command(c),
+        Command::Shard(c) => shards::command(c),
     };
     let mut fields = fields;
     fields.insert("kind".to_owned(), kind.into());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, RejectReason, SizeLots};
-use walras_wire::Event;
+use walras_wire::{Event, OrderEvent};
 
 use super::names;
 use super::scale::{Catalog, InstrumentScale};
@@ -35,7 +35,7 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
     };
     for event in &outcome.events {
         match event {
-            Event::OrderAccepted(e) if own(e.account, e.client_order_id, order_id, e.order_id) => {
+            Event::Order(OrderEvent::Accepted(e)) if own(e.account, e.client_order_id, order_id, e.order_id) => {
                 order_id = Some(e.order_id);
                 price = e.price;
                 (open, status) = match e.price {
@@ -43,7 +43,7 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
                     Some(_) => (e.resting.open, if e.resting.open.is_zero() { "filled" } else { "resting" }),
                 };
             }
-            Event::OrderAmended(e) if own(e.account, e.client_order_id, order_id, e.order_id) => {
+            Event::Order(OrderEvent::Amended(e)) if own(e.account, e.client_order_id, order_id, e.order_id) => {
                 order_id = Some(e.order_id);
                 price = e.price;
                 (open, status) = match e.price {
@@ -51,11 +51,11 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
                     Some(_) => (e.resting.open, if e.resting.open.is_zero() { "filled" } else { "resting" }),
                 };
             }
-            Event::StopTriggered(e) if own(e.account, e.client_order_id, order_id, e.order_id) => {
+            Event::Order(OrderEvent::Triggered(e)) if own(e.account, e.client_order_id, order_id, e.order_id) => {
                 price = Some(e.price);
                 (open, status) = (e.resting.open, if e.resting.open.is_zero() { "filled" } else { "resting" });
             }
-            Event::Traded(e) if e.instrument == subject.instrument => {
+            Event::Order(OrderEvent::Traded(e)) if e.instrument == subject.instrument => {
                 for party in [&e.taker, &e.maker] {
                     if own(party.account, party.client_order_id, order_id, party.order_id) && order_id.is_some() {
                         fills.push(json!({
@@ -75,8 +75,10 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
                     }
                 }
             }
-            Event::OrderReduced(e) if own(e.account, e.client_order_id, order_id, e.order_id) => open = e.resting.open,
-            Event::OrderCancelled(e) if own(e.account, e.client_order_id, order_id, e.order_id) => {
+            Event::Order(OrderEvent::Reduced(e)) if own(e.account, e.client_order_id, order_id, e.order_id) => {
+                open = e.resting.open
+            }
+            Event::Order(OrderEvent::Cancelled(e)) if own(e.account, e.client_order_id, order_id, e.order_id) => {
                 order_id = Some(e.order_id);
                 open = SizeLots::ZERO;
                 status = "cancelled";
@@ -111,7 +113,7 @@ pub fn mass_cancel(outcome: &Outcome, account: AccountId, catalog: &Catalog) -> 
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::OrderCancelled(e) if e.account == account => Some(json!({
+            Event::Order(OrderEvent::Cancelled(e)) if e.account == account => Some(json!({
                 "instrument": catalog.instrument(e.instrument)?.spec.symbol.as_str(),
                 "order_id": e.order_id.0.to_string(),
                 "client_order_id": e.client_order_id.0.to_string(),
@@ -140,13 +142,15 @@ fn own_events(outcome: &Outcome, account: AccountId, scale: &InstrumentScale) ->
     let mut events = Vec::new();
     for event in outcome.events.iter() {
         match event {
-            Event::OrderAccepted(e) if e.account == account => events.push(one("accepted", e.order_id, e.client_order_id)),
-            Event::OrderAmended(e) if e.account == account => {
+            Event::Order(OrderEvent::Accepted(e)) if e.account == account => {
+                events.push(one("accepted", e.order_id, e.client_order_id))
+            }
+            Event::Order(OrderEvent::Amended(e)) if e.account == account => {
                 let mut event = one("amended", e.order_id, e.client_order_id);
                 event["priority"] = names::priority(e.priority).into();
                 events.push(event);
             }
-            Event::Traded(e) => {
+            Event::Order(OrderEvent::Traded(e)) => {
                 for party in [&e.maker, &e.taker] {
                     if party.account == account {
                         let mut event = one("traded", party.order_id, party.client_order_id);
@@ -157,13 +161,15 @@ fn own_events(outcome: &Outcome, account: AccountId, scale: &InstrumentScale) ->
                     }
                 }
             }
-            Event::OrderReduced(e) if e.account == account => {
+            Event::Order(OrderEvent::Reduced(e)) if e.account == account => {
                 let mut event = one("reduced", e.order_id, e.client_order_id);
                 event["by"] = scale.size(e.by).into();
                 events.push(event);
             }
-            Event::StopTriggered(e) if e.account == account => events.push(one("triggered", e.order_id, e.client_order_id)),
-            Event::OrderCancelled(e) if e.account == account => {
+            Event::Order(OrderEvent::Triggered(e)) if e.account == account => {
+                events.push(one("triggered", e.order_id, e.client_order_id))
+            }
+            Event::Order(OrderEvent::Cancelled(e)) if e.account == account => {
                 let mut event = one("cancelled", e.order_id, e.client_order_id);
                 event["reason"] = names::cancel_reason(e.reason).into();
                 events.push(event);

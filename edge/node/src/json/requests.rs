@@ -10,8 +10,8 @@ use walras_types::{
     OrderType, PostOnly, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
 };
 use walras_wire::{
-    AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, MassCancel, NewOrder, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer,
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder,
+    OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use super::outcome::Subject;
@@ -166,7 +166,10 @@ impl OrderRequest {
         };
         let terms = self.terms(scale)?;
         let subject = Subject { account, instrument: scale.spec.instrument, client_order_id };
-        Ok((Command::NewOrder(NewOrder { account, instrument: scale.spec.instrument, client_order_id, terms }), subject))
+        Ok((
+            Command::Order(OrderCommand::New(NewOrder { account, instrument: scale.spec.instrument, client_order_id, terms })),
+            subject,
+        ))
     }
 
     fn terms(&self, scale: &InstrumentScale) -> Result<OrderTerms, Refusal> {
@@ -265,7 +268,7 @@ impl CancelRequest {
     pub fn command(&self, account: AccountId, catalog: &Catalog) -> Result<(Command, Subject), Refusal> {
         let subject = self.subject(account, catalog)?;
         let Subject { instrument, client_order_id, .. } = subject;
-        Ok((Command::CancelOrder(CancelOrder { account, instrument, client_order_id }), subject))
+        Ok((Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })), subject))
     }
 }
 
@@ -291,7 +294,11 @@ impl AmendRequest {
         }
         let Subject { instrument, client_order_id, .. } = subject;
         Ok((
-            Command::AmendOrder(AmendOrder { account, instrument, amendment: Amendment { client_order_id, price, trigger, size } }),
+            Command::Order(OrderCommand::Amend(AmendOrder {
+                account,
+                instrument,
+                amendment: Amendment { client_order_id, price, trigger, size },
+            })),
             subject,
         ))
     }
@@ -311,7 +318,7 @@ impl MassCancelRequest {
         let instrument = self.instrument.as_deref().map(|text| instrument(catalog, text).map(|s| s.spec.instrument)).transpose()?;
         let side: Option<Side> =
             self.side.as_deref().map(|text| named("side", text, names::parse_side, "buy, sell")).transpose()?;
-        Ok(Command::MassCancel(MassCancel { account, instrument, side }))
+        Ok(Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side })))
     }
 }
 
@@ -330,7 +337,11 @@ pub struct AssetRequest {
 impl AssetRequest {
     /// The command.
     pub fn command(&self, next: AssetId) -> Result<Command, Refusal> {
-        Ok(Command::CreateAsset(AssetSpec { asset: next, symbol: symbol(&self.symbol)?, decimals: self.decimals }))
+        Ok(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: next,
+            symbol: symbol(&self.symbol)?,
+            decimals: self.decimals,
+        })))
     }
 }
 
@@ -437,7 +448,7 @@ impl InstrumentRequest {
                 Allocation::Split { fifo_percent: *fifo_percent, min_lots: min(min_size)? }
             }
         };
-        Ok(Command::CreateInstrument(spec))
+        Ok(Command::Instrument(InstrumentCommand::Create(spec)))
     }
 }
 
@@ -516,7 +527,7 @@ impl FeesRequest {
     pub fn command(&self, catalog: &Catalog) -> Result<Command, Refusal> {
         let unknown = || unknown_asset(catalog, "asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?.spec.asset;
-        Ok(Command::CollectFees(CollectFees { asset, account: AccountId(self.account_id) }))
+        Ok(Command::Account(AccountCommand::CollectFees(CollectFees { asset, account: AccountId(self.account_id) })))
     }
 }
 
@@ -533,11 +544,11 @@ impl LimitsRequest {
     /// The command.
     pub fn command(&self, catalog: &Catalog) -> Result<Command, Refusal> {
         let scale = instrument(catalog, &self.instrument)?;
-        Ok(Command::SetRiskLimits(SetRiskLimits {
+        Ok(Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits {
             account: AccountId(self.account_id),
             instrument: scale.spec.instrument,
             limits: self.limits.limits(scale)?,
-        }))
+        })))
     }
 }
 
@@ -553,10 +564,10 @@ impl PhaseRequest {
     /// The command.
     pub fn command(&self, catalog: &Catalog) -> Result<Command, Refusal> {
         let known = "closed, pre_open, opening_auction, continuous, halt, closing_auction";
-        Ok(Command::SetTradingPhase(SetTradingPhase {
+        Ok(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase {
             instrument: instrument(catalog, &self.instrument)?.spec.instrument,
             phase: named("phase", &self.phase, names::parse_phase, known)?,
-        }))
+        })))
     }
 }
 
@@ -571,10 +582,10 @@ pub struct AccountStatusRequest {
 impl AccountStatusRequest {
     /// The command.
     pub fn command(&self) -> Result<Command, Refusal> {
-        Ok(Command::SetAccountStatus(SetAccountStatus {
+        Ok(Command::Account(AccountCommand::SetStatus(SetAccountStatus {
             account: AccountId(self.account_id),
             status: named("status", &self.status, names::parse_account_status, "active, suspended")?,
-        }))
+        })))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use walras_engine::{Balance, Engine, OpenOrder, Position};
 use walras_market_data::{AccountDelta, AccountView, Fill, OfferChange, OfferFill, OrderStatus, OrderView, StandingOffer};
 use walras_types::{AccountId, AssetId, InstrumentId, OrderId, OrderTerms};
-use walras_wire::{CancelReason, Command};
+use walras_wire::{CancelReason, Command, OrderCommand};
 
 /// An order that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Watched {
         let mut cancelled = None;
         match *delta {
             AccountDelta::Entered { order_id, size: Some(_), .. } => {
-                if let Some(Command::NewOrder(new)) = command {
+                if let Some(Command::Order(OrderCommand::New(new))) = command {
                     self.terms.insert(order_id, new.terms);
                 }
             }
@@ -113,7 +113,7 @@ impl Watched {
             AccountDelta::Cancelled { reason, .. } => cancelled = Some(reason),
             AccountDelta::Entered { instrument, order_id, client_order_id, size: None, .. } => {
                 // Changed by this command, or triggered by it.
-                if let Some(Command::AmendOrder(amend)) = command
+                if let Some(Command::Order(OrderCommand::Amend(amend))) = command
                     && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
                     && let Some(terms) = self.terms.get_mut(&order_id)
                 {

@@ -280,7 +280,7 @@ mod tests {
     use walras_log_store::RealDisk;
     use walras_testkit::plain;
     use walras_types::{InstrumentId, Side, TimeNs};
-    use walras_wire::Command;
+    use walras_wire::{Command, VenueCommand};
 
     use super::*;
     use crate::node::Node;
@@ -323,7 +323,7 @@ mod tests {
         recorder.go_live();
         let (before, mut events) = (engine.last_applied(), Vec::new());
         let (next, time) = (before.next(), engine.time());
-        engine.apply(next, time, &Command::Tick, &mut events);
+        engine.apply(next, time, &Command::Venue(VenueCommand::Tick), &mut events);
         recorder.on_entry(next, time, &events, &engine);
         recorder.flush();
         let status = service.status();

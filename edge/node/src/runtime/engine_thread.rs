@@ -10,7 +10,7 @@ use walras_engine::{ChangedLevel, Engine};
 use walras_market_data::{AccountDelta, MarketData};
 use walras_sequencer::{Applied, Batch, Entry, KeyName, Sequencer, SolveJob};
 use walras_types::{AccountId, LogIndex, RejectReason};
-use walras_wire::{Command, Event};
+use walras_wire::{AccountEvent, BatchEvent, BatchMarketEvent, Command, Event, InstrumentEvent, VenueCommand, VenueEvent};
 
 use super::batches::{Declared, KeyRing, Solver};
 use super::clock::Clock;
@@ -89,22 +89,27 @@ impl Core {
         }
         for event in events {
             match event {
-                Event::AssetCreated(spec) => self.catalog.add_asset(*spec),
-                Event::InstrumentCreated(spec) => self.catalog.add_instrument(*spec),
-                Event::AccountCreated(_) => self.accounts += 1,
+                Event::Venue(VenueEvent::AssetCreated(spec)) => self.catalog.add_asset(*spec),
+                Event::Instrument(InstrumentEvent::Created(spec)) => self.catalog.add_instrument(*spec),
+                Event::Account(AccountEvent::Created(_)) => self.accounts += 1,
                 Event::Rejected(_) => self.rejects += 1,
-                Event::BatchMarketCreated(spec) => {
+                Event::BatchMarket(BatchMarketEvent::Created(spec)) => {
                     self.catalog.add_batch(spec);
                     self.keys.set_domain(spec.market, spec.domain);
                 }
-                Event::AccountKeySet(set) => self.keys.set_key(set.account, set.key),
+                Event::Account(AccountEvent::KeySet(set)) => self.keys.set_key(set.account, set.key),
                 _ => {}
             }
-            catalog_changed |= matches!(event, Event::AssetCreated(_) | Event::InstrumentCreated(_) | Event::BatchMarketCreated(_));
+            catalog_changed |= matches!(
+                event,
+                Event::Venue(VenueEvent::AssetCreated(_))
+                    | Event::Instrument(InstrumentEvent::Created(_))
+                    | Event::BatchMarket(BatchMarketEvent::Created(_))
+            );
             if let Err(e) = self.market.on_event(log_index, time, event) {
                 error!("market data: {e}");
             }
-            if let Event::BlockCleared(cleared) = event
+            if let Event::Batch(BatchEvent::Cleared(cleared)) = event
                 && let Some(last) = engine.batch_market(cleared.market).and_then(|view| view.last)
             {
                 self.market.on_block(&last.header, last.roots, last.touched);
@@ -265,7 +270,7 @@ impl EngineThread {
             if instant >= next_tick {
                 next_tick = instant + self.pace.tick_every;
                 if !stopping && self.sequencer.waiting() == 0 {
-                    self.submit(Command::Tick, None, None);
+                    self.submit(Command::Venue(VenueCommand::Tick), None, None);
                 }
             }
             if !stopping {

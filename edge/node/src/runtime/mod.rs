@@ -36,7 +36,7 @@ use walras_market_data::MarketData;
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::SignedTransaction;
-use walras_wire::{Command, Event, SubmitTransaction, TransactionCollected, content_digest};
+use walras_wire::{BatchCommand, BatchEvent, Command, Event, SubmitTransaction, TransactionCollected, content_digest};
 
 use batches::Signatures;
 use numbered::{Asker, Number};
@@ -85,8 +85,10 @@ impl Outcome {
 
     /// Into which batch a transaction was taken, or why not.
     pub fn collected(&self) -> Result<TransactionCollected, RejectReason> {
-        let collected =
-            self.events.iter().find_map(|event| if let Event::TransactionCollected(c) = event { Some(*c) } else { None });
+        let collected = self
+            .events
+            .iter()
+            .find_map(|event| if let Event::Batch(BatchEvent::TransactionCollected(c)) = event { Some(*c) } else { None });
         collected.ok_or(self.rejected().unwrap_or(RejectReason::VenueNotReady))
     }
 }
@@ -321,7 +323,7 @@ impl VenueHandle {
                 Err(reason) => return Err(*reason),
             }
             let command = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
-            self.submit(Command::SubmitTransaction(command))
+            self.submit(Command::Batch(BatchCommand::Submit(command)))
         };
         transactions.iter().enumerate().map(submit).collect()
     }

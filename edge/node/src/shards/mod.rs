@@ -112,7 +112,7 @@ fn take_place(venue: &VenueHandle, place: ShardPlace) -> Result<(), NoOutcome> {
     if venue.read_blocking(|v| v.engine.shard_place())? == place {
         return Ok(());
     }
-    match venue.command_blocking(Command::Shards(ShardCommand::Configure(place)))?.rejected() {
+    match venue.command_blocking(Command::Shard(ShardCommand::Configure(place)))?.rejected() {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_gateway::Permission;
 use walras_types::{AccountId, InstrumentId, RejectReason};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
@@ -362,7 +362,7 @@ impl Session {
         if caller.permissions.allow(Permission::Trade) {
             // Commands that come by this connection are not signed, so a copy of this message could send some. Its time goes into the log,
             // which is what tells the next process that it was taken, see `Access::open`. Nobody waits for the entry.
-            self.app.venue.submit(Command::Tick)?;
+            self.app.venue.submit(Command::Venue(VenueCommand::Tick))?;
         }
         if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
             // Not counted among the client's own subscriptions.

@@ -16,7 +16,7 @@ use walras_types::{
     SizeLots, TimeInForce,
 };
 use walras_wire::order_entry::ReportsWanted;
-use walras_wire::{CancelOrder, Command, NewOrder};
+use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
 /// Commands that it has unanswered.
 const OUTSTANDING: usize = 8;
@@ -254,7 +254,7 @@ impl Flow {
         let (account, instrument) = (self.account, InstrumentId(0));
         if self.live.len() > 40 || (!self.live.is_empty() && self.random(4) == 0) {
             let id = self.live.pop_front().unwrap();
-            return Command::CancelOrder(CancelOrder { account, instrument, client_order_id: ClientOrderId(id) });
+            return Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id: ClientOrderId(id) }));
         }
         let side = if self.random(2) == 0 { Side::Buy } else { Side::Sell };
         let (price, size) = (PriceTicks::new(119_950 + self.random(100) as i64).unwrap(), SizeLots::new(1 + self.random(50)));
@@ -266,6 +266,6 @@ impl Flow {
         }
         let client_order_id = ClientOrderId(self.next_id);
         self.next_id += 1;
-        Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })
+        Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
     }
 }

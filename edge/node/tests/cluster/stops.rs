@@ -7,7 +7,7 @@ use walras_engine::Engine;
 use walras_replica_log::SnapshotReader;
 use walras_sequencer::Content;
 use walras_types::Amount;
-use walras_wire::{Command, Transfer};
+use walras_wire::{AccountCommand, Command, Transfer};
 
 use super::client::{Diary, Participant};
 use super::{Cluster, Shape, check, check_told, entries, open, participants, progress, stop_in_order, until};
@@ -38,11 +38,11 @@ fn forge_state(id: u64, dir: &Path) -> u64 {
 
     let (mut other, mut events, mut is_forged) = (Engine::new(), Vec::new(), false);
     for mut entry in log.into_iter().take_while(|entry| entry.log_index <= info.meta.log_index) {
-        if let Content::Command(Command::Deposit(transfer)) = entry.content
+        if let Content::Command(Command::Account(AccountCommand::Deposit(transfer))) = entry.content
             && !std::mem::replace(&mut is_forged, true)
         {
             let amount = Amount::new(transfer.amount.get() + 1).unwrap();
-            entry.content = Command::Deposit(Transfer { amount, ..transfer }).into();
+            entry.content = Command::Account(AccountCommand::Deposit(Transfer { amount, ..transfer })).into();
         }
         events.clear();
         entry.apply(&mut other, &mut events);

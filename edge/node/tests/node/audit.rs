@@ -15,7 +15,10 @@ use walras_types::{
     LowerBounds, Mu, Payment, QualityMax, Symbol, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::SigningDomain;
-use walras_wire::{AddBatchAsset, AssetSpec, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer};
+use walras_wire::{
+    AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchMarketCommand, BatchMarketSpec, Command, SetAccountKey,
+    SetBatchPhase, SubmitTransaction, Transfer, VenueCommand,
+};
 
 use crate::cli::Cli;
 use crate::replica::{one, wait_until_it_leads};
@@ -41,11 +44,14 @@ struct Forger {
 impl Forger {
     fn entry(&mut self, log_index: LogIndex, bytes: &[u8]) -> Vec<u8> {
         let entry = decode_entry(log_index, bytes).unwrap();
-        let Content::Command(Command::Deposit(transfer)) = entry.content else { return bytes.to_vec() };
+        let Content::Command(Command::Account(AccountCommand::Deposit(transfer))) = entry.content else { return bytes.to_vec() };
         if std::mem::replace(&mut self.is_done, true) {
             return bytes.to_vec();
         }
-        let command = Command::Deposit(Transfer { amount: Amount::new(transfer.amount.get() + 1).unwrap(), ..transfer });
+        let command = Command::Account(AccountCommand::Deposit(Transfer {
+            amount: Amount::new(transfer.amount.get() + 1).unwrap(),
+            ..transfer
+        }));
         let mut forged = Vec::new();
         encode_entry(entry.time, entry.ordinal, &command, &mut forged);
         forged
@@ -206,13 +212,13 @@ impl Written {
         let symbol = |name: &str| Symbol::new(name).unwrap();
         let mut entries: Vec<Command> = Vec::new();
         for (asset, name) in [(AssetId(0), "BTC"), (AssetId(1), "USD")] {
-            entries.push(Command::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 }));
+            entries.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 })));
         }
         for account in (0..3).map(AccountId) {
-            entries.push(Command::CreateAccount(account));
-            entries.push(Command::SetAccountKey(SetAccountKey { account, key: key(account.0).public_key() }));
+            entries.push(Command::Account(AccountCommand::Create(account)));
+            entries.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: key(account.0).public_key() })));
         }
-        entries.push(Command::CreateBatchMarket(BatchMarketSpec {
+        entries.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
             market: BATCH,
             symbol: symbol("MAIN"),
             commission: Commission::new(15).unwrap(),
@@ -223,11 +229,11 @@ impl Written {
             interval_ns: 1_000_000,
             transactions_max: 1_000,
             domain,
-        }));
+        })));
         for asset in [AssetId(0), AssetId(1)] {
-            entries.push(Command::AddBatchAsset(AddBatchAsset { market: BATCH, asset }));
+            entries.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: BATCH, asset })));
         }
-        entries.push(Command::SetBatchPhase(SetBatchPhase { market: BATCH, phase: BatchPhase::Open }));
+        entries.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: BATCH, phase: BatchPhase::Open })));
         Self { entries, domain: SigningDomain::new(&domain) }
     }
 
@@ -240,7 +246,7 @@ impl Written {
             operation: BatchOperation::Payment(payment),
         };
         let signed = by.sign(&self.domain, &transaction);
-        self.entries.push(Command::SubmitTransaction(SubmitTransaction::new(BATCH, &signed).unwrap()));
+        self.entries.push(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(BATCH, &signed).unwrap())));
         self.entries.len() as u64
     }
 
@@ -305,7 +311,7 @@ fn a_key_that_was_replaced_counts_for_what_was_on_its_way_only() {
     let mut written = Written::new();
     written.pay(1, 1, &key(1));
     let new = SetAccountKey { account: AccountId(1), key: key(9).public_key() };
-    written.entries.push(Command::SetAccountKey(new));
+    written.entries.push(Command::Account(AccountCommand::SetKey(new)));
     let late = written.pay(1, 2, &key(1));
     written.pay(1, 3, &key(9));
     assert_eq!(written.checked(1_000), 3, "it may have been checked before the key was replaced");
@@ -317,7 +323,9 @@ fn a_key_that_was_replaced_counts_for_what_was_on_its_way_only() {
 fn each_of_several_keys_that_were_replaced_counts_as_long() {
     let mut written = Written::new();
     for number in [9, 10] {
-        written.entries.push(Command::SetAccountKey(SetAccountKey { account: AccountId(1), key: key(number).public_key() }));
+        written
+            .entries
+            .push(Command::Account(AccountCommand::SetKey(SetAccountKey { account: AccountId(1), key: key(number).public_key() })));
     }
     let first = written.pay(1, 1, &key(1));
     for (sequence, by) in [(2, 9), (3, 10), (4, 1)] {

@@ -9,7 +9,7 @@ use walras_node::demo::Demo;
 use walras_node::node::Node;
 use walras_node::runtime::View;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, InstrumentId};
-use walras_wire::{Command, SetBatchPhase};
+use walras_wire::{BatchMarketCommand, Command, SetBatchPhase};
 
 use crate::support::{PATIENCE, config, operator, restart};
 
@@ -103,7 +103,8 @@ fn the_batch_market_is_one_of_the_configuration_and_opens_again_when_the_demo_do
     let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
     assert_eq!(phase(&node), Some((BatchPhase::Open, 10)), "the bots are not let in before");
     demo.stop();
-    let close = Command::SetBatchPhase(SetBatchPhase { market: BatchMarketId(0), phase: BatchPhase::Closed });
+    let close =
+        Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: BatchMarketId(0), phase: BatchPhase::Closed }));
     assert_eq!(node.venue().command_blocking(close).unwrap().rejected(), None);
     assert_eq!(phase(&node), Some((BatchPhase::Closed, 10)));
     let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();

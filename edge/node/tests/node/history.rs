@@ -14,7 +14,7 @@ use walras_node::node::Node;
 use walras_node::runtime::Clock;
 use walras_testkit::plain;
 use walras_types::{Side, TimeNs};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use crate::replica::{one, wait_until_it_leads};
 use crate::schema::{check_named, document};
@@ -98,7 +98,7 @@ fn what_was_traded_is_found_when_its_day_is_over() {
 
     // Midnight passes.
     now.store(begin + 60_000_000_000, Ordering::Relaxed);
-    venue.command_blocking(Command::Tick).unwrap();
+    venue.command_blocking(Command::Venue(VenueCommand::Tick)).unwrap();
     let days = wait(&client, "/v1/history/days", |days| days["days"][0]["closed"] == json!(true));
     check_named(&document(), "PastDays", &days);
     let day = &days["days"][0];

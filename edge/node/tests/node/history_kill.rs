@@ -13,7 +13,7 @@ use walras_node::node::Node;
 use walras_node::runtime::{Clock, now};
 use walras_sequencer::decode_entry;
 use walras_types::{InstrumentId, TimeNs};
-use walras_wire::Event;
+use walras_wire::{Event, OrderEvent};
 
 use crate::history::{plain_market, with_archive};
 use crate::recovery::Process;
@@ -51,7 +51,7 @@ fn trades_of_log(data: &Path) -> Vec<Known> {
         let entry = decode_entry(stored.index, stored.payload).unwrap();
         entry.apply(&mut engine, &mut events);
         for event in events.drain(..) {
-            if let Event::Traded(t) = event {
+            if let Event::Order(OrderEvent::Traded(t)) = event {
                 trades.push((stored.index.0, t.trade_id.0, t.price.get(), t.size.get()));
             }
         }

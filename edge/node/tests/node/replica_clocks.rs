@@ -14,7 +14,7 @@ use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_node::node::Node;
 use walras_node::runtime::{Clock, now};
 use walras_types::TimeNs;
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 use crate::support::until;
 
@@ -68,7 +68,7 @@ impl Replicas {
         let mut told = None;
         until("an entry is taken", || {
             // Between two leaders nobody takes it.
-            told = self.leader().and_then(|leader| leader.node.venue().command_blocking(Command::Tick).ok());
+            told = self.leader().and_then(|leader| leader.node.venue().command_blocking(Command::Venue(VenueCommand::Tick)).ok());
             told.is_some()
         });
         let time = told.map(|outcome| outcome.time).unwrap();

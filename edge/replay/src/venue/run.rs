@@ -10,7 +10,7 @@ use walras_market_history::workload_file::level_hash;
 use walras_order_book::DepthLevel;
 use walras_sequencer::{decode_entry, encode_entry};
 use walras_types::{AccountId, AssetId, LogIndex, Side, TimeNs};
-use walras_wire::{Command, Event};
+use walras_wire::{Command, Event, InstrumentEvent, OrderEvent};
 
 use super::report::{AssetReport, LogReport, UncrossReport, VenueCounts, VenueReport, VenueTiming};
 use super::{VenueOptions, commands, setup};
@@ -181,51 +181,19 @@ impl Round {
                     self.counts.rejected += 1;
                     *self.rejects.entry(rejected.reason.name()).or_default() += 1;
                 }
-                Event::OrderAccepted(_) => self.counts.orders_accepted += 1,
-                Event::Traded(traded) => {
+                Event::Order(OrderEvent::Accepted(_)) => self.counts.orders_accepted += 1,
+                Event::Order(OrderEvent::Traded(traded)) => {
                     self.counts.trades += 1;
                     self.counts.volume_lots += traded.size.get();
                 }
-                Event::Uncrossed(uncrossed) => self
+                Event::Instrument(InstrumentEvent::Uncrossed(uncrossed)) => self
                     .uncrosses
                     .push(UncrossReport { price_ticks: uncrossed.price.map(|price| price.get()), lots: uncrossed.volume.get() }),
-                Event::OrderAmended(_)
-                | Event::OrderCancelled(_)
-                | Event::OrderReduced(_)
-                | Event::OrderReplenished(_)
-                | Event::StopTriggered(_)
-                | Event::PhaseChanged(_)
-                | Event::AssetCreated(_)
-                | Event::InstrumentCreated(_)
-                | Event::AccountCreated(_)
-                | Event::AccountStatusChanged(_)
-                | Event::Deposited(_)
-                | Event::Withdrawn(_)
-                | Event::FeesCollected(_)
-                | Event::RiskLimitsChanged(_)
-                | Event::AccessDelaysChanged(_)
-                | Event::Shards(_)
-                | Event::SessionOpened(_)
-                | Event::SessionClosed(_)
-                | Event::TransactionCollected(_)
-                | Event::BatchMarketCreated(_)
-                | Event::BatchAssetAdded(_)
-                | Event::BatchPhaseChanged(_)
-                | Event::BatchIntervalChanged(_)
-                | Event::AccountFeeChanged(_)
-                | Event::AccountKeySet(_)
-                | Event::IssuerSet(_)
-                | Event::BatchClosed(_)
-                | Event::TransactionDropped(_)
-                | Event::OfferOpened(_)
-                | Event::OfferCancelled(_)
-                | Event::OfferTraded(_)
-                | Event::Paid(_)
-                | Event::Issued(_)
-                | Event::Burnt(_)
-                | Event::AccountFeePaid(_)
-                | Event::BlockCleared(_)
-                | Event::BlockRejected(_) => {}
+                Event::Order(OrderEvent::Amended(_) | OrderEvent::Cancelled(_) | OrderEvent::Reduced(_)) => {}
+                Event::Order(OrderEvent::Replenished(_) | OrderEvent::Triggered(_)) => {}
+                Event::Instrument(InstrumentEvent::Created(_) | InstrumentEvent::PhaseChanged(_)) => {}
+                Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => {}
+                Event::BatchMarket(_) | Event::Batch(_) => {}
             }
         }
         self.commands_with_trade += u64::from(self.counts.trades > trades);

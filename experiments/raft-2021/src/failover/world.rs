@@ -8,7 +8,7 @@ use walras_consensus::{Members, ReadToken, Recovered, ReplicaId, Role, RoleChang
 use walras_engine::{Engine, Numbered};
 use walras_sequencer::{AppliedEntry, Host, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved};
 use walras_types::{AccountId, Ordinal, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, Event, OpenSession};
+use walras_wire::{AccountCommand, Command, Event, OpenSession, SessionCommand, SessionEvent};
 
 use super::{Conditions, PreVote, Range, Setup, Timing};
 use crate::draw::Draw;
@@ -53,7 +53,7 @@ impl Host<()> for Around {
             self.done.push(ordinal.session_seq);
         }
         for event in applied.events {
-            if let Event::SessionOpened(opened) = event {
+            if let Event::Session(SessionEvent::Opened(opened)) = event {
                 self.opened = Some(opened.session);
             }
         }
@@ -223,7 +223,7 @@ impl World {
         }
         let (open, now) = (OpenSession { account: None, token: 1 }, TimeNs(self.now_ns));
         self.with(LEADER, |sequencer, around| {
-            let taken = sequencer.submit(now, None, &Command::OpenSession(open), None);
+            let taken = sequencer.submit(now, None, &Command::Session(SessionCommand::Open(open)), None);
             taken.map_err(|(why, _)| anyhow!("the leader did not open a session: {why:?}"))?;
             Ok(sequencer.propose(now.0, around)?)
         })?;
@@ -377,7 +377,8 @@ impl World {
 
     fn submit(&mut self, replica: usize, session_seq: SessionSeq) -> anyhow::Result<()> {
         let session = self.session.context("orders come after their session")?;
-        let (now, command) = (TimeNs(self.now_ns), Command::CreateAccount(AccountId(u32::try_from(session_seq.0)?)));
+        let (now, command) =
+            (TimeNs(self.now_ns), Command::Account(AccountCommand::Create(AccountId(u32::try_from(session_seq.0)?))));
         self.with(replica, |sequencer, around| {
             // Whoever does not lead says so, and what was taken before is answered when it is done.
             let _ = sequencer.submit(now, Some(Ordinal { session, session_seq }), &command, Some(()));

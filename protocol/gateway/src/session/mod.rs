@@ -33,7 +33,7 @@ pub use client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError,
 pub use copied_client::CopiedClient;
 pub use reports::{ReportSettings, Reports, Resend};
 pub use reports_snapshot::ReportsError;
-pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart, may_submit};
+pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};
 
 /// Most commands that may be unanswered at a time: as many answers as the log's state remembers of a session.
 pub const UNANSWERED_MAX: u32 = SESSION_WINDOW as u32;

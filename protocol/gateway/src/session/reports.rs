@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{AccountId, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::order_entry::{Filled, Report, TradeRole, encode_filled};
-use walras_wire::{Event, OrderReplenished, Resting, TradeParty, Traded, encode_event};
+use walras_wire::{AccountEvent, Event, OrderEvent, Resting, SessionEvent, TradeParty, Traded, encode_event};
 
 use super::chunks::Chunks;
 
@@ -94,81 +94,61 @@ impl Reports {
             self.incoming = None;
         }
         let at = At { log_index, time };
-        let concerned = match event {
-            Event::Traded(e) => {
-                self.on_trade(at, e, &mut tell);
+        match event {
+            Event::Order(e) => {
+                self.on_order(at, event, e, &mut tell);
                 return;
             }
-            Event::OrderReplenished(OrderReplenished { order_id, .. }) => self.icebergs.get(order_id).copied(),
-            Event::OrderAccepted(e) => {
+            // Every new connection opens its session again: that is no news to the account.
+            Event::Session(SessionEvent::Opened(_)) => return,
+            Event::Account(AccountEvent::Created(account)) => self.create(*account),
+            // The command may have named an account that does not exist: that account gets no report.
+            Event::Rejected(_) => {}
+            Event::Account(_) | Event::Session(SessionEvent::Closed(_)) | Event::Batch(_) | Event::Shard(_) => {}
+            Event::Instrument(_) | Event::BatchMarket(_) | Event::Venue(_) => {}
+        }
+        for account in event.accounts().into_iter().flatten() {
+            self.report(at, account, |bytes| encode_event(event, bytes), &mut tell);
+        }
+    }
+
+    /// The same for an order's: `order` is what `event` holds.
+    fn on_order(&mut self, at: At, event: &Event, order: &OrderEvent, tell: &mut impl FnMut(AccountId, &Report<'_>)) {
+        let account = match order {
+            OrderEvent::Traded(e) => {
+                self.on_trade(at, e, tell);
+                return;
+            }
+            OrderEvent::Replenished(e) => self.icebergs.get(&e.order_id).copied(),
+            OrderEvent::Accepted(e) => {
                 self.incoming = Some(e.order_id);
                 // A stop that waits shows nothing and is no iceberg yet.
                 self.stands(e.order_id, e.account, if e.price.is_some() { e.resting } else { Resting::default() });
                 Some(e.account)
             }
-            Event::OrderAmended(e) => {
+            OrderEvent::Amended(e) => {
                 self.incoming = Some(e.order_id);
                 self.stands(e.order_id, e.account, if e.price.is_some() { e.resting } else { Resting::default() });
                 Some(e.account)
             }
-            Event::StopTriggered(e) => {
+            OrderEvent::Triggered(e) => {
                 self.incoming = Some(e.order_id);
                 self.stands(e.order_id, e.account, e.resting);
                 Some(e.account)
             }
-            Event::OrderCancelled(e) => {
+            OrderEvent::Cancelled(e) => {
                 self.gone(e.order_id);
                 Some(e.account)
             }
-            Event::OrderReduced(e) => {
+            OrderEvent::Reduced(e) => {
                 if e.resting.open.is_zero() {
                     self.gone(e.order_id);
                 }
                 Some(e.account)
             }
-            Event::AccountCreated(account) => {
-                self.create(*account);
-                Some(*account)
-            }
-            // The command may have named an account that does not exist: nobody is told then.
-            Event::Rejected(e) => e.account,
-            Event::AccountStatusChanged(e) => Some(e.account),
-            Event::Deposited(e) | Event::Withdrawn(e) => Some(e.account),
-            Event::FeesCollected(e) => Some(e.account),
-            Event::RiskLimitsChanged(e) => Some(e.account),
-            Event::SessionClosed(e) => e.account,
-            Event::TransactionCollected(e) => Some(e.account),
-            Event::TransactionDropped(e) => Some(e.account),
-            Event::AccountKeySet(e) => Some(e.account),
-            Event::OfferOpened(e) => Some(e.account),
-            Event::OfferCancelled(e) => Some(e.account),
-            Event::OfferTraded(e) => Some(e.account),
-            Event::Paid(e) => {
-                self.report(at, e.from, |bytes| encode_event(event, bytes), &mut tell);
-                Some(e.to)
-            }
-            Event::Issued(e) | Event::Burnt(e) => Some(e.account),
-            Event::AccountFeePaid(e) => Some(e.account),
-            Event::Shards(e) => e.account(),
-            // Every new connection opens its session again: that is no news to the account.
-            Event::SessionOpened(_)
-            | Event::PhaseChanged(_)
-            | Event::Uncrossed(_)
-            | Event::AssetCreated(_)
-            | Event::InstrumentCreated(_)
-            | Event::AccessDelaysChanged(_)
-            | Event::BatchMarketCreated(_)
-            | Event::BatchAssetAdded(_)
-            | Event::BatchPhaseChanged(_)
-            | Event::BatchIntervalChanged(_)
-            | Event::AccountFeeChanged(_)
-            | Event::IssuerSet(_)
-            | Event::BatchClosed(_)
-            | Event::BlockCleared(_)
-            | Event::BlockRejected(_) => None,
         };
-        if let Some(account) = concerned {
-            self.report(at, account, |bytes| encode_event(event, bytes), &mut tell);
+        if let Some(account) = account {
+            self.report(at, account, |bytes| encode_event(event, bytes), tell);
         }
     }
 

@@ -7,7 +7,7 @@ use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
 };
-use walras_wire::{Command, InvalidCommand, ShardCommand, decode_submitted, encode_command};
+use walras_wire::{Command, InvalidCommand, decode_submitted, encode_command};
 
 use super::UNANSWERED_MAX;
 use super::reports::Reports;
@@ -291,7 +291,7 @@ impl SessionServer {
         let Client { terms, account, .. } = open.client;
         let permission = permission_of(terms.role);
         let mut command = decode_submitted(bytes, account);
-        if !may_submit(&command, terms.role) {
+        if !command.may_be_submitted_by(terms.role) {
             command = Command::Invalid(InvalidCommand::new(account, bytes, RejectReason::Forbidden));
         }
         let mut in_its_place = Vec::new();
@@ -590,41 +590,5 @@ impl SessionServer {
         if self.output.unwritten().len() > self.settings.output_bytes_max {
             self.bye(ByeReason::SlowReader, "");
         }
-    }
-}
-
-/// What a session may put into the log. The venue's own commands come from nobody.
-#[must_use]
-pub fn may_submit(command: &Command, role: Role) -> bool {
-    match command {
-        Command::NewOrder(_)
-        | Command::CancelOrder(_)
-        | Command::AmendOrder(_)
-        | Command::MassCancel(_)
-        | Command::Shards(ShardCommand::TransferOut(_))
-        | Command::CloseSession(_) => true,
-        Command::Shards(ShardCommand::DoubtTransfers) => false,
-        Command::CreateAsset(_)
-        | Command::CreateInstrument(_)
-        | Command::CreateAccount(_)
-        | Command::SetAccountStatus(_)
-        | Command::Deposit(_)
-        | Command::Withdraw(_)
-        | Command::CollectFees(_)
-        | Command::SetRiskLimits(_)
-        | Command::SetTradingPhase(_)
-        | Command::CreateBatchMarket(_)
-        | Command::AddBatchAsset(_)
-        | Command::SetBatchPhase(_)
-        | Command::SetBatchInterval(_)
-        | Command::SetAccountFee(_)
-        | Command::SetAccountKey(_)
-        | Command::SetIssuer(_)
-        | Command::Shards(_) => role == Role::Operator,
-        // Nobody checks a transaction's signature here; a batch is closed, and delays are set, by whoever leads.
-        Command::SubmitTransaction(_) | Command::CloseBatch(_) | Command::SetAccessDelays(_) => false,
-        Command::Tick | Command::OpenSession(_) | Command::Checkpoint(_) => false,
-        // In the place of one that can not be carried out.
-        Command::Invalid(_) => true,
     }
 }

@@ -15,7 +15,8 @@ use walras_wire::order_entry::{
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
 };
 use walras_wire::{
-    AmendOrder, Command, Event, MassCancel, ShardCommand, TransferOut, content_digest, encode_command, encode_event,
+    AccountCommand, AccountEvent, AmendOrder, Command, Event, MassCancel, OrderCommand, ShardCommand, TransferOut, VenueCommand,
+    content_digest, encode_command, encode_event,
 };
 
 use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
@@ -152,7 +153,7 @@ fn client_bytes(message: &ClientMessage<'_>) -> Vec<u8> {
 
 fn event_bytes() -> Vec<u8> {
     let mut bytes = Vec::new();
-    encode_event(&Event::AccountCreated(AccountId(0)), &mut bytes);
+    encode_event(&Event::Account(AccountEvent::Created(AccountId(0))), &mut bytes);
     bytes
 }
 
@@ -382,13 +383,13 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
     let id = |value: u32| value.to_le_bytes().to_vec();
     let limit = command_bytes(&order(AccountId(0), 77));
     let stop_limit = {
-        let Command::NewOrder(mut stop) = order(AccountId(0), 77) else { panic!("an order") };
+        let Command::Order(OrderCommand::New(mut stop)) = order(AccountId(0), 77) else { panic!("an order") };
         let (trigger, price) = (PriceTicks::saturating(90), PriceTicks::saturating(91));
         stop.terms.order_type = OrderType::StopLimit { trigger, price };
         stop.terms.display = Display::Iceberg { peak: SizeLots::new(1) };
         stop.terms.time_in_force = TimeInForce::GoodTill(TimeNs(START));
         stop.terms.min_size = Some(SizeLots::new(1));
-        command_bytes(&Command::NewOrder(stop))
+        command_bytes(&Command::Order(OrderCommand::New(stop)))
     };
     let (account, instrument) = (AccountId(0), InstrumentId(0));
     let amendment = Amendment {
@@ -397,9 +398,13 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
         trigger: Some(PriceTicks::MIN),
         size: Some(SizeLots::new(1)),
     };
-    let amend = command_bytes(&Command::AmendOrder(AmendOrder { account, instrument, amendment }));
-    let mass = command_bytes(&Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Buy) }));
-    let out = command_bytes(&Command::Shards(ShardCommand::TransferOut(TransferOut {
+    let amend = command_bytes(&Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment })));
+    let mass = command_bytes(&Command::Order(OrderCommand::MassCancel(MassCancel {
+        account,
+        instrument: Some(instrument),
+        side: Some(Side::Buy),
+    })));
+    let out = command_bytes(&Command::Shard(ShardCommand::TransferOut(TransferOut {
         account,
         asset: AssetId(0),
         amount: Amount::MAX,
@@ -462,7 +467,9 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
 #[test]
 fn what_a_session_may_not_send_is_rejected_and_the_connection_goes_on() {
     let mut line = Line::open(ServerSettings::default(), 1);
-    for (session_seq, command) in [(1, Command::Tick), (2, Command::CreateAccount(AccountId(1)))] {
+    for (session_seq, command) in
+        [(1, Command::Venue(VenueCommand::Tick)), (2, Command::Account(AccountCommand::Create(AccountId(1))))]
+    {
         let Command::Invalid(invalid) = in_the_log(&mut line, session_seq, &command_bytes(&command)) else {
             panic!("{command:?} goes to the log")
         };

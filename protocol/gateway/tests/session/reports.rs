@@ -8,14 +8,16 @@ use walras_types::{
     TradeId, TransferId,
 };
 use walras_wire::order_entry::{Filled, ReportEvent, TradeRole, decode_report_event};
-use walras_wire::{Event, OrderAccepted, OrderReplenished, Rejected, Resting, TradeParty, Traded, Transferred};
+use walras_wire::{
+    AccountEvent, Event, OrderAccepted, OrderEvent, OrderReplenished, Rejected, Resting, TradeParty, Traded, Transferred,
+};
 
 use crate::setup::Random;
 
 const AT: InstrumentId = InstrumentId(0);
 
 fn accepted(account: u32, order_id: u64, open: u64, shown: u64) -> Event {
-    Event::OrderAccepted(OrderAccepted {
+    Event::Order(OrderEvent::Accepted(OrderAccepted {
         instrument: AT,
         account: AccountId(account),
         client_order_id: ClientOrderId(order_id),
@@ -24,7 +26,7 @@ fn accepted(account: u32, order_id: u64, open: u64, shown: u64) -> Event {
         size: SizeLots::new(9),
         price: Some(PriceTicks::saturating(100)),
         resting: Resting { open: SizeLots::new(open), shown: SizeLots::new(shown) },
-    })
+    }))
 }
 
 fn party(account: u32, order_id: u64, open: u64) -> TradeParty {
@@ -38,7 +40,7 @@ fn party(account: u32, order_id: u64, open: u64) -> TradeParty {
 }
 
 fn traded(maker: TradeParty, taker: TradeParty) -> Event {
-    Event::Traded(Traded {
+    Event::Order(OrderEvent::Traded(Traded {
         instrument: AT,
         trade_id: TradeId(3),
         price: PriceTicks::saturating(100),
@@ -46,11 +48,11 @@ fn traded(maker: TradeParty, taker: TradeParty) -> Event {
         taker_side: Side::Buy,
         maker,
         taker,
-    })
+    }))
 }
 
 fn replenished(order_id: u64) -> Event {
-    Event::OrderReplenished(OrderReplenished { instrument: AT, order_id: OrderId(order_id), shown: SizeLots::new(2) })
+    Event::Order(OrderEvent::Replenished(OrderReplenished { instrument: AT, order_id: OrderId(order_id), shown: SizeLots::new(2) }))
 }
 
 /// Feeds one event of an entry; what was told.
@@ -66,7 +68,7 @@ fn feed(reports: &mut Reports, log_index: u64, event: &Event) -> Vec<(u32, u64, 
 fn with_accounts(count: u32, settings: ReportSettings) -> Reports {
     let mut reports = Reports::new(settings);
     for account in 0..count {
-        assert_eq!(feed(&mut reports, 1, &Event::AccountCreated(AccountId(account))).len(), 1);
+        assert_eq!(feed(&mut reports, 1, &Event::Account(AccountEvent::Created(AccountId(account)))).len(), 1);
     }
     reports
 }
@@ -139,12 +141,12 @@ fn resent(reports: &Reports, account: u32, after: u64) -> Result<Vec<(u64, u64)>
 }
 
 fn deposit(account: u32, transfer_id: u64) -> Event {
-    Event::Deposited(Transferred {
+    Event::Account(AccountEvent::Deposited(Transferred {
         account: AccountId(account),
         asset: AssetId(0),
         amount: Amount::new(1).unwrap(),
         transfer_id: TransferId(transfer_id),
-    })
+    }))
 }
 
 /// Checks against a list of everything: what is resent is its end, and no bound is passed.

@@ -9,7 +9,7 @@ use walras_types::{
     Side, SizeLots, TimeInForce,
 };
 use walras_wire::order_entry::ReportsWanted;
-use walras_wire::{Command, NewOrder};
+use walras_wire::{Command, NewOrder, OrderCommand};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const START: u64 = 1_700_000_000 * SECOND;
@@ -53,7 +53,12 @@ pub(crate) fn order(account: AccountId, name: u64) -> Command {
         min_size: None,
         self_trade: SelfTrade::CancelNewest,
     };
-    Command::NewOrder(NewOrder { account, instrument: InstrumentId(0), client_order_id: ClientOrderId(name), terms })
+    Command::Order(OrderCommand::New(NewOrder {
+        account,
+        instrument: InstrumentId(0),
+        client_order_id: ClientOrderId(name),
+        terms,
+    }))
 }
 
 /// A gate that knows the keys of these accounts: key `n` is account `n`'s, and may trade and read.

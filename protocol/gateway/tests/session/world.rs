@@ -12,7 +12,7 @@ use walras_types::{
 };
 use walras_wire::order_entry::{ClientMessage, VenueMessage};
 use walras_wire::order_entry::{ReportEvent, ReportsWanted, decode_client, decode_venue, encode_client, encode_venue, split_frame};
-use walras_wire::{Command, Event, OrderAccepted, Rejected, Resting, content_digest};
+use walras_wire::{AccountEvent, Command, Event, OrderAccepted, OrderCommand, OrderEvent, Rejected, Resting, content_digest};
 
 use crate::setup::{Asked, Notes, Random, START, gate, key, nonce, order, source};
 
@@ -101,7 +101,7 @@ impl World {
     pub(crate) fn new(seed: u64, bug: Bug, report_settings: ReportSettings) -> Self {
         let mut reports = Reports::new(report_settings);
         for account in 0..2 {
-            reports.on_event(LogIndex(1), TimeNs(START), &Event::AccountCreated(AccountId(account)), |_, _| ());
+            reports.on_event(LogIndex(1), TimeNs(START), &Event::Account(AccountEvent::Created(AccountId(account))), |_, _| ());
         }
         let clients = (0..3u64).map(|number| {
             let account = AccountId(number as u32 / 2);
@@ -283,7 +283,12 @@ impl World {
         if self.bug == Bug::ReportsForgotten {
             self.reports = Reports::new(ReportSettings::default());
             for account in 0..2 {
-                self.reports.on_event(LogIndex(1), TimeNs(START), &Event::AccountCreated(AccountId(account)), |_, _| ());
+                self.reports.on_event(
+                    LogIndex(1),
+                    TimeNs(START),
+                    &Event::Account(AccountEvent::Created(AccountId(account))),
+                    |_, _| (),
+                );
             }
         }
     }
@@ -439,7 +444,7 @@ impl World {
     }
 
     fn apply_once(&mut self, ordinal: Ordinal, account: AccountId, command: &Command) -> Result<Outcome, String> {
-        let Command::NewOrder(order) = command else { panic!("only orders are sent") };
+        let Command::Order(OrderCommand::New(order)) = command else { panic!("only orders are sent") };
         self.log_index = self.log_index.next();
         let (log_index, time, name) = (self.log_index, TimeNs(self.now_ns), order.client_order_id);
         let rejected = name.0.is_multiple_of(7).then_some(RejectReason::InsufficientFunds);
@@ -507,7 +512,7 @@ impl World {
                         return Err(format!("a report is missing: {report_seq} came for {}", client.report_next));
                     }
                     client.report_next += 1;
-                    if let ReportEvent::Event(Event::OrderAccepted(e)) = event {
+                    if let ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) = event {
                         client.reports.push(e.client_order_id.0);
                     }
                 }
@@ -552,7 +557,7 @@ pub(crate) fn small_ring() -> ReportSettings {
 }
 
 fn accepted(account: AccountId, client_order_id: ClientOrderId, log_index: LogIndex) -> Event {
-    Event::OrderAccepted(OrderAccepted {
+    Event::Order(OrderEvent::Accepted(OrderAccepted {
         instrument: InstrumentId(0),
         account,
         client_order_id,
@@ -561,7 +566,7 @@ fn accepted(account: AccountId, client_order_id: ClientOrderId, log_index: LogIn
         size: SizeLots::new(5),
         price: Some(PriceTicks::saturating(100)),
         resting: Resting { open: SizeLots::new(5), shown: SizeLots::new(5) },
-    })
+    }))
 }
 
 fn spoil_client(bug: Bug, mut bytes: &[u8], next: Option<u64>, shift: &mut Option<u64>) -> Vec<u8> {

@@ -8,8 +8,8 @@ use walras_types::{
     Side, SizeLots, Symbol, TradeId, TradingPhase,
 };
 use walras_wire::{
-    CancelReason, Event, OrderAccepted, OrderAmended, OrderCancelled, OrderReduced, OrderReplenished, PhaseCause, PhaseChanged,
-    Priority, Resting, StopTriggered, TradeParty, Traded, Uncrossed,
+    CancelReason, Event, InstrumentEvent, OrderAccepted, OrderAmended, OrderCancelled, OrderEvent, OrderReduced, OrderReplenished,
+    PhaseCause, PhaseChanged, Priority, Resting, StopTriggered, TradeParty, Traded, Uncrossed,
 };
 
 pub(crate) const INSTRUMENT: InstrumentId = InstrumentId(0);
@@ -110,14 +110,14 @@ impl Order {
     }
 
     fn cancelled(&self, reason: CancelReason) -> Event {
-        Event::OrderCancelled(OrderCancelled {
+        Event::Order(OrderEvent::Cancelled(OrderCancelled {
             instrument: INSTRUMENT,
             account: AccountId(self.account),
             client_order_id: ClientOrderId(self.id),
             order_id: OrderId(self.id),
             open: lots(self.open),
             reason,
-        })
+        }))
     }
 
     /// Lower is better within a side; hidden orders come last at their price.
@@ -165,7 +165,7 @@ impl Model {
             Action::New { account, side, price, size, show, ioc, trigger } => {
                 let order = Order { id: log_index, account, side, price, open: size, shown: 0, show, trigger, seq: 0 };
                 let accepted = |price, resting| {
-                    Event::OrderAccepted(OrderAccepted {
+                    Event::Order(OrderEvent::Accepted(OrderAccepted {
                         instrument: INSTRUMENT,
                         account: AccountId(account),
                         client_order_id: ClientOrderId(log_index),
@@ -174,7 +174,7 @@ impl Model {
                         size: lots(size),
                         price,
                         resting,
-                    })
+                    }))
                 };
                 if trigger.is_some() && matching {
                     events.push(accepted(None, order.resting()));
@@ -204,7 +204,11 @@ impl Model {
                     self.uncross(&mut events);
                 }
                 self.phase = phase;
-                events.push(Event::PhaseChanged(PhaseChanged { instrument: INSTRUMENT, phase, cause: PhaseCause::Operator }));
+                events.push(Event::Instrument(InstrumentEvent::PhaseChanged(PhaseChanged {
+                    instrument: INSTRUMENT,
+                    phase,
+                    cause: PhaseCause::Operator,
+                })));
             }
         }
         self.trigger_stops(&mut events);
@@ -223,7 +227,7 @@ impl Model {
     fn amend(&mut self, nth: usize, price: Option<i64>, size: Option<u64>, events: &mut Vec<Event>) {
         let Some(mut order) = self.take(nth) else { return };
         let amended = move |order: &Order, price, priority, resting| {
-            Event::OrderAmended(OrderAmended {
+            Event::Order(OrderEvent::Amended(OrderAmended {
                 instrument: INSTRUMENT,
                 account: AccountId(order.account),
                 client_order_id: ClientOrderId(order.id),
@@ -232,7 +236,7 @@ impl Model {
                 price,
                 priority,
                 resting,
-            })
+            }))
         };
         if order.trigger.is_some() {
             order.open = size.unwrap_or(order.open);
@@ -286,14 +290,14 @@ impl Model {
             if maker.account == order.account {
                 // Both shrink without a trade. The incoming order's own event must not be counted twice.
                 for (party, open, shown) in [(order.id, order.open, order.open), (maker.id, maker.open, maker.shown)] {
-                    events.push(Event::OrderReduced(OrderReduced {
+                    events.push(Event::Order(OrderEvent::Reduced(OrderReduced {
                         instrument: INSTRUMENT,
                         account: AccountId(order.account),
                         client_order_id: ClientOrderId(party),
                         order_id: OrderId(party),
                         by: lots(size),
                         resting: Resting { open: lots(open), shown: lots(shown) },
-                    }));
+                    })));
                 }
                 if order.open == 0 {
                     events.push(order.cancelled(CancelReason::SelfTrade));
@@ -321,7 +325,15 @@ impl Model {
         let id = self.trades.len() as u64 + 1;
         self.trades.push(ModelTrade { id, price, size, taker_side: public_side });
         let (price, size) = (ticks(price), lots(size));
-        events.push(Event::Traded(Traded { instrument: INSTRUMENT, trade_id: TradeId(id), price, size, taker_side, maker, taker }));
+        events.push(Event::Order(OrderEvent::Traded(Traded {
+            instrument: INSTRUMENT,
+            trade_id: TradeId(id),
+            price,
+            size,
+            taker_side,
+            maker,
+            taker,
+        })));
     }
 
     /// After a standing order shrank: removes it, or shows an iceberg's next slice.
@@ -334,7 +346,7 @@ impl Model {
             self.seq += 1;
             order.seq = self.seq;
             let (order_id, shown) = (OrderId(order.id), lots(order.shown));
-            events.push(Event::OrderReplenished(OrderReplenished { instrument: INSTRUMENT, order_id, shown }));
+            events.push(Event::Order(OrderEvent::Replenished(OrderReplenished { instrument: INSTRUMENT, order_id, shown })));
         }
     }
 
@@ -363,12 +375,12 @@ impl Model {
                 self.refresh(at, events);
             }
         }
-        events.push(Event::Uncrossed(Uncrossed {
+        events.push(Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed {
             instrument: INSTRUMENT,
             price: at_price.map(ticks),
             volume: lots(volume),
             imbalance_lots: 0,
-        }));
+        })));
     }
 
     fn trigger_stops(&mut self, events: &mut Vec<Event>) {
@@ -382,7 +394,7 @@ impl Model {
             let Some(at) = self.parked.iter().position(touched) else { return };
             let order = Order { trigger: None, ..self.parked.remove(at) };
             let triggered = |resting| {
-                Event::StopTriggered(StopTriggered {
+                Event::Order(OrderEvent::Triggered(StopTriggered {
                     instrument: INSTRUMENT,
                     account: AccountId(order.account),
                     client_order_id: ClientOrderId(order.id),
@@ -390,7 +402,7 @@ impl Model {
                     side: order.side,
                     price: ticks(order.price),
                     resting,
-                })
+                }))
             };
             self.enter(order, false, triggered, events);
         }

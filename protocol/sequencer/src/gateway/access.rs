@@ -8,7 +8,8 @@ use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::resequence::Stamp;
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, MassCancel, OpenSession, decode_command, encode_command};
+use walras_wire::order_entry::Role;
+use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
 use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack};
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Timed, Told};
@@ -18,9 +19,6 @@ use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
 pub trait GatewayHost<O> {
     /// Send these bytes to another replica. They may be lost: what matters is sent again.
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>);
-
-    /// Whether a session may send this command at all: gateways see to it, and the leader does not rely on that.
-    fn may_submit(&self, command: &Command) -> bool;
 
     /// Who waits for a session that a gateway, this replica perhaps, has asked for. When the log has opened it, or refused to, say
     /// [`FairAccess::on_opened`].
@@ -219,15 +217,15 @@ impl<O> FairAccess<O> {
     ) {
         match message {
             GatewayMessage::Order { stamp, ordinal, content } => {
-                self.on_order(at, from, (stamp, Place::Ordinal(ordinal)), &content, sequencer, host);
+                self.on_order(at, from, (stamp, Place::Ordinal(ordinal)), &content, sequencer);
             }
             GatewayMessage::Behind { stamp, session, content } => {
-                self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer, host);
+                self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer);
             }
             GatewayMessage::Open { open, logged_on_ns, has_copies } => {
                 let origin = host.opens_at(RemoteOpening { gateway: from, open, logged_on_ns, has_copies });
                 if let Err((NotTaken::Refused(reason), _)) =
-                    sequencer.submit(at.now, None, &Command::OpenSession(open), Some(origin))
+                    sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), Some(origin))
                 {
                     self.for_gateways.push((To::One(from), GatewayMessage::NotOpened { open, reason }));
                 }
@@ -271,16 +269,16 @@ impl<O> FairAccess<O> {
         (stamp, place): (Stamp, Place),
         content: &[u8],
         sequencer: &ReplicatedSequencer<O>,
-        host: &mut impl GatewayHost<O>,
     ) {
         if !sequencer.is_leading() {
             // It is sent again to whoever does.
             return;
         }
         let gateway = gateway_of(from);
+        // Its gateway checked it for the role of its session; the leader does not rely on gateways.
         let is_allowed = |command: &Command| match place {
-            Place::After(_) => matches!(command, Command::MassCancel(_)),
-            Place::Ordinal(_) | Place::Alone => host.may_submit(command),
+            Place::After(_) => matches!(command, Command::Order(OrderCommand::MassCancel(_))),
+            Place::Ordinal(_) | Place::Alone => command.may_be_submitted_by(Role::Operator),
         };
         let Some(command) = decode_command(content).ok().filter(is_allowed) else { return self.intake.on_malformed(gateway) };
         // Without a clock of its own the leader can not say what a stamp means.
@@ -420,17 +418,21 @@ impl<O> FairAccess<O> {
     /// An entry was applied here: what it answers is not passed on any more.
     pub fn on_applied(&mut self, applied: &AppliedEntry<'_, O>) {
         use walras_engine::Numbered;
-        use walras_wire::Event;
+        use walras_wire::{Event, OrderCommand, SessionCommand, SessionEvent};
         if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
             self.forwards.on_applied(ordinal);
         }
         match applied.entry.content.command() {
-            Some(Command::MassCancel(cancel)) if applied.entry.ordinal.is_none() => self.forwards.on_cancelled(cancel),
-            Some(Command::OpenSession(OpenSession { account: Some(account), .. })) => self.forwards.on_back(*account),
+            Some(Command::Order(OrderCommand::MassCancel(cancel))) if applied.entry.ordinal.is_none() => {
+                self.forwards.on_cancelled(cancel)
+            }
+            Some(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), .. }))) => {
+                self.forwards.on_back(*account)
+            }
             _ => {}
         }
         for event in applied.events {
-            if let Event::SessionClosed(closed) = event {
+            if let Event::Session(SessionEvent::Closed(closed)) = event {
                 self.forwards.forget(closed.session);
                 self.intake.forget(closed.session);
             }
@@ -531,6 +533,7 @@ fn replica_of(gateway: GatewayId) -> Option<ReplicaId> {
 #[cfg(test)]
 mod tests {
     use walras_fair_access::delay::DelaySettings;
+    use walras_wire::VenueCommand;
 
     use super::*;
 
@@ -543,7 +546,7 @@ mod tests {
         let me = ReplicaId::new(1).expect("it is not 0");
         let intake = IntakeSettings::new(2, DelaySettings::Static { delay_ns: 100 }, 1);
         let mut access = FairAccess::<u32>::new(me, ForwardSettings::default(), intake);
-        access.submit_alone(at(1_000, 50_000), Command::Tick, Some(7));
+        access.submit_alone(at(1_000, 50_000), Command::Venue(VenueCommand::Tick), Some(7));
         assert_eq!(access.wait_ns(at(1_000, 50_000)), Some(100));
         // An hour back: the hold's time goes on, at half the pace.
         for (now_ns, shown_ns, held_ns) in [(1_000, 10, 50_000), (1_100, 20, 50_050), (1_300, 30, 50_150), (1_400, 60_000, 60_000)]

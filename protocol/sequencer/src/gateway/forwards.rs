@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::resequence::Stamp;
 use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq};
-use walras_wire::{Command, MassCancel, OpenSession, encode_command};
+use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, encode_command};
 
 use super::GatewayMessage;
 
@@ -332,7 +332,7 @@ impl Forward {
 impl Behind {
     fn message(&self, session: SessionId) -> GatewayMessage {
         let mut content = Vec::new();
-        encode_command(&Command::MassCancel(self.cancel), &mut content);
+        encode_command(&Command::Order(OrderCommand::MassCancel(self.cancel)), &mut content);
         GatewayMessage::Behind { stamp: self.stamp, session, content: content.into() }
     }
 }

@@ -27,7 +27,7 @@ use walras_consensus::{
 use walras_engine::{Engine, Standing};
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Checkpoint, Command, Event, ShardCommand};
+use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardCommand, VenueCommand};
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
 use crate::entry::{Content, Entry, KeyName, decode_entry};
@@ -260,7 +260,7 @@ impl<O> ReplicatedSequencer<O> {
         for step in steps.drain(..) {
             match step {
                 // Where it is not taken it is submitted again after a while.
-                BatchStep::Close(close) => drop(self.submit(now, None, &Command::CloseBatch(close), None)),
+                BatchStep::Close(close) => drop(self.submit(now, None, &Command::Batch(BatchCommand::Close(close)), None)),
                 BatchStep::Solve(job) => host.solve(job),
             }
         }
@@ -291,7 +291,7 @@ impl<O> ReplicatedSequencer<O> {
             && let Some(delays) = release.wanted(now_ns, self.engine.access_delays(), sequencing_ns)
         {
             // Where it is not taken, it is wanted again.
-            let _ = self.submit(now, None, &Command::SetAccessDelays(delays), None);
+            let _ = self.submit(now, None, &Command::Venue(VenueCommand::SetAccessDelays(delays)), None);
         }
     }
 
@@ -527,7 +527,13 @@ impl<O> ReplicatedSequencer<O> {
         if let Some(collecting) = &mut self.collecting {
             // For those who replay the log one day.
             let time = collecting.time();
-            collecting.push(time, None, None, &Command::Checkpoint(Checkpoint { log_index: at, state_hash: hash }), None);
+            collecting.push(
+                time,
+                None,
+                None,
+                &Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: at, state_hash: hash })),
+                None,
+            );
         }
         self.compare(me, at, hash)
     }
@@ -689,7 +695,7 @@ impl<O> ReplicatedSequencer<O> {
                 let mut collecting = Collecting::new(term, time);
                 if self.engine.shard_place().count > 1 {
                     // Before anything that anybody sends: the state may be older than what other shards saw of it.
-                    collecting.push(time, None, None, &Command::Shards(ShardCommand::DoubtTransfers), None);
+                    collecting.push(time, None, None, &Command::Shard(ShardCommand::DoubtTransfers), None);
                 }
                 self.collecting = Some(collecting);
                 self.driver.start_over();
@@ -780,7 +786,7 @@ impl<O> ReplicatedSequencer<O> {
         }
         if let Some(collecting) = &mut self.collecting {
             for event in &self.events {
-                if let Event::SessionClosed(closed) = event {
+                if let Event::Session(SessionEvent::Closed(closed)) = event {
                     collecting.forget(closed.session);
                 }
             }

@@ -11,7 +11,7 @@ use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped};
 use walras_fair_access::resequence::Stamp;
 use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Place, Timed, Told};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
-use walras_wire::Command;
+use walras_wire::{Command, VenueCommand};
 
 /// Who waits here.
 type Waiter = u32;
@@ -81,7 +81,7 @@ impl World {
     fn comes(&mut self, now_ns: u64, gateway: u16, stamp: Stamp, ordinal: Ordinal, content: u8) {
         let expected = self.venue.expected.get(&ordinal.session).copied();
         let place = Place::Ordinal(ordinal);
-        let (gateway, command) = (GatewayId(gateway), Command::Tick);
+        let (gateway, command) = (GatewayId(gateway), Command::Venue(VenueCommand::Tick));
         let arrives = Arrives { gateway, stamp, place, command, content: &[content], origin: None };
         self.intake.on_arrival(now_ns, arrives, expected, &mut self.told);
         self.passes(now_ns);
@@ -89,7 +89,14 @@ impl World {
 
     /// One without a number.
     fn comes_alone(&mut self, now_ns: u64, place: Place, stamp: Stamp, waiter: Waiter) {
-        let arrives = Arrives { gateway: GatewayId(0), stamp, place, command: Command::Tick, content: &[0], origin: Some(waiter) };
+        let arrives = Arrives {
+            gateway: GatewayId(0),
+            stamp,
+            place,
+            command: Command::Venue(VenueCommand::Tick),
+            content: &[0],
+            origin: Some(waiter),
+        };
         self.intake.on_arrival(now_ns, arrives, None, &mut self.told);
         self.passes(now_ns);
     }

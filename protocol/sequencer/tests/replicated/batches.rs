@@ -6,7 +6,10 @@ use walras_types::{
     Intake, LowerBounds, Mu, PublicKey, QualityMax, Symbol, TimeNs, TransactionSeq, TransferId,
 };
 use walras_wire::batch::{BlockProposal, Certificate, OfferKeyWire, PairTradeWire, SignedTransaction};
-use walras_wire::{AddBatchAsset, AssetSpec, BatchMarketSpec, Command, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer};
+use walras_wire::{
+    AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchMarketCommand, BatchMarketSpec, Command, SetAccountKey,
+    SetBatchPhase, SubmitTransaction, Transfer, VenueCommand,
+};
 
 use super::{MS, REPLICAS, World};
 
@@ -17,16 +20,16 @@ fn setup() -> Vec<Command> {
     let mut commands = Vec::new();
     for id in 0..2 {
         let symbol = Symbol::new(&format!("A{id}")).unwrap();
-        commands.push(Command::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 0 }));
+        commands.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 0 })));
     }
     for id in 0..2 {
         let account = AccountId(id);
-        commands.push(Command::CreateAccount(account));
-        commands.push(Command::SetAccountKey(SetAccountKey { account, key: PublicKey([id as u8 + 1; 32]) }));
+        commands.push(Command::Account(AccountCommand::Create(account)));
+        commands.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: PublicKey([id as u8 + 1; 32]) })));
         let transfer = Transfer { account, asset: AssetId(id), amount: amount(1_000), transfer_id: TransferId(1) };
-        commands.push(Command::Deposit(transfer));
+        commands.push(Command::Account(AccountCommand::Deposit(transfer)));
     }
-    commands.push(Command::CreateBatchMarket(BatchMarketSpec {
+    commands.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
         market: MARKET,
         symbol: Symbol::new("MAIN").unwrap(),
         commission: Commission::new(15).unwrap(),
@@ -37,16 +40,18 @@ fn setup() -> Vec<Command> {
         interval_ns: 100 * MS,
         transactions_max: 10,
         domain: [3; 32],
-    }));
-    commands.extend([0, 1].map(|id| Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset: AssetId(id) })));
-    commands.push(Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }));
+    })));
+    commands.extend(
+        [0, 1].map(|id| Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset: AssetId(id) }))),
+    );
+    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })));
     for id in 0..2 {
         let (sell, buy) = (AssetId(id), AssetId(1 - id));
         let offer = CreateOffer { market: MARKET, sell, buy, amount: amount(100), limit: BatchPrice::ZERO };
         let operation = BatchOperation::CreateOffer(offer);
         let transaction = BatchTransaction { account: AccountId(id), sequence: TransactionSeq(1), operation };
         let signed = SignedTransaction { transaction, signature: [0; 64] };
-        commands.push(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).unwrap()));
+        commands.push(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())));
     }
     commands
 }

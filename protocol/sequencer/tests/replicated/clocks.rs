@@ -6,7 +6,7 @@ use walras_fair_access::delay::DelaySettings;
 use walras_fair_access::publications::{Publications, ReleaseClock};
 use walras_sequencer::{LeaderTime, ReleaseRules};
 use walras_types::{AccountId, LogIndex, TimeNs};
-use walras_wire::Command;
+use walras_wire::{AccountCommand, Command};
 
 use super::{MS, REPLICAS, World, id};
 
@@ -86,7 +86,8 @@ impl Venue {
                 if sequencer.is_clock_wanted(now_ns) {
                     sequencer.tell_clock(now_ns, machine.leader_time(now_ns), around);
                 }
-                is_taken = sequencer.submit(time, None, &Command::CreateAccount(AccountId(account)), Some(None)).is_ok();
+                is_taken =
+                    sequencer.submit(time, None, &Command::Account(AccountCommand::Create(AccountId(account))), Some(None)).is_ok();
                 sequencer.propose(now_ns, around)
             });
             if is_taken {

@@ -8,7 +8,7 @@ use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, RemoteOpening,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, OpenSession};
+use walras_wire::OpenSession;
 
 use super::{CHECKPOINT_EVERY, World, id};
 
@@ -66,10 +66,6 @@ struct People {
 impl GatewayHost<Option<Ordinal>> for People {
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         self.sent.push((to, GatewayMessage::decode(&bytes.into()).unwrap()));
-    }
-
-    fn may_submit(&self, _: &Command) -> bool {
-        true
     }
 
     fn opens_at(&mut self, _: RemoteOpening) -> Option<Ordinal> {

@@ -5,7 +5,7 @@ use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClie
 use walras_testkit::{Choices, Random};
 use walras_types::{AccountId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role, decode_client, encode_client, split_frame};
-use walras_wire::{Command, decode_command, encode_command};
+use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
 use super::checks::Checks;
 use super::mutation::Mutation;
@@ -280,9 +280,9 @@ impl Client {
                 Ok(ClientMessage::Submit { session_seq, command }) if session_seq <= self.sent => {
                     let mut other = Vec::new();
                     match decode_command(command) {
-                        Ok(Command::NewOrder(mut order)) => {
+                        Ok(Command::Order(OrderCommand::New(mut order))) => {
                             order.terms.side = order.terms.side.opposite();
-                            encode_command(&Command::NewOrder(order), &mut other);
+                            encode_command(&Command::Order(OrderCommand::New(order)), &mut other);
                         }
                         _ => other.extend_from_slice(command),
                     }

@@ -2,7 +2,7 @@
 //! wrong everywhere alike, so that no comparison of replicas finds it.
 
 use walras_types::{Amount, LogIndex, PriceTicks, Side, SizeLots};
-use walras_wire::Event;
+use walras_wire::{BatchEvent, Event, OrderEvent};
 
 use crate::common::planted::mutations;
 
@@ -91,7 +91,7 @@ impl Mutation {
         match self {
             Self::TradeThrough if is_hit => {
                 for event in events {
-                    if let Event::Traded(e) = event {
+                    if let Event::Order(OrderEvent::Traded(e)) = event {
                         let by = if e.taker_side == Side::Buy { 1_000 } else { -1_000 };
                         e.price = PriceTicks::saturating(e.price.get() + by);
                     }
@@ -99,14 +99,14 @@ impl Mutation {
             }
             Self::OfferUnpaid if is_hit => {
                 for event in events {
-                    if let Event::OfferTraded(e) = event {
+                    if let Event::Batch(BatchEvent::OfferTraded(e)) = event {
                         e.bought = Amount::ZERO;
                     }
                 }
             }
             Self::MisstateFee if is_hit => {
                 for event in events {
-                    if let Event::Traded(e) = event {
+                    if let Event::Order(OrderEvent::Traded(e)) = event {
                         e.taker.fee += 1;
                     }
                 }
@@ -114,7 +114,8 @@ impl Mutation {
             Self::JumpTheQueue => {
                 for at in 1..events.len() {
                     let (before, after) = events.split_at_mut(at);
-                    if let (Some(Event::Traded(first)), Some(Event::Traded(second))) = (before.last_mut(), after.first_mut())
+                    if let (Some(Event::Order(OrderEvent::Traded(first))), Some(Event::Order(OrderEvent::Traded(second)))) =
+                        (before.last_mut(), after.first_mut())
                         && (first.taker.order_id, first.price) == (second.taker.order_id, second.price)
                         && first.maker.order_id != second.maker.order_id
                     {

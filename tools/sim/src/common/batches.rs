@@ -6,7 +6,7 @@ use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake,
     LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol,
 };
-use walras_wire::{BatchMarketSpec, Command, SetAccountFee};
+use walras_wire::{BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee};
 
 /// The market, of the venue's first assets.
 pub(crate) const MARKET: BatchMarketId = BatchMarketId(0);
@@ -59,7 +59,7 @@ pub(crate) fn new_account(mut below: impl FnMut(u64) -> u64) -> BatchOperation {
 pub(crate) fn account_fee(mut below: impl FnMut(u64) -> u64) -> Command {
     let asset = AssetId(u32::try_from(below(ASSETS as u64)).expect("few"));
     let fee = Amount::new(below(60)).filter(|amount| !amount.is_zero()).map(|amount| AccountFee { asset, amount });
-    Command::SetAccountFee(SetAccountFee { market: MARKET, fee })
+    Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market: MARKET, fee }))
 }
 
 /// A solver: small searches, and nothing after some that failed.

@@ -8,8 +8,9 @@ use walras_types::{
     AccountId, Amount, AssetId, BatchPhase, InstrumentId, InstrumentSpec, ShardId, Symbol, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountStatus, AddBatchAsset, AssetSpec, CollectFees, Command, InstrumentShard, SetAccountKey, SetAccountStatus, SetBatchPhase,
-    SetTradingPhase, ShardCommand, ShardPlace, Transfer,
+    AccountCommand, AccountStatus, AddBatchAsset, AssetSpec, BatchMarketCommand, CollectFees, Command, InstrumentCommand,
+    InstrumentShard, SetAccountKey, SetAccountStatus, SetBatchPhase, SetTradingPhase, ShardCommand, ShardPlace, Transfer,
+    VenueCommand,
 };
 
 use super::batches;
@@ -28,7 +29,10 @@ impl Script {
         let mut setup: VecDeque<Command> = commands::opening(c, Range::Near).into();
         // Whatever phase the first instrument began in, it trades.
         for phase in [TradingPhase::OpeningAuction, TradingPhase::Continuous] {
-            setup.push_back(Command::SetTradingPhase(SetTradingPhase { instrument: InstrumentId(0), phase }));
+            setup.push_back(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase {
+                instrument: InstrumentId(0),
+                phase,
+            })));
         }
         Self { setup, has_batches: false, next_transfer: 1_000, next_step: VecDeque::new() }
     }
@@ -37,21 +41,26 @@ impl Script {
     pub(crate) fn of_shard(c: &mut Choices<'_>, place: ShardPlace) -> Self {
         let mut script = Self::new(c);
         let common = std::mem::take(&mut script.setup);
-        script.setup.push_back(Command::Shards(ShardCommand::Configure(place)));
+        script.setup.push_back(Command::Shard(ShardCommand::Configure(place)));
         for command in common {
             script.setup.push_back(command);
-            if let Command::CreateInstrument(InstrumentSpec { instrument, .. }) = command {
+            if let Command::Instrument(InstrumentCommand::Create(InstrumentSpec { instrument, .. })) = command {
                 let shard = ShardId((instrument.0 % u32::from(place.count)) as u8);
                 let assign = InstrumentShard { instrument, shard };
-                script.setup.push_back(Command::Shards(ShardCommand::AssignInstrument(assign)));
+                script.setup.push_back(Command::Shard(ShardCommand::AssignInstrument(assign)));
             }
         }
         if place.own == ShardId(0) {
             let (asset, symbol) = (AssetId(commands::ASSETS), Symbol::new("HERE").expect("it is a symbol"));
-            script.setup.push_back(Command::CreateAsset(AssetSpec { asset, symbol, decimals: 0 }));
+            script.setup.push_back(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol, decimals: 0 })));
             for account in (0..commands::ACCOUNTS).map(AccountId) {
                 let amount = Amount::new(5_000).expect("it is small");
-                script.setup.push_back(Command::Deposit(Transfer { account, asset, amount, transfer_id: TransferId(900) }));
+                script.setup.push_back(Command::Account(AccountCommand::Deposit(Transfer {
+                    account,
+                    asset,
+                    amount,
+                    transfer_id: TransferId(900),
+                })));
             }
         }
         script
@@ -61,13 +70,15 @@ impl Script {
     pub(crate) fn with_batches(c: &mut Choices<'_>, interval_ns: u64) -> Self {
         let mut script = Self { has_batches: true, ..Self::new(c) };
         let market = batches::MARKET;
-        script.setup.push_back(Command::CreateBatchMarket(batches::spec(interval_ns)));
+        script.setup.push_back(Command::BatchMarket(BatchMarketCommand::Create(batches::spec(interval_ns))));
         for asset in (0..batches::ASSETS as u32).map(AssetId) {
-            script.setup.push_back(Command::AddBatchAsset(AddBatchAsset { market, asset }));
+            script.setup.push_back(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
         }
-        script.setup.push_back(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+        script
+            .setup
+            .push_back(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })));
         for account in (0..batches::ACCOUNTS).map(AccountId) {
-            script.setup.push_back(Command::SetAccountKey(SetAccountKey { account, key: batches::key(account) }));
+            script.setup.push_back(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: batches::key(account) })));
         }
         script
     }
@@ -91,21 +102,25 @@ impl Script {
                 self.next_transfer += 1;
                 let amount = Amount::new(c.within(1, 3_000)).expect("it is small");
                 let transfer = Transfer { account, asset, amount, transfer_id: TransferId(self.next_transfer) };
-                if kind == 0 { Command::Deposit(transfer) } else { Command::Withdraw(transfer) }
+                if kind == 0 {
+                    Command::Account(AccountCommand::Deposit(transfer))
+                } else {
+                    Command::Account(AccountCommand::Withdraw(transfer))
+                }
             }
             2 => {
                 // Whatever it does, trading goes on afterwards.
                 use TradingPhase::{Continuous, OpeningAuction};
-                let set = |phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase });
+                let set = |phase| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }));
                 self.next_step.extend([set(OpeningAuction), set(Continuous)]);
                 set(commands::phase(c))
             }
             3 => {
-                let set = |status| Command::SetAccountStatus(SetAccountStatus { account, status });
+                let set = |status| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }));
                 self.next_step.push_back(set(AccountStatus::Active));
                 set(AccountStatus::Suspended)
             }
-            _ => Command::CollectFees(CollectFees { asset, account }),
+            _ => Command::Account(AccountCommand::CollectFees(CollectFees { asset, account })),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_types::{AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, ShardId, Side, TimeNs};
-use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, ShardCommand, ShardPlace, TransferOut};
+use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand, ShardCommand, ShardPlace, TransferOut};
 
 /// The orders of one trader. It never gives two orders one name, so a retry shows as what it is.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Trades {
         let (asset, to_shard) = (AssetId(c.below(ASSETS_SENT) as u32), c.pick(&self.other_shards));
         let client_transfer_id = ClientTransferId(now.0);
         let transfer = TransferOut { account: self.account, asset, amount, to_shard, client_transfer_id };
-        Command::Shards(ShardCommand::TransferOut(transfer))
+        Command::Shard(ShardCommand::TransferOut(transfer))
     }
 
     pub(crate) fn next_command(&mut self, c: &mut Choices<'_>, now: TimeNs) -> Command {
@@ -58,28 +58,32 @@ impl Trades {
             if names.len() > NAMES_MAX {
                 names.pop_front();
             }
-            return Command::NewOrder(NewOrder {
+            return Command::Order(OrderCommand::New(NewOrder {
                 account,
                 instrument,
                 client_order_id,
                 terms: commands::terms(c, Range::Near, now),
-            });
+            }));
         }
         let (instrument, client_order_id) = names[c.below(names.len() as u64) as usize];
         match kind {
-            1 => Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
+            1 => Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })),
             2 => {
                 let price = (c.below(2) == 1).then(|| commands::price(c, Range::Near));
                 let size = (c.below(2) == 1).then(|| commands::size(c, Range::Near));
-                Command::AmendOrder(AmendOrder {
+                Command::Order(OrderCommand::Amend(AmendOrder {
                     account,
                     instrument,
                     amendment: Amendment { client_order_id, price, trigger: None, size },
-                })
+                }))
             }
             _ => {
                 let side = (c.below(2) == 1).then(|| c.pick(&Side::BOTH));
-                Command::MassCancel(MassCancel { account, instrument: (c.below(2) == 1).then_some(instrument), side })
+                Command::Order(OrderCommand::MassCancel(MassCancel {
+                    account,
+                    instrument: (c.below(2) == 1).then_some(instrument),
+                    side,
+                }))
             }
         }
     }

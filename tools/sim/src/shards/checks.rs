@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use walras_engine::{TransferOutcome, TransferStanding};
 use walras_types::{AccountId, AssetId, LogIndex, RejectReason, ShardId, TransferSeq};
-use walras_wire::{Event, ShardEvent, TransferOut};
+use walras_wire::{AccountEvent, Event, ShardEvent, TransferOut};
 
 use crate::cluster::World;
 use crate::common::checks::replay::Replay;
@@ -92,11 +92,11 @@ impl Checks {
 
     fn on_event(&mut self, at: usize, index: LogIndex, event: &Event, sent: &mut Sent) -> Checked {
         match event {
-            Event::Deposited(e) => *self.issued.entry(e.asset).or_default() += i128::from(e.amount.get()),
-            Event::Withdrawn(e) => *self.issued.entry(e.asset).or_default() -= i128::from(e.amount.get()),
+            Event::Account(AccountEvent::Deposited(e)) => *self.issued.entry(e.asset).or_default() += i128::from(e.amount.get()),
+            Event::Account(AccountEvent::Withdrawn(e)) => *self.issued.entry(e.asset).or_default() -= i128::from(e.amount.get()),
             Event::Rejected(e) => self.counts.stopped += u64::from(e.reason == RejectReason::TransfersStopped),
-            Event::Shards(ShardEvent::TransfersCompared(_)) => self.counts.comparisons += 1,
-            Event::Shards(event) => {
+            Event::Shard(ShardEvent::TransfersCompared(_)) => self.counts.comparisons += 1,
+            Event::Shard(event) => {
                 let checked = self.on_moved(at, event, sent);
                 checked.map_err(|what| Violation::new(ONCE, format!("shard {at}, entry {index}: {what}; {event:?}")))?;
             }

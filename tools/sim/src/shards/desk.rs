@@ -112,7 +112,7 @@ impl Venue {
             }
             let number = self.number();
             self.waits.insert(number, Waits::Transfer(place));
-            let command = Command::Shards(ShardCommand::TransferIn(transfer));
+            let command = Command::Shard(ShardCommand::TransferIn(transfer));
             if !self.submit(shard, replica, &command, number)? {
                 self.transfer_done(place);
             }

@@ -99,7 +99,7 @@ impl Venue {
         };
         let number = self.number();
         self.waits.insert(number, Waits::Probe(is_found));
-        self.submit(shard, leader, &Command::Shards(ShardCommand::TransferOut(transfer)), number).map(drop)
+        self.submit(shard, leader, &Command::Shard(ShardCommand::TransferOut(transfer)), number).map(drop)
     }
 
     /// What came of such a transfer. When the first has been sent, in doubt, the leader dies that took it.

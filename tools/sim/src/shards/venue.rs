@@ -288,7 +288,7 @@ impl Venue {
         let client_transfer_id = ClientTransferId(transfer.client_transfer_id.0 + 1);
         let number = self.number();
         self.waits.insert(number, Waits::Again);
-        let again = Command::Shards(ShardCommand::TransferOut(TransferOut { client_transfer_id, ..transfer }));
+        let again = Command::Shard(ShardCommand::TransferOut(TransferOut { client_transfer_id, ..transfer }));
         self.submit(shard, leader, &again, number).map(drop)
     }
 

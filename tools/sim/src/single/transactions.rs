@@ -3,7 +3,7 @@
 use walras_testkit::Choices;
 use walras_types::{AccountId, BatchTransaction, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
-use walras_wire::{Command, Event, SubmitTransaction};
+use walras_wire::{BatchCommand, Command, Event, SubmitTransaction};
 
 use crate::common::batches::{ACCOUNTS, MARKET, new_account, operation};
 
@@ -33,7 +33,7 @@ impl Transactions {
         let operation = if c.one_in(16) { new_account(|n| c.below(n)) } else { operation(u64::from(ACCOUNTS), |n| c.below(n))? };
         let transaction = BatchTransaction { account: self.account, sequence, operation };
         let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
-        Some(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).ok()?))
+        Some(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).ok()?)))
     }
 
     /// Takes what came of one of its commands.

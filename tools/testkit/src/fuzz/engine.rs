@@ -7,7 +7,7 @@ use walras_market_data::{MarketData, PublicBooks};
 use walras_order_book::Art;
 use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{Command, Event, content_digest};
+use walras_wire::{BatchEvent, Command, Event, SessionCommand, VenueCommand, content_digest};
 
 use crate::commands::{self, Range};
 use crate::{Choices, Listener};
@@ -63,7 +63,7 @@ pub fn apply(bytes: &[u8]) {
             command = shard_commands::command(c, &venue.ladder);
         }
         let ordinal = if c.below(3) == 0 { commands::ordinal(c, &venue.ladder) } else { None };
-        if let (Command::CloseSession(close), Some(ordinal)) = (&mut command, ordinal) {
+        if let (Command::Session(SessionCommand::Close(close)), Some(ordinal)) = (&mut command, ordinal) {
             close.session = ordinal.session;
         }
         match ordinal {
@@ -174,10 +174,10 @@ impl Venue {
         self.ladder.check_invariants();
         self.art.check_invariants();
         self.ladder.snapshot(&mut self.state);
-        if let [Event::Rejected(_) | Event::BlockRejected(_)] = self.events[..] {
+        if let [Event::Rejected(_) | Event::Batch(BatchEvent::ClearingRejected(_))] = self.events[..] {
             assert!(lasting(&before) == lasting(&self.state), "{block:?} was rejected and changed something");
         }
-        self.listen(log_index, &Command::Tick);
+        self.listen(log_index, &Command::Venue(VenueCommand::Tick));
     }
 
     fn apply_numbered(&mut self, ordinal: Ordinal, command: &Command) {

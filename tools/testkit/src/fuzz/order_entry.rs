@@ -9,13 +9,16 @@ use walras_gateway::session::{
 use walras_gateway::{
     Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, Request, SourceId,
 };
-use walras_market_data::{PublicBooks, concerned};
+use walras_market_data::PublicBooks;
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
     ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage,
     decode_client, decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
 };
-use walras_wire::{Command, Event, content_digest, decode_command, decode_submitted, encode_command};
+use walras_wire::{
+    AccountCommand, AccountEvent, Command, Event, OrderEvent, SessionEvent, content_digest, decode_command, decode_submitted,
+    encode_command,
+};
 
 use crate::Choices;
 use crate::commands::{self, Range};
@@ -138,7 +141,7 @@ fn client_hears(stream: &[u8], cut: usize) -> (usize, Vec<u8>) {
     let (mut bytes, mut told) = (Vec::new(), 0);
     encode_venue(&VenueMessage::LoggedOn(on), &mut bytes);
     client.on_bytes(NOW_NS, &bytes, &mut |_| ());
-    client.submit(NOW_NS, &Command::CreateAccount(AccountId(0))).expect("the window is open");
+    client.submit(NOW_NS, &Command::Account(AccountCommand::Create(AccountId(0)))).expect("the window is open");
     for piece in stream.chunks(cut) {
         client.on_bytes(NOW_NS, piece, &mut |_| told += 1);
     }
@@ -190,11 +193,13 @@ pub fn reports(bytes: &[u8]) {
 /// Whom an event concerns as a reader of all events sees it.
 fn whom(books: &PublicBooks, event: &Event, exists: impl Fn(AccountId) -> bool) -> Vec<AccountId> {
     match event {
-        Event::SessionOpened(_) => Vec::new(),
-        Event::AccountCreated(account) => vec![*account],
-        Event::OrderReplenished(e) => books.book(e.instrument).and_then(|book| book.owner(e.order_id)).into_iter().collect(),
-        Event::Traded(e) => vec![e.maker.account, e.taker.account],
-        other => concerned(other).into_iter().flatten().filter(|&account| exists(account)).collect(),
+        Event::Session(SessionEvent::Opened(_)) => Vec::new(),
+        Event::Account(AccountEvent::Created(account)) => vec![*account],
+        Event::Order(OrderEvent::Replenished(e)) => {
+            books.book(e.instrument).and_then(|book| book.owner(e.order_id)).into_iter().collect()
+        }
+        Event::Order(OrderEvent::Traded(e)) => vec![e.maker.account, e.taker.account],
+        other => other.accounts().into_iter().flatten().filter(|&account| exists(account)).collect(),
     }
 }
 
@@ -214,6 +219,6 @@ pub fn reports_restore(bytes: &[u8]) {
     let mut again = Vec::new();
     reports.snapshot(&mut again);
     assert!(again == bytes, "one state has one encoding");
-    reports.on_event(LogIndex(u64::MAX), TimeNs(1), &Event::AccountCreated(AccountId(0)), |_, _| ());
+    reports.on_event(LogIndex(u64::MAX), TimeNs(1), &Event::Account(AccountEvent::Created(AccountId(0))), |_, _| ());
     let _ = through_snapshot(&reports, settings);
 }

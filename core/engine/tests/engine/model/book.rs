@@ -83,14 +83,14 @@ impl Market {
     }
 
     pub fn cancelled(&self, order: &Order, reason: CancelReason) -> Event {
-        Event::OrderCancelled(OrderCancelled {
+        Event::Order(OrderEvent::Cancelled(OrderCancelled {
             instrument: self.spec.instrument,
             account: order.account,
             client_order_id: order.name,
             order_id: order.id,
             open: SizeLots::new(order.open),
             reason,
-        })
+        }))
     }
 }
 
@@ -182,14 +182,14 @@ impl Model {
         let order = market.by_id(maker.id);
         order.open -= by;
         order.slice = order.slice.min(order.open);
-        events.push(Event::OrderReduced(OrderReduced {
+        events.push(Event::Order(OrderEvent::Reduced(OrderReduced {
             instrument: market.spec.instrument,
             account: maker.account,
             client_order_id: maker.name,
             order_id: maker.id,
             by: SizeLots::new(by),
             resting: market.resting(maker.id),
-        }));
+        })));
     }
 
     /// Takes `size` off an order in the book, and gives the order as it is then.
@@ -210,7 +210,7 @@ impl Model {
             market.stand(*order);
             let Resting { shown, .. } = market.resting(order.id);
             let instrument = market.spec.instrument;
-            events.push(Event::OrderReplenished(OrderReplenished { instrument, order_id: order.id, shown }));
+            events.push(Event::Order(OrderEvent::Replenished(OrderReplenished { instrument, order_id: order.id, shown })));
         }
     }
 
@@ -239,7 +239,7 @@ impl Model {
             open: SizeLots::new(order.open),
             fee: fee.try_into().unwrap(),
         };
-        events.push(Event::Traded(Traded {
+        events.push(Event::Order(OrderEvent::Traded(Traded {
             instrument,
             trade_id,
             price: price(at),
@@ -247,7 +247,7 @@ impl Model {
             taker_side: taker.0.side,
             maker: party(maker.0, maker_fee),
             taker: party(taker.0, taker_fee),
-        }));
+        })));
     }
 
     /// Trades what crosses at the auction's price.

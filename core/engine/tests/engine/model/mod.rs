@@ -89,19 +89,19 @@ impl Model {
 
     fn change(&mut self, id: OrderId, command: &Command, events: &mut Vec<Event>) -> Outcomes {
         match *command {
-            Command::Tick | Command::Checkpoint(_) => Ok(()),
-            Command::OpenSession(c) => self.open_session(c, LogIndex(id.0), events),
-            Command::CloseSession(c) => self.close_session(c, events),
-            Command::NewOrder(c) => self.new_order(&c, id, events),
-            Command::CancelOrder(c) => {
+            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_)) => Ok(()),
+            Command::Session(SessionCommand::Open(c)) => self.open_session(c, LogIndex(id.0), events),
+            Command::Session(SessionCommand::Close(c)) => self.close_session(c, events),
+            Command::Order(OrderCommand::New(c)) => self.new_order(&c, id, events),
+            Command::Order(OrderCommand::Cancel(c)) => {
                 self.known(c.account)?;
                 let m = self.market(c.instrument)?;
                 let id = self.markets[m].named(c.account, c.client_order_id).ok_or(RejectReason::UnknownOrder)?.id;
                 self.cancel(m, id, CancelReason::Requested, events);
                 Ok(())
             }
-            Command::AmendOrder(c) => self.amend(&c, events),
-            Command::MassCancel(c) => {
+            Command::Order(OrderCommand::Amend(c)) => self.amend(&c, events),
+            Command::Order(OrderCommand::MassCancel(c)) => {
                 self.known(c.account)?;
                 let only = c.instrument.map(|instrument| self.market(instrument)).transpose()?;
                 for m in (0..self.markets.len()).filter(|m| only.is_none_or(|only| only == *m)) {
@@ -110,30 +110,30 @@ impl Model {
                 }
                 Ok(())
             }
-            Command::CreateAsset(spec) => {
+            Command::Venue(VenueCommand::CreateAsset(spec)) => {
                 ensure(spec.asset.0 as usize == self.assets.len(), RejectReason::IdNotNext)?;
                 ensure(spec.decimals <= 18, RejectReason::DecimalsOutOfRange)?;
                 ensure(self.assets.iter().all(|a| a.symbol != spec.symbol), RejectReason::DuplicateSymbol)?;
                 self.assets.push(spec);
-                events.push(Event::AssetCreated(spec));
+                events.push(Event::Venue(VenueEvent::AssetCreated(spec)));
                 Ok(())
             }
-            Command::CreateInstrument(spec) => {
+            Command::Instrument(InstrumentCommand::Create(spec)) => {
                 self.check_spec(&spec)?;
                 self.markets.push(Market::new(spec));
-                events.push(Event::InstrumentCreated(spec));
+                events.push(Event::Instrument(InstrumentEvent::Created(spec)));
                 Ok(())
             }
-            Command::CreateAccount(account) => {
+            Command::Account(AccountCommand::Create(account)) => {
                 ensure(account.0 as usize == self.accounts.len(), RejectReason::IdNotNext)?;
                 self.accounts.push((AccountStatus::Active, None));
-                events.push(Event::AccountCreated(account));
+                events.push(Event::Account(AccountEvent::Created(account)));
                 Ok(())
             }
-            Command::SetAccountStatus(SetAccountStatus { account, status }) => {
+            Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status })) => {
                 self.known(account)?;
                 self.accounts[account.0 as usize].0 = status;
-                events.push(Event::AccountStatusChanged(AccountStatusChanged { account, status }));
+                events.push(Event::Account(AccountEvent::StatusChanged(AccountStatusChanged { account, status })));
                 for m in 0..self.markets.len() {
                     if status == AccountStatus::Suspended {
                         self.cancel_where(m, |o| o.account == account, CancelReason::AccountSuspended, events);
@@ -141,57 +141,54 @@ impl Model {
                 }
                 Ok(())
             }
-            Command::Deposit(t) => {
+            Command::Account(AccountCommand::Deposit(t)) => {
                 self.transfer(&t)?;
                 ensure(
                     self.supply(t.asset) + i128::from(t.amount.get()) <= i128::from(Amount::MAX.get()),
                     RejectReason::SupplyOverflow,
                 )?;
                 self.own(t.account, t.asset, t.amount.get().into());
-                events.push(Event::Deposited(transferred(&t)));
+                events.push(Event::Account(AccountEvent::Deposited(transferred(&t))));
                 Ok(())
             }
-            Command::Withdraw(t) => {
+            Command::Account(AccountCommand::Withdraw(t)) => {
                 self.transfer(&t)?;
                 ensure(self.available(t.account, t.asset) >= t.amount.get().into(), RejectReason::InsufficientFunds)?;
                 self.own(t.account, t.asset, -i128::from(t.amount.get()));
-                events.push(Event::Withdrawn(transferred(&t)));
+                events.push(Event::Account(AccountEvent::Withdrawn(transferred(&t))));
                 Ok(())
             }
-            Command::CollectFees(CollectFees { asset, account }) => {
+            Command::Account(AccountCommand::CollectFees(CollectFees { asset, account })) => {
                 ensure((asset.0 as usize) < self.assets.len(), RejectReason::UnknownAsset)?;
                 self.known(account)?;
                 let fees = self.fees.remove(&asset).unwrap_or(0);
                 self.own(account, asset, fees);
                 let amount = Amount::new(fees.try_into().unwrap()).unwrap();
-                events.push(Event::FeesCollected(FeesCollected { account, asset, amount }));
+                events.push(Event::Account(AccountEvent::FeesCollected(FeesCollected { account, asset, amount })));
                 Ok(())
             }
-            Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }) => {
+            Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account, instrument, limits })) => {
                 self.known(account)?;
                 let m = self.market(instrument)?;
                 self.markets[m].limits.insert(account, limits);
-                events.push(Event::RiskLimitsChanged(RiskLimitsChanged { account, instrument, limits }));
+                events.push(Event::Account(AccountEvent::RiskLimitsChanged(RiskLimitsChanged { account, instrument, limits })));
                 Ok(())
             }
-            Command::SetTradingPhase(SetTradingPhase { instrument, phase }) => self.set_phase(instrument, phase, events),
-            Command::SetAccessDelays(delays) => {
+            Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase })) => {
+                self.set_phase(instrument, phase, events)
+            }
+            Command::Venue(VenueCommand::SetAccessDelays(delays)) => {
                 let AccessDelays { sequencing_ns, release_ns } = delays;
                 ensure(sequencing_ns <= 10_000_000_000 && release_ns <= 10_000_000_000, RejectReason::AccessDelayTooLong)?;
                 self.access_delays = delays;
-                events.push(Event::AccessDelaysChanged(delays));
+                events.push(Event::Venue(VenueEvent::AccessDelaysChanged(delays)));
                 Ok(())
             }
-            Command::CreateBatchMarket(_)
-            | Command::AddBatchAsset(_)
-            | Command::SetBatchPhase(_)
-            | Command::SetBatchInterval(_)
-            | Command::SetAccountFee(_)
-            | Command::SetAccountKey(_)
-            | Command::SetIssuer(_)
-            | Command::SubmitTransaction(_)
-            | Command::CloseBatch(_) => unreachable!("batch markets have a model of their own"),
-            Command::Shards(_) => unreachable!("shards have tests of their own"),
+            Command::BatchMarket(_)
+            | Command::Account(AccountCommand::SetKey(_))
+            | Command::Venue(VenueCommand::SetIssuer(_))
+            | Command::Batch(_) => unreachable!("batch markets have a model of their own"),
+            Command::Shard(_) => unreachable!("shards have tests of their own"),
             Command::Invalid(InvalidCommand { reason, .. }) => Err(reason),
         }
     }
@@ -278,14 +275,23 @@ impl Model {
         if ends || phase == Continuous {
             match self.uncross(m, events) {
                 None if ends => {
-                    events.push(Event::Uncrossed(Uncrossed { instrument, price: None, volume: SizeLots::ZERO, imbalance_lots: 0 }));
+                    events.push(Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed {
+                        instrument,
+                        price: None,
+                        volume: SizeLots::ZERO,
+                        imbalance_lots: 0,
+                    })));
                 }
                 None => {}
-                Some(uncrossed) => events.push(Event::Uncrossed(uncrossed)),
+                Some(uncrossed) => events.push(Event::Instrument(InstrumentEvent::Uncrossed(uncrossed))),
             }
         }
         self.markets[m].phase = phase;
-        events.push(Event::PhaseChanged(PhaseChanged { instrument, phase, cause: PhaseCause::Operator }));
+        events.push(Event::Instrument(InstrumentEvent::PhaseChanged(PhaseChanged {
+            instrument,
+            phase,
+            cause: PhaseCause::Operator,
+        })));
         if phase == Closed {
             self.cancel_where(m, |o| o.time_in_force == TimeInForce::Day, CancelReason::DayEnded, events);
         }
@@ -297,10 +303,10 @@ impl Model {
         while self.markets[m].phase == TradingPhase::Continuous {
             let Some(order) = self.markets[m].take_touched() else { return };
             let at = events.len();
-            events.push(Event::Rejected(rejected(&Command::Tick, RejectReason::Malformed))); // Replaced below.
+            events.push(Event::Rejected(rejected(&Command::Venue(VenueCommand::Tick), RejectReason::Malformed))); // Replaced below.
             let (order, outcome) = self.enter(m, order, events);
             let market = &self.markets[m];
-            events[at] = Event::StopTriggered(StopTriggered {
+            events[at] = Event::Order(OrderEvent::Triggered(StopTriggered {
                 instrument: market.spec.instrument,
                 account: order.account,
                 client_order_id: order.name,
@@ -308,7 +314,7 @@ impl Model {
                 side: order.side,
                 price: price(order.price),
                 resting: market.resting(order.id),
-            });
+            }));
             match outcome {
                 Ok(state) => self.tell_end(m, &order, state, events),
                 Err(_) => events.push(market.cancelled(&order, CancelReason::TriggerRefused)),
@@ -329,7 +335,11 @@ impl Model {
         if state == State::Banded {
             market.phase = TradingPhase::Halt;
             let (instrument, phase) = (market.spec.instrument, market.phase);
-            events.push(Event::PhaseChanged(PhaseChanged { instrument, phase, cause: PhaseCause::PriceBand }));
+            events.push(Event::Instrument(InstrumentEvent::PhaseChanged(PhaseChanged {
+                instrument,
+                phase,
+                cause: PhaseCause::PriceBand,
+            })));
         }
     }
 
@@ -366,17 +376,17 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
     let none = Rejected { account: None, instrument: None, client_order_id: None, reason };
     let of = |account, instrument, name| Rejected { account: Some(account), instrument, client_order_id: name, reason };
     match *command {
-        Command::NewOrder(c) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
-        Command::CancelOrder(c) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
-        Command::AmendOrder(c) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
-        Command::MassCancel(c) => of(c.account, c.instrument, None),
+        Command::Order(OrderCommand::New(c)) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
+        Command::Order(OrderCommand::Cancel(c)) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
+        Command::Order(OrderCommand::Amend(c)) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
+        Command::Order(OrderCommand::MassCancel(c)) => of(c.account, c.instrument, None),
         Command::Invalid(c) => {
             Rejected { account: c.account, instrument: c.instrument, client_order_id: c.client_order_id, reason }
         }
-        Command::OpenSession(c) => Rejected { account: c.account, ..none },
-        Command::CreateInstrument(c) => Rejected { instrument: Some(c.instrument), ..none },
-        Command::SetRiskLimits(c) => Rejected { instrument: Some(c.instrument), ..none },
-        Command::SetTradingPhase(c) => Rejected { instrument: Some(c.instrument), ..none },
+        Command::Session(SessionCommand::Open(c)) => Rejected { account: c.account, ..none },
+        Command::Instrument(InstrumentCommand::Create(c)) => Rejected { instrument: Some(c.instrument), ..none },
+        Command::Account(AccountCommand::SetRiskLimits(c)) => Rejected { instrument: Some(c.instrument), ..none },
+        Command::Instrument(InstrumentCommand::SetPhase(c)) => Rejected { instrument: Some(c.instrument), ..none },
         _ => none,
     }
 }

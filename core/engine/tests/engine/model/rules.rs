@@ -141,7 +141,7 @@ impl Model {
         market.check_position(c.account, side, size)?;
         ensure(self.available(c.account, market.reserve_asset(side)) >= reserve, RejectReason::InsufficientFunds)?;
         let (at, trades) = (events.len(), market.trades);
-        events.push(Event::AccountCreated(c.account)); // Replaced below.
+        events.push(Event::Account(AccountEvent::Created(c.account))); // Replaced below.
         let state = if market.phase == TradingPhase::Continuous {
             self.submit(m, &mut order, events)?
         } else {
@@ -151,7 +151,7 @@ impl Model {
             State::Stands
         };
         let market = &self.markets[m];
-        events[at] = Event::OrderAccepted(OrderAccepted {
+        events[at] = Event::Order(OrderEvent::Accepted(OrderAccepted {
             instrument: c.instrument,
             account: c.account,
             client_order_id: c.client_order_id,
@@ -160,7 +160,7 @@ impl Model {
             size: c.terms.size,
             price: order.trigger.is_none().then(|| price(order.price)),
             resting: market.resting(id),
-        });
+        }));
         self.finish(m, &order, state, trades, events);
         Ok(())
     }
@@ -217,10 +217,10 @@ impl Model {
         let more = needs - market.reserve(old.side, old.price, old.open);
         ensure(more <= 0 || self.available(c.account, market.reserve_asset(new.side)) >= more, RejectReason::InsufficientFunds)?;
         let (at, trades) = (events.len(), market.trades);
-        events.push(Event::AccountCreated(c.account)); // Replaced below.
+        events.push(Event::Account(AccountEvent::Created(c.account))); // Replaced below.
         let (priority, state) = self.requeue(m, &mut new, events)?;
         let market = &self.markets[m];
-        events[at] = Event::OrderAmended(OrderAmended {
+        events[at] = Event::Order(OrderEvent::Amended(OrderAmended {
             instrument: c.instrument,
             account: c.account,
             client_order_id,
@@ -229,7 +229,7 @@ impl Model {
             price: old.trigger.is_none().then(|| price(new.price)),
             priority,
             resting: market.resting(old.id),
-        });
+        }));
         self.finish(m, &new, state, trades, events);
         Ok(())
     }

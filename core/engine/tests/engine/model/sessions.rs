@@ -48,7 +48,7 @@ impl Model {
                 }
             }
         };
-        self.apply(index, time, &Command::Tick, events);
+        self.apply(index, time, &Command::Venue(VenueCommand::Tick), events);
         instead
     }
 
@@ -58,19 +58,21 @@ impl Model {
         let owner = session.account;
         let may = owner.is_none()
             || match *command {
-                Command::NewOrder(NewOrder { account, .. })
-                | Command::CancelOrder(CancelOrder { account, .. })
-                | Command::AmendOrder(AmendOrder { account, .. })
-                | Command::MassCancel(MassCancel { account, .. }) => Some(account) == owner,
+                Command::Order(
+                    OrderCommand::New(NewOrder { account, .. })
+                    | OrderCommand::Cancel(CancelOrder { account, .. })
+                    | OrderCommand::Amend(AmendOrder { account, .. })
+                    | OrderCommand::MassCancel(MassCancel { account, .. }),
+                ) => Some(account) == owner,
                 Command::Invalid(InvalidCommand { account, .. }) => account == owner,
-                Command::CloseSession(CloseSession { session }) => session == id,
+                Command::Session(SessionCommand::Close(CloseSession { session })) => session == id,
                 _ => false,
             };
         let before = events.len();
         if may {
             self.apply(index, time, command, events);
         } else {
-            self.apply(index, time, &Command::Tick, events);
+            self.apply(index, time, &Command::Venue(VenueCommand::Tick), events);
             events.push(Event::Rejected(Rejected { account: owner, ..rejected(command, RejectReason::Forbidden) }));
         }
         let rejected = events[before..].iter().find_map(|event| if let Event::Rejected(e) = event { Some(e.reason) } else { None });
@@ -84,7 +86,7 @@ impl Model {
     pub fn open_session(&mut self, open: OpenSession, index: LogIndex, events: &mut Vec<Event>) -> Outcomes {
         let OpenSession { account, token } = open;
         account.map_or(Ok(()), |account| self.known(account))?;
-        let opened = |session| Event::SessionOpened(SessionOpened { session, account, token });
+        let opened = |session| Event::Session(SessionEvent::Opened(SessionOpened { session, account, token }));
         if let Some(session) = self.sessions.iter_mut().find(|s| (s.account, s.token) == (account, token)) {
             session.used = index;
             events.push(opened(session.id));
@@ -105,7 +107,7 @@ impl Model {
         let at = self.sessions.iter().position(|s| s.id == session);
         ensure(at.is_some(), RejectReason::UnknownSession)?;
         let Session { account, .. } = self.sessions.remove(at.unwrap());
-        events.push(Event::SessionClosed(SessionClosed { session, account }));
+        events.push(Event::Session(SessionEvent::Closed(SessionClosed { session, account })));
         Ok(())
     }
 }

@@ -99,10 +99,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// The command, made the session's account's.
 fn owned(command: Command, account: AccountId) -> Command {
     match command {
-        Command::NewOrder(c) => Command::NewOrder(NewOrder { account, ..c }),
-        Command::CancelOrder(c) => Command::CancelOrder(CancelOrder { account, ..c }),
-        Command::AmendOrder(c) => Command::AmendOrder(AmendOrder { account, ..c }),
-        Command::MassCancel(c) => Command::MassCancel(MassCancel { account, ..c }),
+        Command::Order(OrderCommand::New(c)) => Command::Order(OrderCommand::New(NewOrder { account, ..c })),
+        Command::Order(OrderCommand::Cancel(c)) => Command::Order(OrderCommand::Cancel(CancelOrder { account, ..c })),
+        Command::Order(OrderCommand::Amend(c)) => Command::Order(OrderCommand::Amend(AmendOrder { account, ..c })),
+        Command::Order(OrderCommand::MassCancel(c)) => Command::Order(OrderCommand::MassCancel(MassCancel { account, ..c })),
         other => other,
     }
 }
@@ -173,16 +173,18 @@ impl Pair {
         }
         for event in events {
             match event {
-                Event::SessionOpened(e) if self.ever.iter().all(|(session, _)| *session != e.session) => {
+                Event::Session(SessionEvent::Opened(e)) if self.ever.iter().all(|(session, _)| *session != e.session) => {
                     self.ever.push((e.session, e.account));
                     self.reach("Opened".into());
                 }
-                Event::SessionOpened(_) => self.reach("Opened/Again".into()),
-                Event::SessionClosed(e) if ordinal.is_some_and(|ordinal| ordinal.session == e.session) => {
+                Event::Session(SessionEvent::Opened(_)) => self.reach("Opened/Again".into()),
+                Event::Session(SessionEvent::Closed(e)) if ordinal.is_some_and(|ordinal| ordinal.session == e.session) => {
                     self.reach("Closed/ItsOwn".into());
                 }
-                Event::SessionClosed(_) if matches!(command, Command::OpenSession(_)) => self.reach("Closed/ForRoom".into()),
-                Event::SessionClosed(_) => self.reach("Closed".into()),
+                Event::Session(SessionEvent::Closed(_)) if matches!(command, Command::Session(SessionCommand::Open(_))) => {
+                    self.reach("Closed/ForRoom".into())
+                }
+                Event::Session(SessionEvent::Closed(_)) => self.reach("Closed".into()),
                 _ => {}
             }
         }
@@ -282,7 +284,7 @@ proptest! {
         let (mut events, mut of_tick) = (Vec::new(), Vec::new());
         let command = idle(owner.map_or(0, |account| account.0));
         let became = pair.engine.apply_numbered(index, time, ordinal, &command, &mut events);
-        ticked.apply(index, time, &Command::Tick, &mut of_tick);
+        ticked.apply(index, time, &Command::Venue(VenueCommand::Tick), &mut of_tick);
         prop_assert!(!matches!(became, Numbered::Done(_)));
         prop_assert_eq!(events, of_tick);
         prop_assert_eq!(pair.engine.state_hash(), ticked.state_hash());

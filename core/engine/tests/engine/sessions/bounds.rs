@@ -11,7 +11,7 @@ use super::{close, open, opened, place, snapshot, venue};
 fn full(spare: usize) -> Engine {
     let mut engine = Engine::new();
     let accounts = SESSIONS_MAX / SESSIONS_PER_ACCOUNT_MAX;
-    let create = (0..=accounts as u32).map(|account| Command::CreateAccount(AccountId(account)));
+    let create = (0..=accounts as u32).map(|account| Command::Account(AccountCommand::Create(AccountId(account))));
     let all = (0..SESSIONS_MAX).map(|n| open(Some((n % accounts) as u32), n as u64)).take(SESSIONS_MAX - spare);
     for command in create.chain(all) {
         apply(&mut engine, &command);
@@ -46,13 +46,13 @@ fn a_full_venue_takes_none_but_from_those_who_have_some() {
     assert_eq!(
         apply(&mut engine, &open(Some(0), 99_999)),
         [
-            Event::SessionClosed(SessionClosed { session: first, account }),
-            Event::SessionOpened(SessionOpened { session, account, token: 99_999 })
+            Event::Session(SessionEvent::Closed(SessionClosed { session: first, account })),
+            Event::Session(SessionEvent::Opened(SessionOpened { session, account, token: 99_999 }))
         ]
     );
     // And the room of one that is closed is anybody's.
     apply(&mut engine, &close(session));
-    assert!(matches!(apply(&mut engine, &open(Some(late), 1))[..], [Event::SessionOpened(_)]));
+    assert!(matches!(apply(&mut engine, &open(Some(late), 1))[..], [Event::Session(SessionEvent::Opened(_))]));
     assert_eq!(apply(&mut engine, &open(None, 1)), rejected(None, RejectReason::TooManySessions));
     engine.check_invariants();
     let bytes = snapshot(&engine);
@@ -94,7 +94,7 @@ fn the_least_recently_used_makes_room() {
     for lost in [2, 3, 4] {
         let events = venue.apply(open(Some(1), 100 + lost));
         let account = Some(AccountId(1));
-        assert_eq!(events[0], Event::SessionClosed(SessionClosed { session: ids[lost as usize], account }));
+        assert_eq!(events[0], Event::Session(SessionEvent::Closed(SessionClosed { session: ids[lost as usize], account })));
         assert_eq!(events.len(), 2);
     }
     assert_eq!(venue.engine.sessions_of(Some(AccountId(1))).len(), SESSIONS_PER_ACCOUNT_MAX);

@@ -28,17 +28,17 @@ fn start() -> Vec<Command> {
 }
 
 fn open(account: Option<u32>, token: u64) -> Command {
-    Command::OpenSession(OpenSession { account: account.map(AccountId), token })
+    Command::Session(SessionCommand::Open(OpenSession { account: account.map(AccountId), token }))
 }
 
 fn close(session: SessionId) -> Command {
-    Command::CloseSession(CloseSession { session })
+    Command::Session(SessionCommand::Close(CloseSession { session }))
 }
 
 /// Opens a session, and gives its id.
 fn opened(venue: &mut Venue, account: Option<u32>, token: u64) -> SessionId {
     match venue.apply(open(account, token))[..] {
-        [.., Event::SessionOpened(SessionOpened { session, .. })] => session,
+        [.., Event::Session(SessionEvent::Opened(SessionOpened { session, .. }))] => session,
         ref other => panic!("no session was opened: {other:?}"),
     }
 }
@@ -54,7 +54,7 @@ fn next(engine: &Engine, session: SessionId) -> Ordinal {
 /// A cancel of an order that is not there: rejected, and changes nothing but the session.
 fn idle(account: u32) -> Command {
     let client_order_id = ClientOrderId(u64::MAX);
-    Command::CancelOrder(CancelOrder { account: AccountId(account), instrument: InstrumentId(0), client_order_id })
+    Command::Order(OrderCommand::Cancel(CancelOrder { account: AccountId(account), instrument: InstrumentId(0), client_order_id }))
 }
 
 fn snapshot(engine: &Engine) -> Vec<u8> {

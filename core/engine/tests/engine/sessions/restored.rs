@@ -102,7 +102,7 @@ pub fn forgetful(engine: &Engine) -> Vec<u8> {
 fn busy() -> Engine {
     let mut venue = venue();
     let ids = [(None, 9), (Some(1), 10), (Some(1), 11)].map(|(account, token)| opened(&mut venue, account, token));
-    venue.apply(Command::Tick);
+    venue.apply(Command::Venue(VenueCommand::Tick));
     for (session, count) in [(ids[1], 3), (ids[2], 1_500)] {
         for _ in 0..count {
             let ordinal = next(&venue.engine, session);

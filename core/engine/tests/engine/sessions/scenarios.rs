@@ -10,7 +10,7 @@ use crate::venue::{lots, ticks};
 fn buy(account: u32, name: u64, time_in_force: TimeInForce) -> Command {
     let terms = OrderTerms { time_in_force, ..OrderTerms::limit(Side::Buy, ticks(99), lots(5)) };
     let (account, client_order_id) = (AccountId(account), ClientOrderId(name));
-    Command::NewOrder(NewOrder { account, instrument: InstrumentId(0), client_order_id, terms })
+    Command::Order(OrderCommand::New(NewOrder { account, instrument: InstrumentId(0), client_order_id, terms }))
 }
 
 fn answer(log_index: u64, rejected: Option<RejectReason>, command: &Command) -> Answer {
@@ -25,11 +25,11 @@ fn another_command_under_a_number_that_was_used_is_refused() {
     let order = buy(0, 11, TimeInForce::GoodTillCancel);
     venue.apply_numbered(place(session, 1), order);
     let at = venue.engine.last_applied().0;
-    let Command::NewOrder(sound) = order else { panic!("an order") };
+    let Command::Order(OrderCommand::New(sound)) = order else { panic!("an order") };
     let with = |change: fn(&mut NewOrder)| {
         let mut other = sound;
         change(&mut other);
-        Command::NewOrder(other)
+        Command::Order(OrderCommand::New(other))
     };
     for other in [
         with(|o| o.client_order_id = ClientOrderId(22)),
@@ -45,7 +45,7 @@ fn another_command_under_a_number_that_was_used_is_refused() {
         with(|o| o.account = AccountId(1)),
         idle(0),
         close(session),
-        Command::Tick,
+        Command::Venue(VenueCommand::Tick),
     ] {
         let refused = Numbered::Refused(RejectReason::SessionSeqReused);
         assert_eq!(venue.apply_numbered(place(session, 1), other), (refused, vec![]), "{other:?}");
@@ -108,7 +108,7 @@ fn an_order_sent_twice_is_taken_once() {
     let (became, events) = venue.apply_numbered(place(session, 1), order);
     let at = venue.engine.last_applied().0;
     assert_eq!(became, Numbered::Done(answer(at, None, &order)));
-    assert!(matches!(events[..], [Event::OrderAccepted(OrderAccepted { order_id: OrderId(id), .. })] if id == at));
+    assert!(matches!(events[..], [Event::Order(OrderEvent::Accepted(OrderAccepted { order_id: OrderId(id), .. }))] if id == at));
     let repeated = Numbered::Repeated(answer(at, None, &order));
     assert_eq!(venue.apply_numbered(place(session, 1), order), (repeated, vec![]));
     let mut orders = Vec::new();
@@ -160,7 +160,7 @@ fn opening_can_be_retried() {
     assert!(others.is_sorted_by(|a, b| a < b) && others.iter().all(|other| *other > session));
     // After a close the same token opens a new one, with places from 1.
     let account = Some(AccountId(0));
-    assert_eq!(venue.apply(close(session)), [Event::SessionClosed(SessionClosed { session, account })]);
+    assert_eq!(venue.apply(close(session)), [Event::Session(SessionEvent::Closed(SessionClosed { session, account }))]);
     let again = opened(&mut venue, Some(0), 7);
     assert_ne!(again, session);
     assert_eq!(venue.engine.session(again).unwrap().next, SessionSeq(1));
@@ -179,12 +179,12 @@ fn a_session_sends_what_its_account_may_and_no_more() {
     let strange = [
         buy(1, 5, TimeInForce::GoodTillCancel),
         idle(1),
-        Command::MassCancel(cancel),
+        Command::Order(OrderCommand::MassCancel(cancel)),
         close(other),
         open(Some(0), 9),
-        Command::Tick,
-        Command::CreateAccount(AccountId(4)),
-        Command::Checkpoint(Checkpoint { log_index: LogIndex(1), state_hash: [0; 32] }),
+        Command::Venue(VenueCommand::Tick),
+        Command::Account(AccountCommand::Create(AccountId(4))),
+        Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(1), state_hash: [0; 32] })),
     ];
     for (seq, command) in (1..).zip(strange) {
         let (became, events) = venue.apply_numbered(place(session, seq), command);
@@ -207,7 +207,7 @@ fn a_session_sends_what_its_account_may_and_no_more() {
     let seq = venue.engine.session(session).unwrap().next.0;
     let (became, events) = venue.apply_numbered(place(session, seq), close(session));
     assert_eq!(became, Numbered::Done(answer(venue.engine.last_applied().0, None, &close(session))));
-    assert_eq!(events, [Event::SessionClosed(SessionClosed { session, account: Some(AccountId(0)) })]);
+    assert_eq!(events, [Event::Session(SessionEvent::Closed(SessionClosed { session, account: Some(AccountId(0)) }))]);
     assert_eq!(venue.apply_numbered(place(session, seq), close(session)).0, Numbered::Refused(RejectReason::UnknownSession));
 }
 
@@ -216,7 +216,10 @@ fn a_suspended_account_keeps_its_session() {
     let mut venue = venue();
     let session = opened(&mut venue, Some(0), 7);
     venue.apply_numbered(place(session, 1), buy(0, 1, TimeInForce::GoodTillCancel));
-    venue.apply(Command::SetAccountStatus(SetAccountStatus { account: AccountId(0), status: AccountStatus::Suspended }));
+    venue.apply(Command::Account(AccountCommand::SetStatus(SetAccountStatus {
+        account: AccountId(0),
+        status: AccountStatus::Suspended,
+    })));
     let order = buy(0, 2, TimeInForce::GoodTillCancel);
     let (became, _) = venue.apply_numbered(place(session, 2), order);
     let rejected = answer(venue.engine.last_applied().0, Some(RejectReason::AccountSuspended), &order);
@@ -235,7 +238,10 @@ fn orders_expire_first_whatever_becomes_of_the_command() {
         venue.now = TimeNs(50);
         let before = venue.engine.last_applied();
         let (_, events) = venue.apply_numbered(place(SessionId(session * own.0), seq), idle(0));
-        assert!(matches!(events[0], Event::OrderCancelled(OrderCancelled { reason: CancelReason::Expired, .. })), "{events:?}");
+        assert!(
+            matches!(events[0], Event::Order(OrderEvent::Cancelled(OrderCancelled { reason: CancelReason::Expired, .. }))),
+            "{events:?}"
+        );
         assert_eq!((venue.engine.last_applied(), venue.engine.time()), (before.next(), TimeNs(50)));
     }
 }
@@ -243,7 +249,7 @@ fn orders_expire_first_whatever_becomes_of_the_command() {
 #[test]
 fn a_checkpoint_is_to_the_state_as_a_tick() {
     let (mut venue, mut other) = (venue(), self::venue());
-    let checkpoint = Command::Checkpoint(Checkpoint { log_index: LogIndex(3), state_hash: [9; 32] });
-    assert_eq!(venue.apply(checkpoint), other.apply(Command::Tick));
+    let checkpoint = Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(3), state_hash: [9; 32] }));
+    assert_eq!(venue.apply(checkpoint), other.apply(Command::Venue(VenueCommand::Tick)));
     assert_eq!(venue.engine.state_hash(), other.engine.state_hash());
 }

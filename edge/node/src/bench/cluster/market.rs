@@ -8,8 +8,8 @@ use walras_gateway::{Algorithm, ClientKey, Permission};
 use walras_market_history::Format;
 use walras_replay::venue::VenueOptions;
 use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, Symbol};
-use walras_wire::Command;
 use walras_wire::order_entry::ReportsWanted;
+use walras_wire::{Command, OrderCommand};
 
 use crate::access::generate;
 use crate::bench::BenchError;
@@ -49,7 +49,7 @@ pub(super) fn options(client: &Client, accounts: u32, markets: u32) -> Result<Ve
 
 /// Whether a command of the setting up is one market's, and not that of its assets and accounts.
 pub(super) fn is_market(command: &Command) -> bool {
-    matches!(command, Command::CreateInstrument(_) | Command::SetTradingPhase(_))
+    matches!(command, Command::Instrument(_))
 }
 
 /// A key that trades for an account, made known to all these replicas.
@@ -77,20 +77,11 @@ pub fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, 
     Ok(key)
 }
 
-pub(super) fn account_of(command: &Command) -> Option<AccountId> {
-    match command {
-        Command::NewOrder(order) => Some(order.account),
-        Command::CancelOrder(cancel) => Some(cancel.account),
-        Command::AmendOrder(amend) => Some(amend.account),
-        _ => None,
-    }
-}
-
 pub(super) fn rename(command: &mut Command, by: u64) {
     let id = match command {
-        Command::NewOrder(order) => &mut order.client_order_id,
-        Command::CancelOrder(cancel) => &mut cancel.client_order_id,
-        Command::AmendOrder(amend) => &mut amend.amendment.client_order_id,
+        Command::Order(OrderCommand::New(order)) => &mut order.client_order_id,
+        Command::Order(OrderCommand::Cancel(cancel)) => &mut cancel.client_order_id,
+        Command::Order(OrderCommand::Amend(amend)) => &mut amend.amendment.client_order_id,
         _ => return,
     };
     *id = ClientOrderId(id.0 + by);

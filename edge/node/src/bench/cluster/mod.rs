@@ -34,7 +34,7 @@ use crate::cli::client::Client;
 use crate::runtime::now;
 use line::{Line, Tally};
 pub use market::account_key;
-use market::{account_of, is_market, options, rename, settings};
+use market::{is_market, options, rename, settings};
 
 /// Commands that are made; then they begin again.
 const FLOW_COMMANDS: u64 = 400_000;
@@ -427,7 +427,7 @@ impl Ways {
 fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Command)>, BenchError> {
     let flows = loaded.iter().zip(options).zip(0_u64..).map(|((loaded, options), market)| {
         Ok(commands(loaded, options)?.filter_map(move |(_, mut command)| {
-            let account = account_of(&command)?;
+            let account = command.account()?;
             rename(&mut command, market * MARKET_IDS);
             Some(((account.0 - options.first_account.0) as usize, command))
         }))

@@ -9,8 +9,9 @@ use walras_types::{
     SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees, Command,
-    InvalidCommand, MassCancel, NewOrder, OpenSession, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
+    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
+    CloseSession, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession, OrderCommand,
+    SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer, VenueCommand,
 };
 
 use super::*;
@@ -176,16 +177,18 @@ fn read_terms(f: &mut Fields) -> OrderTerms {
 fn read_command(mut f: Fields) -> Command {
     let kind = f.text("kind");
     let command = match kind.as_str() {
-        "new_order" => Command::NewOrder(NewOrder {
+        "new_order" => Command::Order(OrderCommand::New(NewOrder {
             account: f.account(),
             instrument: f.instrument(),
             client_order_id: f.order(),
             terms: read_terms(&mut f),
-        }),
-        "cancel_order" => {
-            Command::CancelOrder(CancelOrder { account: f.account(), instrument: f.instrument(), client_order_id: f.order() })
-        }
-        "amend_order" => Command::AmendOrder(AmendOrder {
+        })),
+        "cancel_order" => Command::Order(OrderCommand::Cancel(CancelOrder {
+            account: f.account(),
+            instrument: f.instrument(),
+            client_order_id: f.order(),
+        })),
+        "amend_order" => Command::Order(OrderCommand::Amend(AmendOrder {
             account: f.account(),
             instrument: f.instrument(),
             amendment: Amendment {
@@ -194,28 +197,28 @@ fn read_command(mut f: Fields) -> Command {
                 trigger: f.maybe_ticks("trigger_ticks"),
                 size: f.maybe_lots("open_lots"),
             },
-        }),
-        "mass_cancel" => Command::MassCancel(MassCancel {
+        })),
+        "mass_cancel" => Command::Order(OrderCommand::MassCancel(MassCancel {
             account: f.account(),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
             side: f.maybe("side").map(|side| names::parse_side(side.as_str().unwrap()).unwrap()),
-        }),
-        "tick" => Command::Tick,
-        "open_session" => Command::OpenSession(OpenSession {
+        })),
+        "tick" => Command::Venue(VenueCommand::Tick),
+        "open_session" => Command::Session(SessionCommand::Open(OpenSession {
             account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
             token: f.number("token"),
-        }),
-        "close_session" => Command::CloseSession(CloseSession { session: SessionId(f.number("session_id")) }),
-        "checkpoint" => Command::Checkpoint(Checkpoint {
+        })),
+        "close_session" => Command::Session(SessionCommand::Close(CloseSession { session: SessionId(f.number("session_id")) })),
+        "checkpoint" => Command::Venue(VenueCommand::Checkpoint(Checkpoint {
             log_index: LogIndex(f.number("log_index")),
             state_hash: read_hash(&f.text("state_hash")),
-        }),
-        "create_asset" => Command::CreateAsset(AssetSpec {
+        })),
+        "create_asset" => Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: AssetId(f.small("asset_id")),
             symbol: Symbol::new(&f.text("symbol")).unwrap(),
             decimals: u8::try_from(f.small("decimals")).unwrap(),
-        }),
-        "create_instrument" => Command::CreateInstrument(InstrumentSpec {
+        })),
+        "create_instrument" => Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
             instrument: f.instrument(),
             symbol: Symbol::new(&f.text("symbol")).unwrap(),
             base: AssetId(f.small("base_asset_id")),
@@ -228,27 +231,30 @@ fn read_command(mut f: Fields) -> Command {
             band_ppm: f.small("band_ppm"),
             reference_price: f.ticks("reference_price_ticks"),
             default_limits: read_limits(f.object("default_limits")),
-        }),
-        "create_account" => Command::CreateAccount(f.account()),
-        "set_account_status" => Command::SetAccountStatus(SetAccountStatus {
+        })),
+        "create_account" => Command::Account(AccountCommand::Create(f.account())),
+        "set_account_status" => Command::Account(AccountCommand::SetStatus(SetAccountStatus {
             account: f.account(),
             status: names::parse_account_status(&f.text("status")).unwrap(),
-        }),
-        "deposit" => Command::Deposit(read_transfer(&mut f)),
-        "withdraw" => Command::Withdraw(read_transfer(&mut f)),
-        "collect_fees" => Command::CollectFees(CollectFees { asset: AssetId(f.small("asset_id")), account: f.account() }),
-        "set_risk_limits" => Command::SetRiskLimits(SetRiskLimits {
+        })),
+        "deposit" => Command::Account(AccountCommand::Deposit(read_transfer(&mut f))),
+        "withdraw" => Command::Account(AccountCommand::Withdraw(read_transfer(&mut f))),
+        "collect_fees" => {
+            Command::Account(AccountCommand::CollectFees(CollectFees { asset: AssetId(f.small("asset_id")), account: f.account() }))
+        }
+        "set_risk_limits" => Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits {
             account: f.account(),
             instrument: f.instrument(),
             limits: read_limits(f.object("limits")),
-        }),
-        "set_trading_phase" => Command::SetTradingPhase(SetTradingPhase {
+        })),
+        "set_trading_phase" => Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase {
             instrument: f.instrument(),
             phase: names::parse_phase(&f.text("phase")).unwrap(),
-        }),
-        "set_access_delays" => {
-            Command::SetAccessDelays(AccessDelays { sequencing_ns: f.number("sequencing_ns"), release_ns: f.number("release_ns") })
-        }
+        })),
+        "set_access_delays" => Command::Venue(VenueCommand::SetAccessDelays(AccessDelays {
+            sequencing_ns: f.number("sequencing_ns"),
+            release_ns: f.number("release_ns"),
+        })),
         "invalid" => Command::Invalid(InvalidCommand {
             account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
@@ -276,41 +282,41 @@ const KINDS: usize = 36;
 
 fn kind(command: &Command) -> usize {
     match command {
-        Command::NewOrder(_) => 0,
-        Command::CancelOrder(_) => 1,
-        Command::AmendOrder(_) => 2,
-        Command::MassCancel(_) => 3,
-        Command::Tick => 4,
-        Command::CreateAsset(_) => 5,
-        Command::CreateInstrument(_) => 6,
-        Command::CreateAccount(_) => 7,
-        Command::SetAccountStatus(_) => 8,
-        Command::Deposit(_) => 9,
-        Command::Withdraw(_) => 10,
-        Command::CollectFees(_) => 11,
-        Command::SetRiskLimits(_) => 12,
-        Command::SetTradingPhase(_) => 13,
-        Command::OpenSession(_) => 14,
-        Command::CloseSession(_) => 15,
-        Command::Checkpoint(_) => 16,
-        Command::CreateBatchMarket(_) => 17,
-        Command::AddBatchAsset(_) => 18,
-        Command::SetBatchPhase(_) => 19,
-        Command::SetBatchInterval(_) => 20,
-        Command::SetAccountKey(_) => 21,
-        Command::SetIssuer(_) => 22,
-        Command::SubmitTransaction(_) => 23,
-        Command::CloseBatch(_) => 24,
-        Command::SetAccessDelays(_) => 25,
-        Command::Shards(ShardCommand::Configure(_)) => 26,
-        Command::Shards(ShardCommand::AssignInstrument(_)) => 27,
-        Command::Shards(ShardCommand::TransferOut(_)) => 28,
-        Command::Shards(ShardCommand::TransferIn(_)) => 29,
-        Command::Shards(ShardCommand::ConfirmTransfers(_)) => 30,
-        Command::Shards(ShardCommand::ReturnTransfer(_)) => 31,
-        Command::Shards(ShardCommand::DoubtTransfers) => 32,
-        Command::Shards(ShardCommand::CompareTransfers(_)) => 33,
-        Command::SetAccountFee(_) => 34,
+        Command::Order(OrderCommand::New(_)) => 0,
+        Command::Order(OrderCommand::Cancel(_)) => 1,
+        Command::Order(OrderCommand::Amend(_)) => 2,
+        Command::Order(OrderCommand::MassCancel(_)) => 3,
+        Command::Venue(VenueCommand::Tick) => 4,
+        Command::Venue(VenueCommand::CreateAsset(_)) => 5,
+        Command::Instrument(InstrumentCommand::Create(_)) => 6,
+        Command::Account(AccountCommand::Create(_)) => 7,
+        Command::Account(AccountCommand::SetStatus(_)) => 8,
+        Command::Account(AccountCommand::Deposit(_)) => 9,
+        Command::Account(AccountCommand::Withdraw(_)) => 10,
+        Command::Account(AccountCommand::CollectFees(_)) => 11,
+        Command::Account(AccountCommand::SetRiskLimits(_)) => 12,
+        Command::Instrument(InstrumentCommand::SetPhase(_)) => 13,
+        Command::Session(SessionCommand::Open(_)) => 14,
+        Command::Session(SessionCommand::Close(_)) => 15,
+        Command::Venue(VenueCommand::Checkpoint(_)) => 16,
+        Command::BatchMarket(BatchMarketCommand::Create(_)) => 17,
+        Command::BatchMarket(BatchMarketCommand::AddAsset(_)) => 18,
+        Command::BatchMarket(BatchMarketCommand::SetPhase(_)) => 19,
+        Command::BatchMarket(BatchMarketCommand::SetInterval(_)) => 20,
+        Command::Account(AccountCommand::SetKey(_)) => 21,
+        Command::Venue(VenueCommand::SetIssuer(_)) => 22,
+        Command::Batch(BatchCommand::Submit(_)) => 23,
+        Command::Batch(BatchCommand::Close(_)) => 24,
+        Command::Venue(VenueCommand::SetAccessDelays(_)) => 25,
+        Command::Shard(ShardCommand::Configure(_)) => 26,
+        Command::Shard(ShardCommand::AssignInstrument(_)) => 27,
+        Command::Shard(ShardCommand::TransferOut(_)) => 28,
+        Command::Shard(ShardCommand::TransferIn(_)) => 29,
+        Command::Shard(ShardCommand::ConfirmTransfers(_)) => 30,
+        Command::Shard(ShardCommand::ReturnTransfer(_)) => 31,
+        Command::Shard(ShardCommand::DoubtTransfers) => 32,
+        Command::Shard(ShardCommand::CompareTransfers(_)) => 33,
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(_)) => 34,
         Command::Invalid(_) => 35,
     }
 }
@@ -380,27 +386,34 @@ fn commands() -> Vec<Command> {
         TradingPhase::ClosingAuction,
     ];
     let mut all = vec![
-        Command::CancelOrder(CancelOrder { account, instrument, client_order_id }),
-        Command::AmendOrder(amend(price, None, None)),
-        Command::AmendOrder(amend(None, None, size)),
-        Command::AmendOrder(amend(None, price, None)),
-        Command::AmendOrder(amend(price, Some(PriceTicks::MAX), size)),
-        Command::MassCancel(MassCancel { account, instrument: None, side: None }),
-        Command::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Sell) }),
-        Command::Tick,
-        Command::OpenSession(OpenSession { account: Some(account), token: u64::MAX }),
-        Command::OpenSession(OpenSession { account: None, token: 0 }),
-        Command::CloseSession(CloseSession { session: SessionId(EXACT_BELOW) }),
-        Command::Checkpoint(Checkpoint { log_index: LogIndex(7), state_hash: std::array::from_fn(|at| at as u8 * 8) }),
-        Command::CreateAsset(AssetSpec { asset: AssetId(0), symbol: Symbol::new("BTC").unwrap(), decimals: 8 }),
-        Command::CreateAccount(account),
-        Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Active }),
-        Command::SetAccountStatus(SetAccountStatus { account, status: AccountStatus::Suspended }),
-        Command::Deposit(transfer),
-        Command::Withdraw(transfer),
-        Command::CollectFees(CollectFees { asset: AssetId(1), account }),
-        Command::SetRiskLimits(SetRiskLimits { account, instrument, limits }),
-        Command::SetAccessDelays(AccessDelays { sequencing_ns: EXACT_BELOW, release_ns: 0 }),
+        Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })),
+        Command::Order(OrderCommand::Amend(amend(price, None, None))),
+        Command::Order(OrderCommand::Amend(amend(None, None, size))),
+        Command::Order(OrderCommand::Amend(amend(None, price, None))),
+        Command::Order(OrderCommand::Amend(amend(price, Some(PriceTicks::MAX), size))),
+        Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument: None, side: None })),
+        Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument: Some(instrument), side: Some(Side::Sell) })),
+        Command::Venue(VenueCommand::Tick),
+        Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token: u64::MAX })),
+        Command::Session(SessionCommand::Open(OpenSession { account: None, token: 0 })),
+        Command::Session(SessionCommand::Close(CloseSession { session: SessionId(EXACT_BELOW) })),
+        Command::Venue(VenueCommand::Checkpoint(Checkpoint {
+            log_index: LogIndex(7),
+            state_hash: std::array::from_fn(|at| at as u8 * 8),
+        })),
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: AssetId(0),
+            symbol: Symbol::new("BTC").unwrap(),
+            decimals: 8,
+        })),
+        Command::Account(AccountCommand::Create(account)),
+        Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status: AccountStatus::Active })),
+        Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status: AccountStatus::Suspended })),
+        Command::Account(AccountCommand::Deposit(transfer)),
+        Command::Account(AccountCommand::Withdraw(transfer)),
+        Command::Account(AccountCommand::CollectFees(CollectFees { asset: AssetId(1), account })),
+        Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account, instrument, limits })),
+        Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns: EXACT_BELOW, release_ns: 0 })),
         Command::Invalid(InvalidCommand {
             account: Some(account),
             instrument: Some(instrument),
@@ -416,11 +429,15 @@ fn commands() -> Vec<Command> {
             content: ContentDigest(0),
         }),
     ];
-    all.extend(allocations.map(|allocation| Command::CreateInstrument(spec(allocation))));
+    all.extend(allocations.map(|allocation| Command::Instrument(InstrumentCommand::Create(spec(allocation)))));
     all.extend(batches::commands());
     all.extend(shards::commands());
-    all.extend(phases.map(|phase| Command::SetTradingPhase(SetTradingPhase { instrument, phase })));
-    all.extend(orders().into_iter().map(|terms| Command::NewOrder(NewOrder { account, instrument, client_order_id, terms })));
+    all.extend(phases.map(|phase| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }))));
+    all.extend(
+        orders()
+            .into_iter()
+            .map(|terms| Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))),
+    );
     all
 }
 
@@ -460,7 +477,7 @@ fn an_entry_looks_as_the_documents_say() {
         time: TimeNs(1_700_000_000_000_000_000),
         ordinal: None,
         key: None,
-        content: Command::NewOrder(order).into(),
+        content: Command::Order(OrderCommand::New(order)).into(),
     });
     let document = include_str!("../../../../../docs/log-dump.md");
     let example = document.lines().find(|line| line.starts_with("{\"log_index\"") || line.starts_with("{\"command\"")).unwrap();

@@ -230,7 +230,7 @@ proptest! {
             values.extend([("allocation".to_owned(), allocation), ("default_limits".to_owned(), limits)]);
         }
         check(parse_object::<InstrumentRequest>(object(instrument)).and_then(|r| r.command(InstrumentId(2), &catalog)));
-        check(parse_object::<TransferRequest>(object(transfer)).and_then(|r| r.transfer(&catalog).map(Command::Deposit)));
+        check(parse_object::<TransferRequest>(object(transfer)).and_then(|r| r.transfer(&catalog).map(|c| Command::Account(AccountCommand::Deposit(c)))));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, warn};
 use walras_engine::{BatchMarketView, Engine};
 use walras_types::{BatchMarketId, BatchPhase, Symbol};
-use walras_wire::{AddBatchAsset, BatchMarketSpec, Command, SetAccountFee, SetBatchInterval, SetBatchPhase};
+use walras_wire::{AddBatchAsset, BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee, SetBatchInterval, SetBatchPhase};
 
 use crate::config;
 use crate::json::Catalog;
@@ -77,7 +77,13 @@ impl Declared {
                     // A domain is drawn anew each time: the command is another, and asks for the same.
                     let same = |asked: &Command| {
                         asked == &command
-                            || matches!((asked, &command), (Command::CreateBatchMarket(_), Command::CreateBatchMarket(_)))
+                            || matches!(
+                                (asked, &command),
+                                (
+                                    Command::BatchMarket(BatchMarketCommand::Create(_)),
+                                    Command::BatchMarket(BatchMarketCommand::Create(_))
+                                )
+                            )
                     };
                     if self.asked.as_ref().is_some_and(|(asked, at)| same(asked) && now < *at + LOST_AFTER) {
                         return None;
@@ -121,14 +127,18 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
             return Step::None;
         }
         let market = BatchMarketId(u16::try_from(engine.batch_markets().len()).unwrap_or(u16::MAX));
-        return section.spec(market, domain).map_or(Step::None, |spec| Step::Ask(Command::CreateBatchMarket(spec)));
+        return section
+            .spec(market, domain)
+            .map_or(Step::None, |spec| Step::Ask(Command::BatchMarket(BatchMarketCommand::Create(spec))));
     };
     let BatchMarketSpec { market, domain, interval_ns, .. } = *view.spec;
     let Some(wanted) = section.spec(market, domain) else { return Step::None };
     // Before it is opened, so that no account is for nothing.
     if let Some(written) = section.account_fee() {
         match written.fee(catalog) {
-            Ok(fee) if fee != view.account_fee.next => return Step::Ask(Command::SetAccountFee(SetAccountFee { market, fee })),
+            Ok(fee) if fee != view.account_fee.next => {
+                return Step::Ask(Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })));
+            }
             Ok(_) => {}
             Err(refusal) => return Step::Differs(refusal.detail.unwrap_or_else(|| refusal.reason.advice().to_owned())),
         }
@@ -139,12 +149,15 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
             return Step::Differs("it has other assets; give the new one another name".to_owned());
         }
         if let Some(&asset) = assets.get(known.len()) {
-            return Step::Ask(Command::AddBatchAsset(AddBatchAsset { market, asset }));
+            return Step::Ask(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
         }
-        return Step::Ask(Command::SetBatchPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+        return Step::Ask(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })));
     }
     if interval_ns != wanted.interval_ns {
-        return Step::Ask(Command::SetBatchInterval(SetBatchInterval { market, interval_ns: wanted.interval_ns }));
+        return Step::Ask(Command::BatchMarket(BatchMarketCommand::SetInterval(SetBatchInterval {
+            market,
+            interval_ns: wanted.interval_ns,
+        })));
     }
     if view.assets == assets && *view.spec == wanted {
         Step::None
@@ -163,7 +176,7 @@ fn find(engine: &Engine, symbol: Symbol) -> Option<BatchMarketView<'_>> {
 #[cfg(test)]
 mod tests {
     use walras_types::{AccountFee, Amount, AssetId, LogIndex, TimeNs};
-    use walras_wire::AssetSpec;
+    use walras_wire::{AssetSpec, VenueCommand};
 
     use super::*;
 
@@ -188,7 +201,7 @@ mod tests {
         assert_eq!(declared.step(now, &engine, &catalog), None, "there are no assets");
         for (id, name) in [(0, "USD"), (1, "EUR")] {
             let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 6 };
-            apply(&mut engine, &Command::CreateAsset(spec));
+            apply(&mut engine, &Command::Venue(VenueCommand::CreateAsset(spec)));
             catalog.add_asset(spec);
         }
         let mut kinds = Vec::new();
@@ -203,7 +216,11 @@ mod tests {
         let view = engine.batch_markets().next().unwrap();
         assert_eq!((view.phase, view.assets, view.spec.interval_ns), (BatchPhase::Open, &[AssetId(0), AssetId(1)][..], 20_000_000));
         let mut slower = Declared::new(&[config::Batch { interval_ms: 30, ..section.clone() }]);
-        let Some(command @ Command::SetBatchInterval(_)) = slower.step(now + LOOK_EVERY, &engine, &catalog) else { panic!() };
+        let Some(command @ Command::BatchMarket(BatchMarketCommand::SetInterval(_))) =
+            slower.step(now + LOOK_EVERY, &engine, &catalog)
+        else {
+            panic!()
+        };
         apply(&mut engine, &command);
         assert_eq!(slower.step(now + 2 * LOOK_EVERY, &engine, &catalog), None);
         // What accounts cost follows the section, and where that says nothing is left as it is.

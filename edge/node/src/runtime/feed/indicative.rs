@@ -103,7 +103,10 @@ mod tests {
         AccountId, Allocation, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType,
         PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
     };
-    use walras_wire::{AssetSpec, CancelOrder, Command, NewOrder, SetTradingPhase, Transfer};
+    use walras_wire::{
+        AccountCommand, AssetSpec, CancelOrder, Command, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase, Transfer,
+        VenueCommand,
+    };
 
     use super::*;
 
@@ -121,14 +124,19 @@ mod tests {
             let mut venue = Self { engine: Engine::new(), market: MarketData::new(), indicatives: Indicatives::default() };
             for (id, symbol) in [(0, "BTC"), (1, "USD")] {
                 let symbol = Symbol::new(symbol).unwrap();
-                venue.apply(Command::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 2 }));
+                venue.apply(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 2 })));
             }
-            venue.apply(Command::CreateAccount(AccountId(0)));
+            venue.apply(Command::Account(AccountCommand::Create(AccountId(0))));
             for id in 0..2 {
                 let (account, amount) = (AccountId(0), Amount::new(1 << 40).unwrap());
-                venue.apply(Command::Deposit(Transfer { account, asset: AssetId(id), amount, transfer_id: TransferId(id.into()) }));
+                venue.apply(Command::Account(AccountCommand::Deposit(Transfer {
+                    account,
+                    asset: AssetId(id),
+                    amount,
+                    transfer_id: TransferId(id.into()),
+                })));
             }
-            venue.apply(Command::CreateInstrument(InstrumentSpec {
+            venue.apply(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
                 instrument: IT,
                 symbol: Symbol::new("BTC/USD").unwrap(),
                 base: AssetId(0),
@@ -141,7 +149,7 @@ mod tests {
                 band_ppm: 1_000_000,
                 reference_price: PriceTicks::new(100).unwrap(),
                 default_limits: RiskLimits::NONE,
-            }));
+            })));
             venue.phase(TradingPhase::PreOpen);
             venue
         }
@@ -156,7 +164,7 @@ mod tests {
         }
 
         fn phase(&mut self, phase: TradingPhase) {
-            self.apply(Command::SetTradingPhase(SetTradingPhase { instrument: IT, phase }));
+            self.apply(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: IT, phase })));
         }
 
         fn order(&mut self, id: u64, side: Side, price: i64) {
@@ -171,7 +179,7 @@ mod tests {
                 self_trade: SelfTrade::Allow,
             };
             let (account, client_order_id) = (AccountId(0), ClientOrderId(id));
-            self.apply(Command::NewOrder(NewOrder { account, instrument: IT, client_order_id, terms }));
+            self.apply(Command::Order(OrderCommand::New(NewOrder { account, instrument: IT, client_order_id, terms })));
         }
 
         fn publish(&mut self) -> (Option<u64>, News) {
@@ -206,8 +214,13 @@ mod tests {
         venue.order(1, Side::Buy, 101);
         venue.order(2, Side::Sell, 100);
         assert_eq!(venue.publish(), (Some(1), News::Yes));
-        let cancel =
-            |id| Command::CancelOrder(CancelOrder { account: AccountId(0), instrument: IT, client_order_id: ClientOrderId(id) });
+        let cancel = |id| {
+            Command::Order(OrderCommand::Cancel(CancelOrder {
+                account: AccountId(0),
+                instrument: IT,
+                client_order_id: ClientOrderId(id),
+            }))
+        };
         venue.apply(cancel(2));
         assert_eq!(venue.indicatives.begin(&venue.engine, IT), None);
         venue.order(3, Side::Sell, 100);

@@ -578,7 +578,7 @@ fn snapshot(
 
 #[cfg(test)]
 mod tests {
-    use walras_wire::{AccessDelays, Command};
+    use walras_wire::{AccessDelays, Command, VenueCommand};
 
     use super::*;
     use crate::runtime::clock::Clock;
@@ -623,22 +623,22 @@ mod tests {
     #[test]
     fn what_is_replayed_is_published_to_nobody_and_is_not_late() {
         let mut replica = Replica::begins_from(Engine::new());
-        assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Tick)));
+        assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Venue(VenueCommand::Tick))));
         replica.feed.go_live(&replica.engine, &replica.market);
         until("what is replayed is shown", || replica.status.progress().log_index == replica.engine.last_applied());
         assert_eq!(replica.held.view().pieces, 0);
-        assert!(replica.apply(1_000, Command::Tick));
+        assert!(replica.apply(1_000, Command::Venue(VenueCommand::Tick)));
         until("the piece is given out", || replica.held.view().pieces == 1);
         assert_eq!(replica.held.view().late, 0);
     }
 
     #[test]
     fn a_delay_that_shrinks_lets_nobody_know_sooner_also_where_a_replica_begins_between() {
-        let delay = |release_ns| Command::SetAccessDelays(AccessDelays { sequencing_ns: 0, release_ns });
+        let delay = |release_ns| Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns: 0, release_ns }));
         let mut all = Replica::begins_from(Engine::new());
         all.feed.go_live(&all.engine, &all.market);
         all.apply(995, delay(25 * MS));
-        assert!(all.apply(1_001, Command::Tick));
+        assert!(all.apply(1_001, Command::Venue(VenueCommand::Tick)));
         assert_eq!(all.known_from_ms(), 1_026);
         assert!(!all.apply(1_005, delay(MS)));
         let mut bytes = Vec::new();
@@ -647,8 +647,8 @@ mod tests {
         begun.feed.go_live(&begun.engine, &begun.market);
         // The first entry here, and not the first of its interval.
         for replica in [&mut all, &mut begun] {
-            assert!(!replica.apply(1_009, Command::Tick));
-            assert!(replica.apply(1_011, Command::Tick));
+            assert!(!replica.apply(1_009, Command::Venue(VenueCommand::Tick)));
+            assert!(replica.apply(1_011, Command::Venue(VenueCommand::Tick)));
         }
         assert_eq!(all.known_from_ms(), 1_026, "not before what came first");
         assert_eq!(begun.known_from_ms(), 1_035, "as if all before it had waited for the longest");

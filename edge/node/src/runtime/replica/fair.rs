@@ -7,7 +7,7 @@ use tracing::warn;
 use walras_clock_sync::Source;
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::GatewayId;
-use walras_gateway::session::{Reports, may_submit};
+use walras_gateway::session::Reports;
 use walras_peer_link::Links;
 use walras_replica::{OrderEntry, Origin};
 use walras_sequencer::{
@@ -15,7 +15,6 @@ use walras_sequencer::{
     ReplicatedSequencer, Timed,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
-use walras_wire::order_entry::Role;
 use walras_wire::{Command, OpenSession};
 
 use super::traces::Traces;
@@ -127,10 +126,6 @@ impl GatewayHost<Origin> for People<'_> {
         let _ = self.links.send(to, bytes);
     }
 
-    fn may_submit(&self, command: &Command) -> bool {
-        may_submit(command, Role::Operator)
-    }
-
     fn opens_at(&mut self, opening: RemoteOpening) -> Origin {
         Origin::OpensElsewhere(opening)
     }
@@ -174,11 +169,6 @@ impl GatewayHost<Origin> for People<'_> {
             ordinal.session_seq, ordinal.session
         );
     }
-}
-
-/// Whether a command is one that fair access is about: the others wait for nobody.
-pub(super) fn is_order(command: &Command) -> bool {
-    matches!(command, Command::NewOrder(_) | Command::CancelOrder(_) | Command::AmendOrder(_) | Command::MassCancel(_))
 }
 
 fn refuse(waiters: &mut Waiters, origin: Origin, reason: RejectReason) {

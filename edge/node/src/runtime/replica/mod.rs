@@ -37,7 +37,7 @@ use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_replica::Origin;
 use walras_sequencer::{GatewayMessage, Halt, NotTaken, ReplicatedSequencer};
 use walras_types::{RejectReason, TimeNs};
-use walras_wire::{Command, encode_command};
+use walras_wire::{Command, VenueCommand, encode_command};
 
 use super::batches::Declared;
 use super::clock::Clock;
@@ -49,8 +49,8 @@ use crate::connections::tell_shortage;
 use alarm::Alarm;
 pub(crate) use doorbell::Doorbell;
 use entry_sockets::{EntryPort, EntrySockets};
+use fair::People;
 pub use fair::{FairAccessOptions, FairAccessView};
-use fair::{People, is_order};
 pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
 pub use status::{ClusterStatus, ClusterView, PeerView};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
@@ -166,7 +166,7 @@ impl<D: Disk> ReplicaThread<D> {
                 next_tick = instant + self.pace.tick_every;
                 if self.sequencer.is_leading() && self.sequencer.waiting() == 0 {
                     // Where it is not taken, another replica leads by now.
-                    let _ = self.sequencer.submit(self.clock.now(), None, &Command::Tick, None);
+                    let _ = self.sequencer.submit(self.clock.now(), None, &Command::Venue(VenueCommand::Tick), None);
                     self.sequencer.propose(self.around.now_ns, &mut self.around)?;
                 }
             }
@@ -233,7 +233,7 @@ impl<D: Disk> ReplicaThread<D> {
             around.feed.flush(sequencer.engine(), &mut around.core.market);
         } else if sequencer.is_leading() && sequencer.waiting() == 0 && around.feed.is_behind(sequencer.engine()) {
             // Where it is not taken, another replica leads by now.
-            let _ = sequencer.submit(clock.now(), None, &Command::Tick, None);
+            let _ = sequencer.submit(clock.now(), None, &Command::Venue(VenueCommand::Tick), None);
         }
     }
 
@@ -446,7 +446,7 @@ impl<D: Disk> ReplicaThread<D> {
                 None => None,
             };
             if let Some(fair) = &mut self.around.fair
-                && is_order(&command)
+                && command.is_order()
                 && self.sequencer.is_leading()
             {
                 fair.submit_alone(self.around.now_ns, command, origin);

@@ -18,7 +18,7 @@ use walras_replica::{OrderEntry, Origin, StreamId};
 use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::Event;
+use walras_wire::{Event, SessionEvent};
 
 use super::barriers::Barriers;
 use super::entry_sockets::EntrySockets;
@@ -178,7 +178,7 @@ impl<D: Disk> Surroundings<D> {
         let Self { reports, entry, .. } = self;
         for event in events {
             reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
-            if let Event::SessionClosed(closed) = event {
+            if let Event::Session(SessionEvent::Closed(closed)) = event {
                 entry.closed(closed.session);
             }
         }
@@ -191,7 +191,8 @@ fn outcome(applied: &AppliedEntry<'_, Origin>) -> Outcome {
 
 /// Which session was opened, and what it begins with; or why none was.
 fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
-    let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let opened =
+        events.iter().find_map(|event| if let Event::Session(SessionEvent::Opened(opened)) = event { Some(opened) } else { None });
     let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
     start.ok_or_else(|| {
         let reason = events.iter().find_map(|event| if let Event::Rejected(r) = event { Some(r.reason) } else { None });

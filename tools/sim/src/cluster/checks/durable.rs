@@ -28,13 +28,19 @@ pub(crate) fn check(entry: &Entry, members: &[Members], holds: impl Fn(ReplicaId
 #[cfg(test)]
 mod tests {
     use walras_types::{LogIndex, TimeNs};
-    use walras_wire::Command;
+    use walras_wire::{Command, VenueCommand};
 
     use super::*;
 
     #[test]
     fn an_entry_on_too_few_disks_is_found() {
-        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, key: None, content: Command::Tick.into() };
+        let entry = Entry {
+            log_index: LogIndex(1),
+            time: TimeNs(1),
+            ordinal: None,
+            key: None,
+            content: Command::Venue(VenueCommand::Tick).into(),
+        };
         let members = [Members::of_voters((1..=3).filter_map(ReplicaId::new))];
         check(&entry, &members, |id| id.get() != 2).unwrap();
         assert!(check(&entry, &members, |id| id.get() == 2).is_err());

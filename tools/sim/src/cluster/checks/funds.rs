@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use walras_engine::Engine;
 use walras_types::{AccountId, AssetId, InstrumentId, InstrumentSpec, ShardId, Side, TransferSeq};
-use walras_wire::{Event, OfferTraded, ShardEvent, Traded};
+use walras_wire::{AccountEvent, BatchEvent, Event, InstrumentEvent, OfferTraded, OrderEvent, ShardEvent, Traded};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -41,34 +41,34 @@ impl Funds {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::InstrumentCreated(spec) => {
+            Event::Instrument(InstrumentEvent::Created(spec)) => {
                 self.instruments.insert(spec.instrument, *spec);
             }
-            Event::Deposited(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
-            Event::Withdrawn(e) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
-            Event::Issued(e) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
-            Event::Burnt(e) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
-            Event::FeesCollected(e) => {
+            Event::Account(AccountEvent::Deposited(e)) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
+            Event::Account(AccountEvent::Withdrawn(e)) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
+            Event::Batch(BatchEvent::Issued(e)) => self.supplied(e.account, e.asset, i128::from(e.amount.get())),
+            Event::Batch(BatchEvent::Burnt(e)) => self.supplied(e.account, e.asset, -i128::from(e.amount.get())),
+            Event::Account(AccountEvent::FeesCollected(e)) => {
                 self.add(e.account, e.asset, i128::from(e.amount.get()));
                 self.of(e.asset).kept -= i128::from(e.amount.get());
             }
-            Event::Paid(e) => {
+            Event::Batch(BatchEvent::Paid(e)) => {
                 self.add(e.from, e.asset, -i128::from(e.amount.get()));
                 self.add(e.to, e.asset, i128::from(e.amount.get()));
             }
-            Event::AccountFeePaid(e) => {
+            Event::Batch(BatchEvent::AccountFeePaid(e)) => {
                 self.add(e.account, e.asset, -i128::from(e.amount.get()));
                 self.of(e.asset).kept += i128::from(e.amount.get());
             }
-            Event::Traded(e) => self.trade(e),
-            Event::OfferTraded(OfferTraded { account, sell, buy, sold, bought, .. }) => {
+            Event::Order(OrderEvent::Traded(e)) => self.trade(e),
+            Event::Batch(BatchEvent::OfferTraded(OfferTraded { account, sell, buy, sold, bought, .. })) => {
                 let (sold, bought) = (i128::from(sold.get()), i128::from(bought.get()));
                 self.add(*account, *sell, -sold);
                 self.add(*account, *buy, bought);
                 self.of(*sell).kept += sold;
                 self.of(*buy).kept -= bought;
             }
-            Event::Shards(e) => self.move_between_shards(e),
+            Event::Shard(e) => self.move_between_shards(e),
             _ => {}
         }
     }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use walras_types::{
     AccountId, BatchMarketId, BatchOperation, BatchPrice, OrderId, OrderType, PriceTicks, Side, SizeLots, TransactionSeq,
 };
-use walras_wire::{AmendOrder, Command, Event, OfferOpened, OfferTraded, TradeParty, Traded};
+use walras_wire::{
+    AmendOrder, BatchCommand, BatchEvent, Command, Event, OfferOpened, OfferTraded, OrderCommand, OrderEvent, TradeParty, Traded,
+};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -44,8 +46,10 @@ impl Limits {
         let mut left = Vec::new();
         for event in events {
             match event {
-                Event::OrderAccepted(e) => {
-                    let Some(Command::NewOrder(order)) = command else { return Err(format!("nobody asked for {e:?}")) };
+                Event::Order(OrderEvent::Accepted(e)) => {
+                    let Some(Command::Order(OrderCommand::New(order))) = command else {
+                        return Err(format!("nobody asked for {e:?}"));
+                    };
                     let terms = &order.terms;
                     if (e.account, e.side, e.size) != (order.account, terms.side, terms.size) {
                         return Err(format!("{e:?} is another order than {order:?}"));
@@ -57,13 +61,13 @@ impl Limits {
                     self.orders.insert(e.order_id, Asked { side: e.side, limit, open: e.size });
                     left.push((e.order_id, e.resting.open));
                 }
-                Event::StopTriggered(e) => {
+                Event::Order(OrderEvent::Triggered(e)) => {
                     let asked = self.asked(e.order_id)?;
                     asked.limit.get_or_insert(e.price);
                     left.push((e.order_id, e.resting.open));
                 }
-                Event::OrderAmended(e) => {
-                    let Some(Command::AmendOrder(AmendOrder { amendment, .. })) = command else {
+                Event::Order(OrderEvent::Amended(e)) => {
+                    let Some(Command::Order(OrderCommand::Amend(AmendOrder { amendment, .. }))) = command else {
                         return Err(format!("nobody asked for {e:?}"));
                     };
                     let asked = self.asked(e.order_id)?;
@@ -71,20 +75,20 @@ impl Limits {
                     asked.open = amendment.size.unwrap_or(asked.open);
                     left.push((e.order_id, e.resting.open));
                 }
-                Event::Traded(e) => {
+                Event::Order(OrderEvent::Traded(e)) => {
                     self.trade(e, &e.maker, e.taker_side.opposite())?;
                     self.trade(e, &e.taker, e.taker_side)?;
                 }
-                Event::OrderReduced(e) => {
+                Event::Order(OrderEvent::Reduced(e)) => {
                     let asked = self.asked(e.order_id)?;
                     asked.open = asked.open.min(e.resting.open);
                 }
-                Event::OrderCancelled(e) => {
+                Event::Order(OrderEvent::Cancelled(e)) => {
                     self.orders.remove(&e.order_id).ok_or_else(|| format!("{e:?} was not open"))?;
                 }
-                Event::OfferOpened(e) => self.open(e),
-                Event::OfferTraded(e) => self.offer_trades(e)?,
-                Event::OfferCancelled(e) => {
+                Event::Batch(BatchEvent::OfferOpened(e)) => self.open(e),
+                Event::Batch(BatchEvent::OfferTraded(e)) => self.offer_trades(e)?,
+                Event::Batch(BatchEvent::OfferCancelled(e)) => {
                     self.offers.remove(&(e.market, e.account, e.sequence));
                 }
                 _ => {}
@@ -97,8 +101,8 @@ impl Limits {
                 self.orders.remove(&order_id);
             }
         }
-        if let Some(Command::SubmitTransaction(submitted)) = command
-            && events.iter().any(|event| matches!(event, Event::TransactionCollected(_)))
+        if let Some(Command::Batch(BatchCommand::Submit(submitted))) = command
+            && events.iter().any(|event| matches!(event, Event::Batch(BatchEvent::TransactionCollected(_))))
         {
             let transaction = submitted.transaction();
             if let BatchOperation::CreateOffer(offer) = transaction.operation {

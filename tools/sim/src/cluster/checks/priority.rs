@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_types::{Allocation, InstrumentId, OrderId, PriceTicks, Side, SizeLots};
-use walras_wire::{Event, Priority as Place, Resting, Traded};
+use walras_wire::{Event, InstrumentEvent, OrderEvent, Priority as Place, Resting, Traded};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -46,32 +46,32 @@ impl Priority {
         let mut incoming = BTreeSet::new();
         for event in events {
             match event {
-                Event::InstrumentCreated(spec) => {
+                Event::Instrument(InstrumentEvent::Created(spec)) => {
                     let is_first_come = spec.allocation == Allocation::PriceTime;
                     self.books.insert(spec.instrument, Book { is_first_come, orders: BTreeMap::new(), next_place: 0 });
                 }
-                Event::OrderAccepted(e) => {
+                Event::Order(OrderEvent::Accepted(e)) => {
                     incoming.insert(e.order_id);
                     self.book(e.instrument)?.put(e.order_id, e.side, e.price, Place::Lost, e.resting);
                 }
-                Event::OrderAmended(e) => {
+                Event::Order(OrderEvent::Amended(e)) => {
                     incoming.insert(e.order_id);
                     self.book(e.instrument)?.put(e.order_id, e.side, e.price, e.priority, e.resting);
                 }
-                Event::StopTriggered(e) => {
+                Event::Order(OrderEvent::Triggered(e)) => {
                     incoming.insert(e.order_id);
                     self.book(e.instrument)?.put(e.order_id, e.side, Some(e.price), Place::Lost, e.resting);
                 }
-                Event::Traded(e) => self.book(e.instrument)?.trade(e, !incoming.contains(&e.taker.order_id))?,
-                Event::OrderCancelled(e) => {
+                Event::Order(OrderEvent::Traded(e)) => self.book(e.instrument)?.trade(e, !incoming.contains(&e.taker.order_id))?,
+                Event::Order(OrderEvent::Cancelled(e)) => {
                     self.book(e.instrument)?.orders.remove(&e.order_id);
                 }
-                Event::OrderReduced(e) => {
+                Event::Order(OrderEvent::Reduced(e)) => {
                     if let Some(order) = self.book(e.instrument)?.orders.get_mut(&e.order_id) {
                         (order.open, order.shown) = (e.resting.open, e.resting.shown);
                     }
                 }
-                Event::OrderReplenished(e) => self.book(e.instrument)?.replenish(e.order_id, e.shown)?,
+                Event::Order(OrderEvent::Replenished(e)) => self.book(e.instrument)?.replenish(e.order_id, e.shown)?,
                 _ => {}
             }
         }

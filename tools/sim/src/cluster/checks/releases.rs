@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use walras_consensus::ReplicaId;
 use walras_types::LogIndex;
-use walras_wire::Event;
+use walras_wire::{Event, VenueEvent};
 
 use crate::cluster::replica::releases::{DELAY_NS_MAX, PUBLISH_EVERY_NS};
 use crate::common::checks::replay::Replayed;
@@ -43,7 +43,7 @@ impl Releases {
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) {
         for event in &replayed.events {
-            if let Event::AccessDelaysChanged(delays) = event {
+            if let Event::Venue(VenueEvent::AccessDelaysChanged(delays)) = event {
                 self.delay_ns = delays.release_ns;
             }
         }
@@ -97,7 +97,7 @@ impl Releases {
 mod tests {
     use walras_sequencer::Entry;
     use walras_types::TimeNs;
-    use walras_wire::{AccessDelays, Command};
+    use walras_wire::{AccessDelays, Command, VenueCommand};
 
     use super::*;
 
@@ -109,9 +109,10 @@ mod tests {
         for (index, time_ns, delay_ns) in
             [(1, EVERY, None), (2, 2 * EVERY, Some(EVERY)), (3, 3 * EVERY - 1, Some(0)), (4, 3 * EVERY, None)]
         {
-            let events = delay_ns.map(|release_ns| Event::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns }));
+            let events = delay_ns
+                .map(|release_ns| Event::Venue(VenueEvent::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns })));
             let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry { log_index, time, ordinal: None, key: None, content: Command::Tick.into() };
+            let entry = Entry { log_index, time, ordinal: None, key: None, content: Command::Venue(VenueCommand::Tick).into() };
             releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect() });
         }
         let (replica, begun) = (ReplicaId::new(2).unwrap(), ReplicaId::new(3).unwrap());

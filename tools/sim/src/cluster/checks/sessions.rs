@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use walras_engine::Numbered;
 use walras_sequencer::Content;
 use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq};
-use walras_wire::{Command, Event, ShardCommand};
+use walras_wire::{
+    AccountCommand, BatchMarketCommand, Command, Event, OrderCommand, SessionCommand, SessionEvent, ShardCommand, VenueCommand,
+};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -32,7 +34,7 @@ impl Sessions {
     pub(super) fn on_entry(&mut self, replayed: &Replayed) -> Checked {
         let entry = &replayed.entry;
         for event in &replayed.events {
-            if let Event::SessionOpened(opened) = event {
+            if let Event::Session(SessionEvent::Opened(opened)) = event {
                 let client = usize::try_from(opened.token).expect("tokens are clients' numbers");
                 let before = self.of_session.insert(opened.session, client);
                 let others = self.of_session.values().filter(|other| **other == client).count();
@@ -48,21 +50,20 @@ impl Sessions {
             (Some(_), _) => Ok(()),
             (None, _) => match command {
                 // The venue's own, and the one whose repetition does nothing.
-                Command::Tick
-                | Command::Checkpoint(_)
-                | Command::OpenSession(_)
-                | Command::MassCancel(_)
-                | Command::SetAccessDelays(_) => Ok(()),
+                Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_) | VenueCommand::SetAccessDelays(_))
+                | Command::Session(SessionCommand::Open(_))
+                | Command::Order(OrderCommand::MassCancel(_)) => Ok(()),
                 // Of batch markets: those say for which block, place or number they are, or set what is set already.
-                Command::CreateBatchMarket(_)
-                | Command::AddBatchAsset(_)
-                | Command::SetBatchPhase(_)
-                | Command::SetAccountFee(_)
-                | Command::SetAccountKey(_)
-                | Command::SubmitTransaction(_)
-                | Command::CloseBatch(_) => Ok(()),
+                Command::BatchMarket(
+                    BatchMarketCommand::Create(_)
+                    | BatchMarketCommand::AddAsset(_)
+                    | BatchMarketCommand::SetPhase(_)
+                    | BatchMarketCommand::SetAccountFee(_),
+                )
+                | Command::Account(AccountCommand::SetKey(_))
+                | Command::Batch(_) => Ok(()),
                 // Of shards: the venue's mark, and its couriers', which name the number that they mean, or say what is so already.
-                Command::Shards(
+                Command::Shard(
                     ShardCommand::Configure(_)
                     | ShardCommand::DoubtTransfers
                     | ShardCommand::CompareTransfers(_)
@@ -143,18 +144,24 @@ mod tests {
     fn opened() -> Sessions {
         let mut sessions = Sessions::new(1);
         let opened = SessionOpened { session: SessionId(1), account: None, token: 0 };
-        let entry = Entry { log_index: LogIndex(1), time: TimeNs(1), ordinal: None, key: None, content: Command::Tick.into() };
-        let events = vec![Event::SessionOpened(opened)];
+        let entry = Entry {
+            log_index: LogIndex(1),
+            time: TimeNs(1),
+            ordinal: None,
+            key: None,
+            content: Command::Venue(VenueCommand::Tick).into(),
+        };
+        let events = vec![Event::Session(SessionEvent::Opened(opened))];
         sessions.on_entry(&Replayed { entry, numbered: None, events }).unwrap();
         for account in [3, 4] {
-            sessions.on_asked(0, &Command::CreateAccount(AccountId(account)));
+            sessions.on_asked(0, &Command::Account(AccountCommand::Create(AccountId(account))));
         }
         sessions
     }
 
     #[test]
     fn what_is_done_twice_out_of_order_or_unasked_is_found() {
-        let [first, second, unasked] = [3, 4, 5].map(|account| Command::CreateAccount(AccountId(account)));
+        let [first, second, unasked] = [3, 4, 5].map(|account| Command::Account(AccountCommand::Create(AccountId(account))));
         let mut sessions = opened();
         sessions.on_entry(&replayed(2, 1, first)).unwrap();
         assert!(sessions.check_all_done().is_err(), "one is lost");

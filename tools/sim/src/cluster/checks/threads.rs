@@ -6,7 +6,7 @@ use std::num::NonZero;
 use walras_engine::Engine;
 use walras_sequencer::{Content, Entry};
 use walras_types::Amount;
-use walras_wire::{Command, Transfer};
+use walras_wire::{AccountCommand, Command, Transfer};
 
 use crate::cluster::mutation::Mutation;
 use crate::common::checks::replay::{Replay, Replayed};
@@ -56,10 +56,10 @@ impl Threads {
 /// With a unit more in each deposit, which the state shows and the command's own event as well.
 fn more(entry: &Entry) -> Entry {
     let mut entry = entry.clone();
-    if let Content::Command(Command::Deposit(transfer)) = entry.content
+    if let Content::Command(Command::Account(AccountCommand::Deposit(transfer))) = entry.content
         && let Some(amount) = Amount::new(transfer.amount.get() + 1)
     {
-        entry.content = Command::Deposit(Transfer { amount, ..transfer }).into();
+        entry.content = Command::Account(AccountCommand::Deposit(Transfer { amount, ..transfer })).into();
     }
     entry
 }

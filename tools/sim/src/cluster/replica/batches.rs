@@ -4,7 +4,9 @@
 use walras_engine::Engine;
 use walras_types::{AccountId, AssetId, BatchPhase, BatchTransaction};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
-use walras_wire::{AddBatchAsset, Command, SetAccountKey, SetBatchPhase, SubmitTransaction};
+use walras_wire::{
+    AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, Command, SetAccountKey, SetBatchPhase, SubmitTransaction,
+};
 
 use super::Moment;
 use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_account, operation, spec};
@@ -34,19 +36,19 @@ fn declare(engine: &Engine, interval_ns: u64) -> Option<Command> {
         return None;
     }
     let Some(view) = engine.batch_market(MARKET) else {
-        return Some(Command::CreateBatchMarket(spec(interval_ns)));
+        return Some(Command::BatchMarket(BatchMarketCommand::Create(spec(interval_ns))));
     };
     if view.market.is_none() {
         let asset = AssetId(u32::try_from(view.assets.len()).expect("two at most"));
         return Some(if view.assets.len() < ASSETS {
-            Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset })
+            Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset }))
         } else {
-            Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })
+            Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }))
         });
     }
     let keyless =
         (0..engine.account_count().min(ACCOUNTS)).map(AccountId).find(|account| engine.transaction_key(*account).is_none());
-    keyless.map(|account| Command::SetAccountKey(SetAccountKey { account, key: key(account) }))
+    keyless.map(|account| Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: key(account) })))
 }
 
 fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
@@ -60,7 +62,7 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     };
     let transaction = BatchTransaction { account, sequence: engine.next_transaction(account), operation };
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
-    Some(Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).ok()?))
+    Some(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).ok()?)))
 }
 
 /// Xorshift: the same for the same moment.

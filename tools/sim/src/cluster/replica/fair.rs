@@ -8,14 +8,13 @@ use walras_fair_access::GatewayId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
 use walras_fair_access::resequence::Stamp;
-use walras_gateway::session::{Reports, may_submit};
+use walras_gateway::session::Reports;
 use walras_replica::{OrderEntry, Origin};
 use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, Pack, RemoteOpening,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::order_entry::Role;
-use walras_wire::{Command, OpenSession};
+use walras_wire::OpenSession;
 
 use super::GATEWAYS;
 use super::process::Out;
@@ -104,10 +103,6 @@ impl GatewayHost<Origin> for People<'_> {
             }
         }
         self.out.push(Out::Send { to, bytes });
-    }
-
-    fn may_submit(&self, command: &Command) -> bool {
-        may_submit(command, Role::Operator)
     }
 
     fn opens_at(&mut self, opening: RemoteOpening) -> Origin {

@@ -9,7 +9,7 @@ use walras_replica_log::{Incoming, IncomingId, SnapshotInfo};
 use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
 use walras_testkit::Listener;
 use walras_types::{Answer, LogIndex, RejectReason, TimeNs};
-use walras_wire::{Command, decode_command};
+use walras_wire::{Command, VenueCommand, decode_command};
 
 use super::fair::{self, People};
 use super::releases::Releases;
@@ -235,7 +235,7 @@ impl Process {
                 around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
                 if sequencer.is_leading() && sequencer.waiting() == 0 {
                     // Where it is not taken, another replica leads by now.
-                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &Command::Tick, None);
+                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &Command::Venue(VenueCommand::Tick), None);
                 }
             }
         }

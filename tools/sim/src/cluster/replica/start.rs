@@ -16,7 +16,7 @@ use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, Repli
 use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSequencer, ReplicatedSettings, StartHalt};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, TimeNs};
-use walras_wire::Event;
+use walras_wire::{AccountEvent, Event};
 
 use super::fair;
 use super::process::{Moment, Process};
@@ -265,7 +265,12 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
             state.reports = Reports::new(state.reports.settings());
             let time = TimeNs(0);
             for account in (0..state.engine.account_count()).map(walras_types::AccountId) {
-                state.reports.on_event(recovered.snapshot.log_index, time, &Event::AccountCreated(account), |_, _| ());
+                state.reports.on_event(
+                    recovered.snapshot.log_index,
+                    time,
+                    &Event::Account(AccountEvent::Created(account)),
+                    |_, _| (),
+                );
             }
         }
         Some(Mutation::ForgetSessions) => state.engine = replayed_otherwise(from, &recovered.snapshot, true),
@@ -277,15 +282,17 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
 /// The log up to a snapshot, without sessions, or with a little more money.
 fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_sessions: bool) -> Engine {
     use walras_types::Amount;
-    use walras_wire::{Command, Transfer};
+    use walras_wire::{AccountCommand, Command, SessionCommand, Transfer, VenueCommand};
     let (mut engine, mut events) = (Engine::new(), Vec::new());
     let checks = from.checks.borrow();
     for mut entry in checks.entries_up_to(snapshot.log_index) {
         match entry.content {
-            Content::Command(Command::OpenSession(_)) if forgets_sessions => entry.content = Command::Tick.into(),
-            Content::Command(Command::Deposit(transfer)) if !forgets_sessions => {
+            Content::Command(Command::Session(SessionCommand::Open(_))) if forgets_sessions => {
+                entry.content = Command::Venue(VenueCommand::Tick).into()
+            }
+            Content::Command(Command::Account(AccountCommand::Deposit(transfer))) if !forgets_sessions => {
                 let amount = Amount::new(transfer.amount.get() + 1).unwrap_or(transfer.amount);
-                entry.content = Command::Deposit(Transfer { amount, ..transfer }).into();
+                entry.content = Command::Account(AccountCommand::Deposit(Transfer { amount, ..transfer })).into();
             }
             _ => {}
         }
@@ -348,12 +355,18 @@ fn is_among<F: DiskFile>(slots: &mut SlotReader<F>, before: LogIndex, entry: &En
 mod tests {
     use walras_consensus::{Pack, Slot, SlotEntry, Term, Ticket, Write};
     use walras_log_store::sim_disk::SimDiskConfig;
-    use walras_wire::Command;
+    use walras_wire::{Command, VenueCommand};
 
     use super::*;
 
     fn entry(index: u64) -> Entry {
-        Entry { log_index: LogIndex(index), time: TimeNs(index), ordinal: None, key: None, content: Command::Tick.into() }
+        Entry {
+            log_index: LogIndex(index),
+            time: TimeNs(index),
+            ordinal: None,
+            key: None,
+            content: Command::Venue(VenueCommand::Tick).into(),
+        }
     }
 
     /// Entries up to this one, in a slot.

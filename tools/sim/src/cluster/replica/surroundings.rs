@@ -12,7 +12,7 @@ use walras_replica::{OrderEntry, Origin, WaiterId};
 use walras_sequencer::{AppliedEntry, FairAccess, Host, SolveJob, Unresolved};
 use walras_testkit::Listener;
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::Event;
+use walras_wire::{Event, SessionEvent};
 
 use super::process::{Fate, Out, ReplicaTimer};
 use super::releases::Releases;
@@ -150,7 +150,7 @@ impl Surroundings {
                 continue;
             }
             reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
-            if let Event::SessionClosed(closed) = event {
+            if let Event::Session(SessionEvent::Closed(closed)) = event {
                 entry.closed(closed.session);
             }
         }
@@ -159,7 +159,8 @@ impl Surroundings {
 
 /// Which session was opened, and what it begins with; or why none was.
 fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
-    let opened = events.iter().find_map(|event| if let Event::SessionOpened(opened) = event { Some(opened) } else { None });
+    let opened =
+        events.iter().find_map(|event| if let Event::Session(SessionEvent::Opened(opened)) = event { Some(opened) } else { None });
     let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
     start.ok_or_else(|| rejected(events).unwrap_or(RejectReason::VenueNotReady))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use walras_engine::Engine;
 use walras_types::{AccountId, AssetId, LogIndex};
-use walras_wire::Event;
+use walras_wire::{AccountEvent, Event};
 
 use super::replay::Replay;
 use super::{Checked, Violation};
@@ -29,8 +29,12 @@ impl Conservation {
             self.counted = self.counted.next();
             for event in replay.events(self.counted) {
                 match event {
-                    Event::Deposited(e) => *self.flows.entry(e.asset).or_default() += i128::from(e.amount.get()),
-                    Event::Withdrawn(e) => *self.flows.entry(e.asset).or_default() -= i128::from(e.amount.get()),
+                    Event::Account(AccountEvent::Deposited(e)) => {
+                        *self.flows.entry(e.asset).or_default() += i128::from(e.amount.get())
+                    }
+                    Event::Account(AccountEvent::Withdrawn(e)) => {
+                        *self.flows.entry(e.asset).or_default() -= i128::from(e.amount.get())
+                    }
                     _ => {}
                 }
             }
@@ -65,7 +69,7 @@ mod tests {
     use walras_testkit::Choices;
     use walras_testkit::commands::{self, Range};
     use walras_types::{Amount, TimeNs};
-    use walras_wire::{Command, Transfer};
+    use walras_wire::{AccountCommand, Command, Transfer};
 
     use super::*;
 
@@ -83,8 +87,11 @@ mod tests {
             };
             replay.on_entry(&entry);
             let applied = match command {
-                Command::Deposit(transfer) if transfer.account == AccountId(2) => {
-                    Command::Deposit(Transfer { amount: Amount::new(transfer.amount.get() + 1).unwrap(), ..transfer })
+                Command::Account(AccountCommand::Deposit(transfer)) if transfer.account == AccountId(2) => {
+                    Command::Account(AccountCommand::Deposit(Transfer {
+                        amount: Amount::new(transfer.amount.get() + 1).unwrap(),
+                        ..transfer
+                    }))
                 }
                 other => other,
             };

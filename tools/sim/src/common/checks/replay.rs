@@ -168,7 +168,12 @@ mod tests {
         assert_eq!(replay.kept.len(), 1);
         assert!(replay.check_state(&engines[0]).is_ok() && replay.check_state(&engines[2]).is_err());
         for index in 1..=2 {
-            engines[0].apply(LogIndex(replay.len() + index), TimeNs(1), &walras_wire::Command::Tick, &mut Vec::new());
+            engines[0].apply(
+                LogIndex(replay.len() + index),
+                TimeNs(1),
+                &walras_wire::Command::Venue(walras_wire::VenueCommand::Tick),
+                &mut Vec::new(),
+            );
         }
         assert_eq!(replay.is_state(&engines[0]), None, "nobody kept it");
     }

@@ -78,19 +78,19 @@ impl Acknowledged {
 #[cfg(test)]
 mod tests {
     use walras_types::{AccountId, RejectReason, TimeNs};
-    use walras_wire::Command;
+    use walras_wire::{AccountCommand, Command};
 
     use super::*;
 
     fn done(index: u64) -> Answer {
-        let command = Command::CreateAccount(AccountId(1));
+        let command = Command::Account(AccountCommand::Create(AccountId(1)));
         Answer::Done(Done { log_index: LogIndex(index), time: TimeNs(1), command, events: Vec::new() })
     }
 
     #[test]
     fn wrong_answers_are_found() {
         let mut body = Vec::new();
-        encode_command(&Command::CreateAccount(AccountId(1)), &mut body);
+        encode_command(&Command::Account(AccountCommand::Create(AccountId(1))), &mut body);
         let mut acknowledged = Acknowledged::default();
         let mut tell = |attempt, body: &[u8], answer: Answer, before: Option<&Answer>| {
             acknowledged.on_answer(AttemptId(attempt), body, &answer, before, LogIndex(9)).is_ok()

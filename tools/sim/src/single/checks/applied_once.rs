@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_sequencer::Entry;
-use walras_wire::{Command, encode_command};
+use walras_wire::{BatchCommand, Command, VenueCommand, encode_command};
 
 use crate::common::checks::{Checked, Violation};
 use crate::single::traffic::Traffic;
@@ -18,7 +18,7 @@ impl AppliedOnce {
     pub(super) fn on_entry(&mut self, entry: &Entry, traffic: &Traffic) -> Checked {
         // The node's own are ticks, what closes batches and what clears them. That a block is cleared once is the engine's.
         let Some(command) = entry.content.command() else { return Ok(()) };
-        if matches!(command, Command::Tick | Command::CloseBatch(_)) {
+        if matches!(command, Command::Venue(VenueCommand::Tick) | Command::Batch(BatchCommand::Close(_))) {
             return Ok(());
         }
         let mut body = Vec::new();

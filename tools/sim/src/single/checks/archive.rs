@@ -69,13 +69,13 @@ impl Archive {
 mod tests {
     use walras_sequencer::encode_entry;
     use walras_types::TimeNs;
-    use walras_wire::Command;
+    use walras_wire::{Command, VenueCommand};
 
     use super::*;
 
     fn bytes(time: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_entry(TimeNs(time), None, &Command::Tick, &mut bytes);
+        encode_entry(TimeNs(time), None, &Command::Venue(VenueCommand::Tick), &mut bytes);
         bytes
     }
 
@@ -94,7 +94,7 @@ mod tests {
         let mut archive = Archive::default();
         archive.hold(LogIndex(1), bytes(5)).unwrap();
         let mut engine = Engine::new();
-        engine.apply(LogIndex(1), TimeNs(6), &Command::Tick, &mut Vec::new());
+        engine.apply(LogIndex(1), TimeNs(6), &Command::Venue(VenueCommand::Tick), &mut Vec::new());
         assert!(archive.replay_from_scratch(&engine).is_err());
     }
 }

@@ -8,8 +8,8 @@ use walras_gateway::{Gateway, Permission, Request, SourceId};
 use walras_log_store::{SnapshotStore, Written};
 use walras_sequencer::{Applied, Batch, Entry, Refused, Sequencer, SolveJob, decode_entry, encode_entry};
 use walras_testkit::Listener;
-use walras_types::{AccountId, Amount, LogIndex, RejectReason, TimeNs};
-use walras_wire::{Command, Event, Transfer, decode_command};
+use walras_types::{Amount, LogIndex, RejectReason, TimeNs};
+use walras_wire::{AccountCommand, BatchEvent, Command, Event, OrderCommand, Transfer, VenueCommand, decode_command};
 
 use super::keeper::{Keeper, LogEntries};
 use super::start::FrozenState;
@@ -197,7 +197,7 @@ impl Process {
     fn admit(&mut self, clock_ns: u64, request: &messages::Request) -> Result<Command, RejectReason> {
         let source = SourceId::of(IpAddr::V4(Ipv4Addr::from_bits(request.from.0 as u32)));
         let command = decode_command(&request.body).map_err(|_| RejectReason::Malformed)?;
-        let account = account_of(&command);
+        let account = command.account();
         let permission = if account.is_some() { Permission::Trade } else { Permission::Operator };
         let signed = Request { method: METHOD, path: PATH, body: &request.body };
         let principal = self.gateway.authorize(clock_ns, source, &signed, Some(&request.fields), permission);
@@ -212,10 +212,10 @@ impl Process {
 
     fn submit(&mut self, clock_ns: u64, command: Command, origin: Option<Origin>) -> Option<Refused<Option<Origin>>> {
         let applied = match (self.mutation, command) {
-            (Some(Mutation::ForgetCancel), Command::CancelOrder(_)) => Command::Tick,
-            (Some(Mutation::CreditTwice), Command::Deposit(transfer)) => {
+            (Some(Mutation::ForgetCancel), Command::Order(OrderCommand::Cancel(_))) => Command::Venue(VenueCommand::Tick),
+            (Some(Mutation::CreditTwice), Command::Account(AccountCommand::Deposit(transfer))) => {
                 let amount = Amount::new(transfer.amount.get().saturating_mul(2)).unwrap_or(transfer.amount);
-                Command::Deposit(Transfer { amount, ..transfer })
+                Command::Account(AccountCommand::Deposit(Transfer { amount, ..transfer }))
             }
             _ => command,
         };
@@ -299,7 +299,7 @@ impl Process {
                 effects.push(Effect::Timer(TICK_NS, NodeTimer::Tick));
                 if self.sequencer.waiting() == 0 {
                     self.keeper.seal();
-                    self.submit(at.clock_ns, Command::Tick, None);
+                    self.submit(at.clock_ns, Command::Venue(VenueCommand::Tick), None);
                     self.write_next(at, effects);
                 }
             }
@@ -343,7 +343,7 @@ impl Process {
         let Self { sequencer, listener, mutation, blocks_cleared, .. } = self;
         sequencer.apply_durable(|engine, Applied { entry, origin, events, .. }| {
             let Entry { log_index, time, .. } = *entry;
-            *blocks_cleared += events.iter().filter(|event| matches!(event, Event::BlockCleared(_))).count() as u64;
+            *blocks_cleared += events.iter().filter(|event| matches!(event, Event::Batch(BatchEvent::Cleared(_)))).count() as u64;
             let heard = match mutation {
                 Some(Mutation::LoseLastEvent) => events.len().saturating_sub(1),
                 _ => events.len(),
@@ -378,41 +378,6 @@ impl Process {
                 self.keeper.let_go(up_to);
             }
         }
-    }
-}
-
-/// The account that a command is for, unless it is the operator's.
-fn account_of(command: &Command) -> Option<AccountId> {
-    match command {
-        Command::NewOrder(c) => Some(c.account),
-        Command::CancelOrder(c) => Some(c.account),
-        Command::AmendOrder(c) => Some(c.account),
-        Command::MassCancel(c) => Some(c.account),
-        Command::OpenSession(c) => c.account,
-        Command::SubmitTransaction(c) => Some(c.account()),
-        Command::Shards(c) => c.account(),
-        Command::Invalid(c) => c.account,
-        Command::CloseSession(_)
-        | Command::Checkpoint(_)
-        | Command::Tick
-        | Command::CreateAsset(_)
-        | Command::CreateInstrument(_)
-        | Command::CreateAccount(_)
-        | Command::SetAccountStatus(_)
-        | Command::Deposit(_)
-        | Command::Withdraw(_)
-        | Command::CollectFees(_)
-        | Command::SetRiskLimits(_)
-        | Command::SetAccessDelays(_)
-        | Command::SetTradingPhase(_)
-        | Command::CreateBatchMarket(_)
-        | Command::AddBatchAsset(_)
-        | Command::SetBatchPhase(_)
-        | Command::SetBatchInterval(_)
-        | Command::SetAccountFee(_)
-        | Command::SetAccountKey(_)
-        | Command::SetIssuer(_)
-        | Command::CloseBatch(_) => None,
     }
 }
 

@@ -44,20 +44,27 @@ pub(super) fn commands() -> Vec<Command> {
     let submit = |operation| {
         let transaction = BatchTransaction { account, sequence: TransactionSeq(77), operation };
         let signed = SignedTransaction { transaction, signature: std::array::from_fn(|at| at as u8) };
-        Command::SubmitTransaction(SubmitTransaction::new(MARKET, &signed).unwrap())
+        Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap()))
     };
     let mut all = vec![
-        Command::CreateBatchMarket(spec(Commission::NONE, Intake::Filter, LowerBounds::Required)),
-        Command::CreateBatchMarket(spec(Commission::new(15).unwrap(), Intake::Reserve, LowerBounds::BestEffort)),
-        Command::AddBatchAsset(AddBatchAsset { market: MARKET, asset }),
-        Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open }),
-        Command::SetBatchPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Closed }),
-        Command::SetBatchInterval(SetBatchInterval { market: MARKET, interval_ns: 500_000_000 }),
-        Command::SetAccountFee(SetAccountFee { market: MARKET, fee: None }),
-        Command::SetAccountFee(SetAccountFee { market: MARKET, fee: Some(AccountFee { asset, amount: Amount::MAX }) }),
-        Command::SetAccountKey(SetAccountKey { account, key }),
-        Command::SetIssuer(SetIssuer { asset, account }),
-        Command::CloseBatch(CloseBatch { market: MARKET, block: 12 }),
+        Command::BatchMarket(BatchMarketCommand::Create(spec(Commission::NONE, Intake::Filter, LowerBounds::Required))),
+        Command::BatchMarket(BatchMarketCommand::Create(spec(
+            Commission::new(15).unwrap(),
+            Intake::Reserve,
+            LowerBounds::BestEffort,
+        ))),
+        Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })),
+        Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })),
+        Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Closed })),
+        Command::BatchMarket(BatchMarketCommand::SetInterval(SetBatchInterval { market: MARKET, interval_ns: 500_000_000 })),
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market: MARKET, fee: None })),
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee {
+            market: MARKET,
+            fee: Some(AccountFee { asset, amount: Amount::MAX }),
+        })),
+        Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })),
+        Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account })),
+        Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
     ];
     all.extend(operations.map(submit));
     all
@@ -66,7 +73,7 @@ pub(super) fn commands() -> Vec<Command> {
 /// The command of a kind, if it is a batch market's.
 pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
     Some(match kind {
-        "create_batch_market" => Command::CreateBatchMarket(BatchMarketSpec {
+        "create_batch_market" => Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
             market: market(f),
             symbol: Symbol::new(&f.text("symbol")).unwrap(),
             commission: f
@@ -79,24 +86,29 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             interval_ns: f.number("interval_ns"),
             transactions_max: f.small("transactions_max"),
             domain: read_hash(&f.text("domain")),
-        }),
-        "add_batch_asset" => Command::AddBatchAsset(AddBatchAsset { market: market(f), asset: asset(f, "asset_id") }),
-        "set_batch_phase" => {
-            Command::SetBatchPhase(SetBatchPhase { market: market(f), phase: names::parse_batch_phase(&f.text("phase")).unwrap() })
+        })),
+        "add_batch_asset" => {
+            Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: market(f), asset: asset(f, "asset_id") }))
         }
-        "set_batch_interval" => {
-            Command::SetBatchInterval(SetBatchInterval { market: market(f), interval_ns: f.number("interval_ns") })
-        }
+        "set_batch_phase" => Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase {
+            market: market(f),
+            phase: names::parse_batch_phase(&f.text("phase")).unwrap(),
+        })),
+        "set_batch_interval" => Command::BatchMarket(BatchMarketCommand::SetInterval(SetBatchInterval {
+            market: market(f),
+            interval_ns: f.number("interval_ns"),
+        })),
         "set_account_fee" => {
             let market = market(f);
             let fee = f.maybe_number("amount_units").map(|units| Amount::new(units).unwrap());
             let fee = fee.map(|amount| AccountFee { asset: asset(f, "asset_id"), amount });
-            Command::SetAccountFee(SetAccountFee { market, fee })
+            Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }))
         }
-        "set_account_key" => {
-            Command::SetAccountKey(SetAccountKey { account: f.account(), key: PublicKey(read_hash(&f.text("key"))) })
-        }
-        "set_issuer" => Command::SetIssuer(SetIssuer { asset: asset(f, "asset_id"), account: f.account() }),
+        "set_account_key" => Command::Account(AccountCommand::SetKey(SetAccountKey {
+            account: f.account(),
+            key: PublicKey(read_hash(&f.text("key"))),
+        })),
+        "set_issuer" => Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset: asset(f, "asset_id"), account: f.account() })),
         "submit_transaction" => {
             let market = market(f);
             let transaction = read_transaction(f.object("transaction"));
@@ -105,9 +117,11 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             let mut signature = [0; 64];
             signature[..32].copy_from_slice(&read_hash(head));
             signature[32..].copy_from_slice(&read_hash(tail));
-            Command::SubmitTransaction(SubmitTransaction::new(market, &SignedTransaction { transaction, signature }).unwrap())
+            Command::Batch(BatchCommand::Submit(
+                SubmitTransaction::new(market, &SignedTransaction { transaction, signature }).unwrap(),
+            ))
         }
-        "close_batch" => Command::CloseBatch(CloseBatch { market: market(f), block: f.number("block") }),
+        "close_batch" => Command::Batch(BatchCommand::Close(CloseBatch { market: market(f), block: f.number("block") })),
         _ => return None,
     })
 }

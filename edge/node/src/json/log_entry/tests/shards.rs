@@ -22,7 +22,7 @@ pub(super) fn commands() -> Vec<Command> {
         ShardCommand::DoubtTransfers,
         ShardCommand::CompareTransfers(CompareTransfers { shard: there, before: numbers(1), told: numbers(EXACT_BELOW) }),
     ];
-    all.map(Command::Shards).to_vec()
+    all.map(Command::Shard).to_vec()
 }
 
 fn numbers(from: u64) -> TransferNumbers {
@@ -47,7 +47,7 @@ fn amount(f: &mut Fields) -> Amount {
 
 /// The command of a kind, if it is one of shards.
 pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
-    Some(Command::Shards(match kind {
+    Some(Command::Shard(match kind {
         "configure_shards" => {
             ShardCommand::Configure(ShardPlace { own: shard(f, "own_shard"), count: u8::try_from(f.small("shard_count")).unwrap() })
         }
