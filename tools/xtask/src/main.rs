@@ -3,6 +3,7 @@
 //! Each guard is a function from the tree to a list of complaints; each has a test that shows it can fail. What a compiler or linter
 //! checks already is not repeated here.
 
+mod arms;
 mod documents;
 mod layers;
 mod map;
@@ -18,6 +19,7 @@ use tree::Tree;
 type Guard = (&'static str, fn(&Tree) -> Vec<String>);
 
 const GUARDS: &[Guard] = &[
+    ("arms: no pattern lists many events or commands", arms::check),
     ("documents: links, paths and targets of make that they name exist", documents::check),
     ("layers: dependencies point down only", layers::check),
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
