@@ -12,9 +12,11 @@ use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use walras_access::Clock;
 use walras_batch_workload::{Model, Workload};
-use walras_node::config::{Batch, Config};
-use walras_node::runtime::{Clock, StartOptions, Venue, VenueHandle, View};
+use walras_config::{Batch, Config};
+use walras_node::runtime::{StartOptions, Venue};
+use walras_ports::{VenueHandle, View};
 use walras_types::{AccountId, AssetId, BatchMarketId, PublicKey, Symbol, TransactionSeq, TransferId};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{AccountCommand, AssetSpec, BatchCommand, Command, SetAccountKey, SubmitTransaction, Transfer, VenueCommand};

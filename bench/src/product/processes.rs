@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use walras_node::runtime::now;
+use walras_access::now;
 
 use super::json_of;
 

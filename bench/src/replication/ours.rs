@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use walras_gateway::ClientKey;
 use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Flow, Offered, ReplicaAddress};
 use walras_node::bench::failover::{FailoverOptions, Manner, failover};
-use walras_node::cli::client::read_key;
+use walras_node::client::read_key;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
 use crate::report::{Figure, Unit};

@@ -12,20 +12,16 @@
 //!
 //! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`]; a cluster on one machine is [`local_cluster`].
 
-pub mod access;
 pub mod bench;
 pub mod clear;
 pub mod cli;
-pub mod config;
-pub mod connections;
+pub mod client;
 pub mod demo;
 pub mod http;
 pub mod json;
-pub mod key_audit;
 pub mod local_cluster;
 pub mod node;
-pub mod progress;
-pub mod replay;
 pub mod runtime;
 pub mod shards;
+pub mod signing;
 pub mod ws;

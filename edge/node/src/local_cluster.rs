@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use walras_access::{Access, AccessError, Clock, OperatorKeyError, Rates, Start, generate, now, operator_key_file, write_secret};
 use walras_gateway::{Algorithm, Permission};
 use walras_peer_link::keys;
 use walras_types::TimeNs;
 
-use crate::access::{Access, AccessError, OperatorKeyError, Start, generate, write_secret};
-use crate::cli::client::Client;
-use crate::config::Throttle;
-use crate::node::{NodeError, operator_key_file};
-use crate::runtime::{Clock, now};
+use crate::client::Client;
+use crate::node::NodeError;
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
@@ -323,7 +321,7 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
 fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     let data = |id: u16| dir.join(format!("replica-{id}")).join("data");
     let start = Start { started: now(), log_time: TimeNs(0) };
-    let access = Access::open(&data(1), &Throttle::default(), Clock::system(), start)?;
+    let access = Access::open(&data(1), Rates::OFFLINE, Clock::system(), start)?;
     let key = generate(Algorithm::Ed25519);
     write_secret(&operator_key_file(dir), format!("{}\n", key.to_token().as_str()).as_bytes())?;
     let operator = [Permission::Operator].into_iter().collect();
@@ -339,7 +337,7 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
 /// The first of so many ports that nobody listens on, one after the other.
 fn free_ports(count: u16) -> Result<u16, LocalError> {
     let span = u64::from(PORTS.end - PORTS.start - count);
-    let start = u16::try_from(crate::access::random_u64() % span).unwrap_or(0);
+    let start = u16::try_from(walras_access::random_u64() % span).unwrap_or(0);
     let firsts = (PORTS.start + start..PORTS.end - count).chain(PORTS.start..PORTS.start + start).step_by(usize::from(count));
     for first in firsts {
         let free: Result<Vec<TcpListener>, _> = (first..first + count).map(|port| TcpListener::bind(("127.0.0.1", port))).collect();

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tracing::{info, warn};
+use walras_access::connections::{Budget, Doors};
+pub use walras_access::operator_key_file;
+use walras_access::{Access, AccessError, Clock, OperatorKeyError, Start};
 use walras_clock_sync::{ClockService, Source, StartError};
+use walras_config::{ClusterOptions, Config, ConfigError};
 use walras_gateway::{KeyError, Places};
 use walras_log_store::{Disk, RealDisk};
+use walras_ports::VenueHandle;
 
-pub use crate::access::operator_key_file;
-use crate::access::{Access, AccessError, OperatorKeyError, Start};
-use crate::config::{Config, ConfigError};
-use crate::connections::{Budget, Doors};
 use crate::http::{App, Server, ServerError, router};
-use crate::runtime::{Clock, ClusterOptions, LogHistory, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue, VenueHandle};
+use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue};
 use crate::shards::{Couriers, ShardsError};
 
 /// Why a node did not start.
@@ -178,7 +179,7 @@ impl Node {
             }
         };
         let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
-        let access = Arc::new(Access::open(data, &config.throttle, venue.handle().clock().clone(), start)?);
+        let access = Arc::new(Access::open(data, config.throttle.rates(), venue.handle().clock().clone(), start)?);
         if !access.has_operator() {
             let made = access.create_operator(data)?;
             info!("no operator's key was known: a new one, {}, is in {}", made.key_id, made.file.display());

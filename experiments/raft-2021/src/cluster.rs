@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
 use walras_node::bench::failover::{Death, FailoverOptions, failover};
-use walras_node::cli::client::read_key;
+use walras_node::client::read_key;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
 use crate::failover::Range;

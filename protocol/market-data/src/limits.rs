@@ -25,3 +25,6 @@ pub const HEADER_BYTES_MAX: usize = 1 << 24;
 
 /// Fills of offers remembered per account.
 pub const OFFER_FILLS_MAX: usize = 32;
+
+/// Fills remembered for each account.
+pub const FILLS_MAX: usize = 1_000;

@@ -24,7 +24,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use walras_gateway::ClientKey;
 use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Flow, LoadOptions, Offered, ReplicaAddress, Ways};
-use walras_node::cli::client::{Client, read_key};
+use walras_node::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
 pub use processor::ProcessorTime;

@@ -341,8 +341,8 @@ fn of_peer() -> Vec<Vec<u8>> {
 /// A logon as a program sends it, with a key that no venue has.
 pub(crate) fn logon() -> Vec<u8> {
     use walras_gateway::session::{ClientSettings, SessionClient};
-    let key = walras_node::access::generate(walras_gateway::Algorithm::Ed25519);
-    let now_ns = walras_node::runtime::now().0;
+    let key = walras_access::generate(walras_gateway::Algorithm::Ed25519);
+    let now_ns = walras_access::now().0;
     let client = SessionClient::new(ClientSettings::new(vec!["127.0.0.1:1".to_owned()], 1), key, now_ns);
     client.map_or_else(Vec::new, |mut client| {
         let _ = client.wish(now_ns);

@@ -8,12 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use walras_access::{now, operator_key_file};
 use walras_gateway::ClientKey;
 use walras_node::bench::cluster::account_key;
-use walras_node::cli::client::{Client, read_key};
+use walras_node::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
-use walras_node::node::operator_key_file;
-use walras_node::runtime::now;
 use walras_types::AccountId;
 
 use crate::limits::RECOVERY;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, bail, ensure};
 use walras_gateway::{ClientKey, Request};
-use walras_node::access::{headers, sign};
+use walras_node::signing::{headers, sign};
 
 use crate::limits::PATIENCE;
 

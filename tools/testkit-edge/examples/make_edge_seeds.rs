@@ -7,8 +7,7 @@ use std::path::Path;
 
 use walras_archive::{Files, Keeper, Settings};
 use walras_engine::Engine;
-use walras_market_data::{Fill, FillRole};
-use walras_node::runtime::Fills;
+use walras_market_data::{Fill, FillRole, Fills};
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;

@@ -1,6 +1,7 @@
 //! What a node reads of its own disk.
 
-use walras_node::runtime::{Fills, snapshot_again};
+use walras_market_data::Fills;
+use walras_node::runtime::snapshot_again;
 
 /// A venue's snapshot: the bytes as they are, then again with the hash that makes the engine's part whole, so that what lies behind it is
 /// reached. What restores saves to the same bytes.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use walras_access::{STAMP_AHEAD_NS_MAX, now, random_u64};
 use walras_gateway::generate_nonce;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, Side, SizeLots};
@@ -23,10 +24,8 @@ use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
 use super::BenchError;
 use super::cluster::account_key;
-use crate::access::{STAMP_AHEAD_NS_MAX, random_u64};
-use crate::cli::client::{Client, read_key};
+use crate::client::{Client, read_key};
 use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
-use crate::runtime::now;
 
 const MS: u64 = 1_000_000;
 

@@ -15,9 +15,9 @@ use walras_market_history::{Format, HistoryEvent};
 use walras_replay::venue::{VenueOptions, commands};
 use walras_replay::{Loaded, Options, Progress, WorkloadReport};
 use walras_sequencer::encode_entry;
+use walras_terminal::progress::Slow;
 
 use super::{BenchError, Latencies, LatencyReport};
-use crate::progress::Slow;
 
 /// Rounds of which the median is told.
 const ROUNDS: u32 = 5;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use latency::{Latencies, LatencyReport};
 
-use crate::cli::client::ClientError;
+use crate::client::ClientError;
 
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]

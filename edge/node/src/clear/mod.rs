@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use walras_batch_solver::offers::{Decimals, NamedMarket, OffersError};
 use walras_batch_solver::{ClearError, Cleared, Settings};
+use walras_terminal::progress::while_waiting;
 
 mod parquet_file;
 mod plot;
@@ -13,8 +14,6 @@ mod tables;
 
 pub use read::ReadError;
 pub use tables::{Fills, Tables};
-
-use crate::progress::while_waiting;
 
 /// Why a file was not cleared.
 #[derive(Debug, thiserror::Error)]

@@ -19,9 +19,9 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
 use walras_batch_solver::offers::{Offers, Row};
+use walras_terminal::progress::Slow;
 
 use super::read::{ReadError, header, printable};
-use crate::progress::Slow;
 
 /// More than Snappy ever makes of a byte: its longest copy is of 64 bytes and takes two or more.
 const SNAPPY_RATIO_MAX: usize = 64;

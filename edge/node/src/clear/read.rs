@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 use walras_batch_solver::offers::{Column, Offers, OffersError, Row};
+use walras_terminal::progress::Slow;
 
 use super::parquet_file::parquet_offers;
-use crate::progress::Slow;
 
 /// Why a file is no list of offers.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,10 @@ use walras_batch_solver::offers::{Asset, Kind, NamedMarket};
 use walras_batch_solver::{Cleared, Outcome, Report};
 use walras_clearing::{AssetIndex, Fill, Pair, PoolSide};
 use walras_gateway::Decimal;
+use walras_terminal::table;
 use walras_types::{Amount, BatchPrice};
 
 use super::ClearFileError;
-use crate::cli::table;
 
 /// Rows of the longer tables that are printed for people; files and JSON have them all.
 const ROWS_SHOWN_MAX: usize = 20;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use walras_archive::{ArchiveError, Day, DayView, History, Listing, TradesQuery, verify_day};
+use walras_terminal::table;
 use walras_types::{InstrumentId, Side, TimeNs};
 
 use super::args::ArchiveCommand;
-use super::{CliError, Output, table};
+use super::{CliError, Output};
 use crate::http::day_view;
 
 /// Trades that are read at a time.

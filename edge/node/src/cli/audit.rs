@@ -11,13 +11,13 @@ use walras_engine::Engine;
 use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_whole};
 use walras_replica_log::Dump;
 use walras_sequencer::{Auditor, Entry, decode_entry};
+use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::LogIndex;
 use walras_wire::Checkpoint;
 
 use super::audit_signatures::SignatureAudit;
 use super::log::{REPLICA, each_decided, is_replica};
 use super::{CliError, print};
-use crate::progress::{Slow, while_waiting};
 use crate::runtime::engine_of_snapshot;
 
 pub(super) fn run(dir: &Path, is_json: bool) -> Result<(), CliError> {

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use walras_batch_signatures::{SigningKey, check_key};
 use walras_gateway::ClientKey;
+use walras_ports::AssetScale;
+use walras_terminal::table::{fields, table};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
     IssuedAmount, Payment, PublicKey, Rounding, Symbol, TransactionSeq,
@@ -12,10 +14,8 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::admin::public_key;
 use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
-use super::client::{Client, ClientError};
-use super::table::{fields, table};
 use super::{CliError, Output};
-use crate::json::AssetScale;
+use crate::client::{Client, ClientError};
 use crate::json::batches::{hex, unhex};
 
 fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {

@@ -6,12 +6,12 @@ use serde_json::Value;
 use walras_gateway::ClientKey;
 
 use super::args::{BenchArgs, Cli};
-use super::client::{ClientError, read_key};
 use super::{CliError, Output};
 use crate::bench::cluster::{self, Offered};
 use crate::bench::load::{self, LoadOptions};
 use crate::bench::machine::{self, MachineOptions};
-use crate::replay::Bars;
+use crate::cli::replay::Bars;
+use crate::client::{ClientError, read_key};
 
 const LOAD_SECONDS: f64 = 10.0;
 const DISK_SECONDS: f64 = 4.0;

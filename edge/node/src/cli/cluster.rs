@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use walras_config::Config;
+use walras_terminal::progress::while_waiting;
+use walras_terminal::table::{fields, table};
 
 use super::args::Cli;
-use super::client::Client;
 use super::cluster_keys::{self, ClusterKeysArgs};
-use super::table::{fields, table};
 use super::{CliError, Output, print};
-use crate::config::Config;
+use crate::client::Client;
 use crate::local_cluster::{LocalCluster, LocalOptions};
 use crate::node::NodeError;
-use crate::progress::while_waiting;
 use crate::runtime::{AcceptedLoss, accept_loss};
 
 /// `walras cluster`.

@@ -3,18 +3,16 @@
 use std::path::Path;
 
 use serde_json::json;
+use walras_access::{Access, Clock, Rates, Start, generate, now, write_secret};
 use walras_gateway::{Algorithm, Permission};
 use walras_log_store::{Disk, LockKind, LogError, RealDisk};
+use walras_terminal::table::fields;
 use walras_types::TimeNs;
 
 use super::args::KeysCommand;
 use super::log::{REPLICA, is_replica};
-use super::table::fields;
 use super::{CliError, Output};
-use crate::access::{Access, Start, generate, write_secret};
-use crate::config::Throttle;
 use crate::node::NodeError;
-use crate::runtime::{Clock, now};
 
 pub(super) fn run(command: &KeysCommand) -> Result<Output, CliError> {
     match command {
@@ -42,7 +40,7 @@ fn recover(dir: &Path) -> Result<Output, CliError> {
         _ => CliError::Io { what: format!("could not lock {}", log.display()), source: e },
     })?;
     let start = Start { started: now(), log_time: TimeNs(0) };
-    let access = Access::open(dir, &Throttle::default(), Clock::system(), start)?;
+    let access = Access::open(dir, Rates::OFFLINE, Clock::system(), start)?;
     let others = access.operators();
     let made = access.create_operator(dir).map_err(NodeError::from)?;
     let json = json!({"key_id": made.key_id, "file": made.file.display().to_string(), "other_operators": others});

@@ -7,13 +7,13 @@ use serde_json::json;
 use walras_log_store::{LogError, RealDisk, open_whole, verify};
 use walras_replica_log::Dump;
 use walras_sequencer::decode_entry;
+use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::LogIndex;
 
 use super::args::LogCommand;
 use super::log_text::LogText;
 use super::{CliError, audit, print};
 use crate::json::log_entry;
-use crate::progress::{Slow, while_waiting};
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
     match command {

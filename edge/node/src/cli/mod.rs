@@ -8,17 +8,16 @@ mod audit_signatures;
 mod batch;
 mod bench;
 mod clear;
-pub mod client;
 mod cluster;
 mod cluster_keys;
 mod help;
 mod keys;
 mod log;
 mod log_text;
+mod replay;
 mod serve;
 mod session;
-pub(crate) mod table;
-mod trade;
+pub(crate) mod trade;
 
 use std::process::ExitCode;
 
@@ -26,13 +25,14 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
+use walras_access::AccessError;
+use walras_config::{Config, ConfigError};
+use walras_terminal::table;
 
+use crate::client::{Client, ClientError, read_key};
 use args::Command;
 pub use args::{Cli, ReplayArgs};
-use client::{Client, ClientError, read_key};
 
-use crate::access::AccessError;
-use crate::config::{Config, ConfigError};
 use crate::node::NodeError;
 
 /// Why a command did not do what was asked; [`CliError::exit_code`] tells scripts which kind it was.
@@ -64,7 +64,7 @@ pub enum CliError {
     Demo(#[from] crate::demo::DemoError),
     /// A replay failed.
     #[error(transparent)]
-    Replay(#[from] crate::replay::ReplayError),
+    Replay(#[from] replay::ReplayError),
     /// A batch was not cleared.
     #[error(transparent)]
     Clear(#[from] crate::clear::ClearFileError),
@@ -253,25 +253,25 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             None => return Ok(()),
         },
         Command::Config(args) => match &args.check {
-            None => return print(&crate::config::reference()),
+            None => return print(&walras_config::reference()),
             Some(path) => {
                 Config::load(Some(path))?;
                 return print(&format!("{} is valid\n", path.display()));
             }
         },
         Command::Replay(args) => {
-            let options = crate::replay::options(args)?;
+            let options = replay::options(args)?;
             let (mut human, json) = if args.instruments {
-                crate::replay::list(&args.file, &options)?
+                replay::list(&args.file, &options)?
             } else if args.venue {
-                let report = crate::replay::run_venue(&args.file, options, args.venue_log.as_deref())?;
+                let report = replay::run_venue(&args.file, options, args.venue_log.as_deref())?;
                 (report.to_string(), report.to_json())
             } else {
-                let report = crate::replay::run(&args.file, &options)?;
+                let report = replay::run(&args.file, &options)?;
                 (report.to_string(), report.to_json())
             };
             let mut json: serde_json::Value = serde_json::from_str(&json).expect("a report's JSON is JSON");
-            if let (Some(report), Some(kib)) = (json.as_object_mut(), crate::replay::peak_memory_kib()) {
+            if let (Some(report), Some(kib)) = (json.as_object_mut(), replay::peak_memory_kib()) {
                 report.insert("peak_memory_kib".into(), kib.into());
                 human.push_str(&format!("memory\n  {:<34} {} MiB\n", "at most", kib.div_ceil(1_024)));
             }

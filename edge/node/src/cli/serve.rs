@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use tracing_subscriber::filter::LevelFilter;
+use walras_access::connections::prepare_descriptors;
+use walras_config::Config;
 
 use super::args::{DemoArgs, LogFormat, LogLevel, ServeArgs};
 use super::{CliError, print};
-use crate::config::Config;
-use crate::connections::prepare_descriptors;
 use crate::demo::Demo;
 use crate::node::Node;
 

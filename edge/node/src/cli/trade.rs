@@ -1,13 +1,13 @@
 //! What participants do and see.
 
 use serde_json::{Map, Value, json};
+use walras_access::now;
+use walras_terminal::table::{fields, table};
 
 use super::args::{AccountArgs, AccountCommand, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
-use super::client::Client;
 use super::session::send;
-use super::table::{fields, table};
 use super::{CliError, Output};
-use crate::runtime::now;
+use crate::client::Client;
 
 /// A symbol in a path.
 fn in_path(symbol: &str) -> String {

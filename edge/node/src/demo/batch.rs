@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
+use walras_access::now;
 use walras_batch_signatures::SigningKey;
+use walras_config as config;
+use walras_ports::VenueHandle;
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
     Payment, RejectReason, TransactionSeq, TransferId,
@@ -19,8 +22,6 @@ use walras_wire::{AccountCommand, BatchMarketCommand, BatchMarketSpec, Command, 
 
 use super::scenario::{apply, asset, refused};
 use super::{DemoError, StopSignal};
-use crate::config;
-use crate::runtime::{VenueHandle, now};
 
 /// Symbol, decimals and where the fair value in dollars begins.
 const ASSETS: [(&str, u8, f64); 10] = [
@@ -220,7 +221,7 @@ impl BatchBots {
         }
         let outcomes = self.scenario.venue.transactions_blocking(self.scenario.market, transactions);
         for outcome in outcomes {
-            match outcome.map_err(crate::runtime::NoOutcome::reason).and_then(|outcome| outcome.collected().map(drop)) {
+            match outcome.map_err(walras_ports::NoOutcome::reason).and_then(|outcome| outcome.collected().map(drop)) {
                 // What the last batch took may not have been applied when the bots looked.
                 Ok(()) | Err(RejectReason::TransactionSeqOutOfWindow | RejectReason::DuplicateTransaction) => {}
                 // The operator closed it, or the disk is full: it may pass.

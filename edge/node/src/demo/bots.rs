@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use tracing::warn;
+use walras_access::now;
+use walras_ports::VenueHandle;
 use walras_types::{
     AccountId, Amendment, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side,
     SizeLots, TimeInForce, TradingPhase,
@@ -11,7 +13,6 @@ use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder, OrderCommand};
 
 use super::StopSignal;
 use super::scenario::Scenario;
-use crate::runtime::{VenueHandle, now};
 
 /// How often the bots look.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -168,7 +169,7 @@ impl Bots {
     }
 }
 
-fn look(view: &crate::runtime::View<'_>, instrument: InstrumentId, accounts: &[AccountId]) -> Option<Look> {
+fn look(view: &walras_ports::View<'_>, instrument: InstrumentId, accounts: &[AccountId]) -> Option<Look> {
     let state = view.engine.instrument(instrument)?;
     let best = |side| view.engine.best_level(instrument, side).map(|level| level.price.get());
     let last = state.last_price.unwrap_or(state.reference_price).get();

@@ -16,18 +16,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tracing::error;
+use walras_access::{AccessError, Refusal, write_secret};
+use walras_config as config;
+use walras_config::{Config, ConfigError, Speed};
+use walras_ports::{DemoStatus, NoOutcome, VenueHandle};
+use walras_terminal::progress::while_waiting;
 use walras_types::RejectReason;
 use zeroize::Zeroizing;
 
 pub use scenario::Scenario;
-pub use stream::{Source, Speed};
+pub use stream::Source;
 
-use crate::access::{AccessError, write_secret};
-use crate::config::{self, Config, ConfigError};
-use crate::json::Refusal;
 use crate::node::Node;
-use crate::progress::while_waiting;
-use crate::runtime::{DemoStatus, NoOutcome, VenueHandle};
 
 /// MiB of the log's history that a demo keeps, unless its configuration says otherwise: it trades without end.
 const KEEP_MIB: u64 = 128;

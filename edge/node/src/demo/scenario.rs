@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use walras_access::{Access, generate, now, write_secret};
 use walras_batch_signatures::SigningKey;
 use walras_gateway::{Algorithm, ClientKey, Permission};
+use walras_ports::{Outcome, VenueHandle};
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, FeeSchedule, InstrumentId, InstrumentSpec, PriceTicks, RejectReason, RiskLimits,
     SizeLots, Symbol, TradingPhase, TransferId,
@@ -16,8 +18,6 @@ use zeroize::Zeroizing;
 
 use super::DemoError;
 use super::stream::Source;
-use crate::access::{Access, generate, write_secret};
-use crate::runtime::{Outcome, VenueHandle, now};
 
 /// Accounts that the stream's orders are spread over.
 const CROWD: usize = 8;

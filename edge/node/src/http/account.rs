@@ -4,6 +4,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_market_data::limits::FILLS_MAX;
+use walras_ports::{balances, open_orders, positions};
 use walras_types::AccountId;
 
 use super::market::{at_most, query};
@@ -11,7 +13,6 @@ use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::batches::hex;
 use crate::json::{names, requests, views};
-use crate::runtime::{FILLS_MAX, balances, open_orders, positions};
 
 /// An account's status, balances and positions; `None` when there is no such account.
 pub(super) async fn describe(app: &App, account: AccountId) -> Result<Option<Value>, ApiError> {

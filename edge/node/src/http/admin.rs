@@ -4,6 +4,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_engine::Engine;
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
@@ -18,7 +19,7 @@ use crate::json::requests::{
     AccountRequest, AccountStatusRequest, AssetRequest, FeesRequest, InstrumentRequest, LimitsRequest, PhaseRequest,
     TransferRequest, parse,
 };
-use crate::json::{Refusal, names, outcome, views};
+use crate::json::{names, outcome, views};
 
 /// Has an operator's command logged with the key that gave it, and applied.
 pub(super) async fn apply(app: &App, by: KeyName, command: Command, extra: Value) -> Answer {

@@ -3,7 +3,11 @@
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::json;
+use walras_access::Refusal;
 use walras_batch_signatures::check_key;
+use walras_config as config;
+use walras_config::{FEE_SHAPE, WrittenFee};
+use walras_ports::{Catalog, batch_name, fee_in_units};
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchMarketCommand, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer,
@@ -13,11 +17,9 @@ use walras_wire::{
 use super::admin::apply;
 use super::signed::Signed;
 use super::{Answer, App, ok};
-use crate::config;
-use crate::json::account_fee::{SHAPE, WrittenFee};
-use crate::json::batches::{self, hex, unhex};
-use crate::json::requests::{parse, unknown_asset};
-use crate::json::{Catalog, Refusal, outcome};
+use crate::json::batches::{hex, unhex};
+use crate::json::outcome;
+use crate::json::requests::parse;
 
 fn malformed(detail: impl Into<String>) -> Refusal {
     Refusal::new(RejectReason::Malformed, detail)
@@ -29,7 +31,7 @@ fn batch_named(catalog: &Catalog, name: &str) -> Result<BatchMarketId, Refusal> 
 }
 
 fn asset_named(catalog: &Catalog, key: &str, name: &str) -> Result<AssetId, Refusal> {
-    let unknown = || unknown_asset(catalog, key, name);
+    let unknown = || catalog.unknown_asset(key, name);
     Ok(catalog.asset_by_symbol(name).ok_or_else(unknown)?.spec.asset)
 }
 
@@ -111,7 +113,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let catalog = app.venue.catalog_for_commands()?;
     let named = section.assets.iter().map(|name| asset_named(&catalog, "assets", name));
     let assets = named.collect::<Result<Vec<_>, Refusal>>()?;
-    let fee = section.account_fee().map_or(Ok(None), |written| written.fee(&catalog))?;
+    let fee = section.account_fee().map_or(Ok(None), |written| fee_in_units(written, &catalog))?;
     let next = app.venue.read(|v| v.engine.batch_markets().len()).await?;
     let market = BatchMarketId(u16::try_from(next).map_err(|_| RejectReason::IdNotNext)?);
     let mut domain = [0; 32];
@@ -133,7 +135,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
         )?;
     }
     let open = Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
-    let answer = json!({"market_id": market.0, "name": batches::name(&spec), "domain": hex(&domain)});
+    let answer = json!({"market_id": market.0, "name": batch_name(&spec), "domain": hex(&domain)});
     Ok(ok(&outcome::operator(&app.venue.command_by(by, open).await?, answer)?))
 }
 
@@ -169,7 +171,8 @@ pub(super) async fn set_account_fee(State(app): State<App>, signed: Signed) -> A
     let AccountFeeRequest { batch, account_fee } = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let market = batch_named(&catalog, &batch)?;
-    let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {SHAPE}")))?;
-    let command = Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee: written.fee(&catalog)? }));
+    let written = WrittenFee::read(&account_fee).ok_or_else(|| malformed(format!("account_fee: {account_fee:?}: {FEE_SHAPE}")))?;
+    let command =
+        Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee: fee_in_units(written, &catalog)? }));
     apply(&app, by, command, json!({})).await
 }

@@ -6,8 +6,10 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_batch_signatures::check_key;
 use walras_clearing::{OfferId, OfferKey};
+use walras_ports::{Catalog, batch_look, demand_curve};
 use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, OfferName, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
@@ -16,8 +18,7 @@ use super::market::{at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::batches::{self, hex, unhex};
-use crate::json::{Catalog, Refusal, requests, views};
-use crate::runtime::{batch_look, demand_curve};
+use crate::json::{requests, views};
 
 /// Blocks in one answer.
 const BLOCKS_MAX: usize = 1_000;
@@ -41,7 +42,7 @@ fn of_path(catalog: &Catalog, name: &str) -> Result<BatchMarketId, ApiError> {
 
 /// An asset of a query.
 fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiError> {
-    let unknown = || requests::unknown_asset(catalog, field, symbol);
+    let unknown = || catalog.unknown_asset(field, symbol);
     Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
 }
 
@@ -118,7 +119,7 @@ pub(super) async fn demand(
         Refusal::new(RejectReason::UnknownAsset, detail)
     };
     let curve = curve.ok_or_else(none)?;
-    Ok(ok(&curve.json(&catalog).ok_or(RejectReason::VenueNotReady)?))
+    Ok(ok(&batches::demand(&catalog, &curve).ok_or(RejectReason::VenueNotReady)?))
 }
 
 #[derive(Deserialize)]

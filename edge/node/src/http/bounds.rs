@@ -1,11 +1,11 @@
 //! What the reason of a refusal does not say by itself: the bound that a command met, as the state has it now.
 
 use walras_engine::{Balance, Engine, Position};
+use walras_ports::InstrumentScale;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderType, PriceTicks, RejectReason, RiskLimits, Side};
 use walras_wire::{Command, OrderCommand};
 
 use super::App;
-use crate::json::InstrumentScale;
 
 /// The bound that the command met; `None` where the reason has none, or it may not be told yet.
 pub(crate) async fn bound_met(app: &App, reason: RejectReason, command: &Command) -> Option<String> {

@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_clock_sync::{ClockView, MeshView};
 use walras_fair_access::clock::ClockStatus;
 use walras_types::RejectReason;
 
 use super::{Answer, App, ok};
-use crate::json::Refusal;
 
 pub(super) async fn clock(State(app): State<App>) -> Answer {
     let none =

@@ -6,16 +6,17 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{Passage, Weather};
+use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
 use walras_types::RejectReason;
 
 use super::fair_access::status_name;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::requests::parse;
-use crate::json::{Refusal, views};
-use crate::runtime::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
+use crate::json::views;
 
 /// The status of what another replica must be asked: 421, Misdirected Request. An answer with it was not carried out here and never will be.
 pub(super) const ELSEWHERE: StatusCode = StatusCode::MISDIRECTED_REQUEST;

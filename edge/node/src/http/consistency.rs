@@ -6,10 +6,10 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use walras_access::Refusal;
 use walras_types::RejectReason;
 
 use super::{ApiError, App};
-use crate::json::Refusal;
 
 /// `linearizable`, or `local` for what is done without it.
 const HEADER: &str = "walras-consistency";

@@ -3,10 +3,11 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use walras_access::Refusal;
+use walras_ports::NoOutcome;
 use walras_types::RejectReason;
 
-use crate::json::{Refusal, views};
-use crate::runtime::NoOutcome;
+use crate::json::views;
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]

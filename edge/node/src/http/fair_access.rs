@@ -2,16 +2,16 @@
 
 use axum::extract::State;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::{DelaySettings, Stepped, Tracking};
 use walras_fair_access::strays::Standing;
+use walras_ports::{FairAccessView, HoldView};
 use walras_sequencer::{GatewayFigures, IntakeFigures, ReleaseCounts};
 use walras_types::RejectReason;
 
 use super::{Answer, ApiError, App, ok};
-use crate::json::Refusal;
-use crate::runtime::{FairAccessView, HoldView};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
     of(&app).map(|looks| ok(&json(&app, &looks))).ok_or_else(|| {

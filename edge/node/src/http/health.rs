@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use walras_ports::Storage;
 
 use super::App;
-use crate::runtime::Storage;
 
 /// The probe of a process that lives.
 pub(super) const LIVE: &str = "/healthz";

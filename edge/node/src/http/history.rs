@@ -11,14 +11,16 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::error;
+use walras_access::Refusal;
 use walras_archive::{ArchiveError, Book, Cursor, DayView, History, Level, Manifest, Status, Trade, TradesQuery};
 use walras_engine::DepthLevel;
 use walras_market_data::PublicTrade;
+use walras_ports::InstrumentScale;
 use walras_types::{RejectReason, TimeNs};
 
 use super::market::{at_most, of_path, query};
 use super::{Answer, ApiError, App, ok};
-use crate::json::{InstrumentScale, Refusal, views};
+use crate::json::views;
 
 /// Trades in one answer.
 const TRADES_MAX: usize = 1_000;

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
+use walras_ports::{QUANTILES, RECENT, StageView, TIMED_ONE_OF};
 
 use super::{App, ok};
-use crate::runtime::{QUANTILES, RECENT, StageView, TIMED_ONE_OF};
 
 pub(super) async fn latency(State(app): State<App>) -> Response {
     let stages: Vec<Value> = app.venue.stages().view().iter().map(stage).collect();

@@ -6,14 +6,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
+use walras_access::Refusal;
 use walras_engine::InstrumentView;
 use walras_market_data::{Candle, Interval, PublicTrade};
+use walras_ports::{Catalog, InstrumentScale, Storage, View};
 use walras_types::{RejectReason, Side, TradeId};
 
 use super::{Answer, ApiError, App, ok};
-use crate::json::requests::unknown_instrument;
-use crate::json::{Catalog, InstrumentScale, Refusal, views};
-use crate::runtime::{Storage, View};
+use crate::json::views;
 
 /// Levels of a side in one answer.
 const DEPTH_MAX: usize = 1_000;
@@ -57,7 +57,7 @@ pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Api
 
 /// An instrument of a path, or of a query: unknown ones are not found.
 pub(super) fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, ApiError> {
-    let refusal = || unknown_instrument(catalog, "instrument", symbol);
+    let refusal = || catalog.unknown_instrument("instrument", symbol);
     catalog.instrument_by_symbol(symbol).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))
 }
 

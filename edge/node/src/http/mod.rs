@@ -36,7 +36,10 @@ use serde::Serialize;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::error;
+use walras_access::{Access, Refusal};
 use walras_clock_sync::Source;
+use walras_config::Config;
+use walras_ports::{Shards, VenueHandle};
 use walras_types::RejectReason;
 
 pub(crate) use bounds::bound_met;
@@ -47,11 +50,6 @@ pub(crate) use orders::fresh_client_order_id;
 pub(crate) use server::{Place, place_of, stopped};
 pub use server::{Server, ServerError};
 
-use crate::access::Access;
-use crate::config::Config;
-use crate::json::Refusal;
-use crate::runtime::VenueHandle;
-use crate::shards::Shards;
 use crate::ws;
 
 /// What every request needs.

@@ -5,7 +5,9 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_engine::Engine;
+use walras_ports::{NoOutcome, NumberedOutcome, Outcome};
 use walras_types::{AccountId, ClientOrderId, Ordinal, RejectReason};
 use walras_wire::Command;
 
@@ -13,12 +15,10 @@ use super::market::query;
 use super::shards::with_address;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, bound_met, ok, status_of};
-use crate::json::Refusal;
 use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
 use crate::json::outcome::{self, Subject};
 use crate::json::requests::{AmendRequest, CancelRequest, OrderRequest, parse};
 use crate::json::views;
-use crate::runtime::{NoOutcome, NumberedOutcome, Outcome};
 
 /// A name for an order that its owner did not name: random, so that it collides with no open one.
 pub(crate) fn fresh_client_order_id() -> ClientOrderId {

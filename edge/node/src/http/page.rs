@@ -2,10 +2,10 @@
 
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use walras_access::Refusal;
 use walras_types::RejectReason;
 
 use super::ApiError;
-use crate::json::Refusal;
 
 /// Names and contents of `web/dist`; empty when the page was not built.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));

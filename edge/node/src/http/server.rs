@@ -15,13 +15,13 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 use tracing::{debug, warn};
+use walras_access::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, tell_shortage};
+use walras_config::Config;
 use walras_gateway::{Permissions, Places};
 use walras_peer_link::listener::{AcceptFailure, SHORTAGE_RETRY, Shortage, prepare, prepare_accepted};
+use walras_ports::Status;
 
 use super::patience::Patient;
-use crate::config::Config;
-use crate::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, tell_shortage};
-use crate::runtime::Status;
 
 /// How long connections may take to finish what they are at when the server stops.
 const GRACE: Duration = Duration::from_secs(5);

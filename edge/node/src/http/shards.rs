@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_courier::{outcomes, tell};
 use walras_engine::{Engine, InTransit, TransferStanding};
+use walras_ports::{Catalog, NoOutcome, TRANSFERS_AT_ONCE};
 use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, TransferSeq};
 use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, TransferNumbers, TransferOut};
 
 use super::admin::apply;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
+use crate::json::names;
 use crate::json::requests::{InstrumentShardRequest, TransferOutRequest, TransfersInRequest, parse};
-use crate::json::{Catalog, Refusal, names};
-use crate::runtime::NoOutcome;
-use crate::shards::TRANSFERS_AT_ONCE;
 
 /// Transfers in one answer.
 const TRANSFERS_SHOWN_MAX: usize = 1_000;

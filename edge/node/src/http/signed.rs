@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
+use walras_access::Refusal;
 use walras_gateway::{AuthFields, Permission};
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, RejectReason};
 
 use super::{ApiError, App, Place, place_of};
-use crate::json::Refusal;
 
 /// A request that claims to come from a key. Nothing is known of it before one of its methods was called.
 #[derive(Debug)]

@@ -5,40 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use walras_batch::light::roots_bytes;
-use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
-use walras_engine::FeeInForce;
-use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer, TradedOffers};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
-use walras_wire::BatchMarketSpec;
+use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer};
+use walras_ports::{AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, batch_name};
+use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
 
 use super::account_fee;
-use super::scale::{AssetScale, Catalog};
-use crate::runtime::BatchPush;
 
 /// Significant digits of a price; of a stated limit and of a turnover.
 const PRICE_DIGITS: i32 = 8;
 const STATED_DIGITS: i32 = 12;
-
-/// A batch market as it stands, copied out of the state.
-#[derive(Clone, Debug)]
-pub struct BatchLook {
-    /// Its definition.
-    pub spec: BatchMarketSpec,
-    /// Whether it takes transactions.
-    pub phase: BatchPhase,
-    /// Its assets.
-    pub assets: Vec<AssetId>,
-    /// What each account costs that a transaction opens.
-    pub account_fee: FeeInForce,
-    /// Transactions of the batch that collects.
-    pub collected: usize,
-    /// The block that is closed and waits to be cleared.
-    pub closed_block: Option<u64>,
-    /// Offers that stand.
-    pub standing_offers: u64,
-    /// The last block.
-    pub last: Option<Arc<BatchBlock>>,
-}
 
 /// Lower-case hexadecimal digits.
 #[must_use]
@@ -122,12 +97,6 @@ pub fn blocks<'a>(catalog: &Catalog, assets: &[AssetId], blocks: impl IntoIterat
     blocks.into_iter().map(|one| block(catalog, assets, one)).collect()
 }
 
-/// A market's name, as the API has it.
-#[must_use]
-pub fn name(spec: &BatchMarketSpec) -> String {
-    spec.symbol.as_str().to_ascii_lowercase()
-}
-
 /// One of `GET /v1/batches`.
 #[must_use]
 pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
@@ -135,7 +104,7 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
     let spec = &look.spec;
     json!({
         "market_id": spec.market.0,
-        "name": name(spec),
+        "name": batch_name(spec),
         "numeraire": names.first(),
         "assets": names,
         "interval_ms": spec.interval_ns / 1_000_000,
@@ -266,86 +235,21 @@ pub fn batch_push(catalog: &Catalog, push: &BatchPush) -> Option<Value> {
     }))
 }
 
-/// Points of a demand curve on each side of the price in its middle.
-const POINTS_PER_SIDE: i32 = 20;
-
-/// Supply and demand of one pair around a price. In smallest units.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DemandCurve {
-    /// What is sold.
-    pub sell: AssetId,
-    /// What for.
-    pub buy: AssetId,
-    /// Units of `buy` for one of `sell` in the middle; `None` where neither a block nor an offer says any.
-    pub price: Option<f64>,
-    /// Price, units of `sell` offered at it or better, units of `sell` wanted at it.
-    pub points: Vec<(f64, Amount, Amount)>,
-}
-
-impl DemandCurve {
-    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each. `traded` is
-    /// what traded beside what stands, of the pair and of the one back.
-    #[must_use]
-    pub fn new(
-        market: &BatchMarket,
-        traded: [TradedOffers<'_>; 2],
-        pair: Pair,
-        (sell, buy): (AssetId, AssetId),
-        price: Option<f64>,
-        span_ppm: u32,
-    ) -> Self {
-        let back = Pair { sell: pair.buy, buy: pair.sell };
-        let (supply, demand) = (market.book(pair).map(|book| book.sells()), market.book(back).map(|book| book.sells()));
-        let best = |offers: Option<&PairOffers<Offer>>| {
-            offers.and_then(|offers| offers.as_slice().first()).map(|offer| float(offer.key().limit)).filter(|limit| *limit > 0.0)
-        };
-        let price = price.or_else(|| match (best(supply), best(demand).map(f64::recip)) {
-            (Some(ask), Some(bid)) => Some((ask * bid).sqrt()),
-            (one, other) => one.or(other),
-        });
-        let Some(middle) = price else { return Self { sell, buy, price: None, points: Vec::new() } };
-        let step = f64::from(span_ppm) / 1e6 / f64::from(POINTS_PER_SIDE);
-        let at = |offers: Option<&PairOffers<Offer>>, traded: TradedOffers<'_>, limit: f64| {
-            let Ok(limit) = BatchPrice::from_bits(limit.to_bits()) else { return Amount::ZERO };
-            let standing = offers.map_or(Amount::ZERO, |offers| offers.units_at_or_below(limit));
-            standing.checked_add(traded.at_or_below(limit)).unwrap_or(Amount::MAX)
-        };
-        let point = |number: i32| {
-            let price = middle * (1.0 + step * f64::from(number));
-            #[expect(clippy::cast_precision_loss, reason = "a curve is shown, not settled")]
-            let wanted = at(demand, traded[1], price.recip()).get() as f64 / price;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-            let wanted = Amount::new(wanted as u64).unwrap_or(Amount::MAX);
-            (price, at(supply, traded[0], price), wanted)
-        };
-        Self { sell, buy, price: Some(middle), points: (-POINTS_PER_SIDE..=POINTS_PER_SIDE).map(point).collect() }
-    }
-
-    /// As the API has it.
-    #[must_use]
-    pub fn json(&self, catalog: &Catalog) -> Option<Value> {
-        let (sell, buy) = (catalog.asset(self.sell)?, catalog.asset(self.buy)?);
-        let price = |price: f64| significant(whole(price, sell, buy), PRICE_DIGITS);
-        let points = self.points.iter().map(
-            |(at, supply, demand)| json!({"price": price(*at), "supply": sell.amount(*supply), "demand": sell.amount(*demand)}),
-        );
-        Some(json!({
-            "sell": sell.spec.symbol.as_str(),
-            "buy": buy.spec.symbol.as_str(),
-            "price": self.price.map(price),
-            "points": points.collect::<Vec<_>>(),
-        }))
-    }
-}
-
-/// Units of `buy` for one of `sell` at the last of these blocks that priced both; places are those in the market.
+/// Supply and demand of a pair.
 #[must_use]
-pub fn last_rate<'a>(newest_first: impl Iterator<Item = &'a Arc<BatchBlock>>, pair: Pair) -> Option<f64> {
-    let rate = |block: &Arc<BatchBlock>| {
-        let price = |place: usize| block.prices.get(place).copied().flatten().map(float);
-        Some(price(pair.sell.index())? / price(pair.buy.index())?)
-    };
-    newest_first.filter_map(rate).next()
+pub fn demand(catalog: &Catalog, curve: &DemandCurve) -> Option<Value> {
+    let (sell, buy) = (catalog.asset(curve.sell)?, catalog.asset(curve.buy)?);
+    let price = |price: f64| significant(whole(price, sell, buy), PRICE_DIGITS);
+    let points = curve
+        .points
+        .iter()
+        .map(|(at, supply, demand)| json!({"price": price(*at), "supply": sell.amount(*supply), "demand": sell.amount(*demand)}));
+    Some(json!({
+        "sell": sell.spec.symbol.as_str(),
+        "buy": buy.spec.symbol.as_str(),
+        "price": curve.price.map(price),
+        "points": points.collect::<Vec<_>>(),
+    }))
 }
 
 #[cfg(test)]

@@ -7,9 +7,5 @@ pub mod names;
 pub mod once;
 pub mod outcome;
 pub mod requests;
-mod scale;
 pub mod strict;
 pub mod views;
-
-pub use requests::Refusal;
-pub use scale::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog};

@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use walras_access::Refusal;
 use walras_engine::SessionView;
+use walras_ports::Kept;
 use walras_types::{ClientOrderId, Ordinal, RejectReason, SessionId, SessionSeq};
 
-use super::requests::{MassCancelRequest, Refusal, number};
-use crate::runtime::Kept;
+use super::requests::{MassCancelRequest, number};
 
 /// `?session=42&session_seq=7`.
 #[derive(Clone, Debug, Default, Deserialize)]

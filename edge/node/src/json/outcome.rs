@@ -1,12 +1,11 @@
 //! What came of a participant's command, from the events that it caused.
 
 use serde_json::{Value, json};
+use walras_ports::{Catalog, InstrumentScale, Outcome};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, RejectReason, SizeLots};
 use walras_wire::{Event, OrderEvent};
 
 use super::names;
-use super::scale::{Catalog, InstrumentScale};
-use crate::runtime::Outcome;
 
 /// The order that an answer is about.
 #[derive(Clone, Copy, Debug)]

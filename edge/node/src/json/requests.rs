@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use walras_access::Refusal;
 use walras_gateway::QuantityError;
+use walras_ports::{AssetScale, Catalog, InstrumentScale};
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{
     AccountId, Allocation, Amendment, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms,
@@ -15,51 +17,7 @@ use walras_wire::{
 };
 
 use super::outcome::Subject;
-use super::scale::{AssetScale, Catalog, InstrumentScale};
 use super::{names, strict};
-use crate::runtime::NoOutcome;
-
-/// A refusal with what exactly was wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
-    pub reason: RejectReason,
-    /// Which field, and what would do.
-    pub detail: Option<String>,
-}
-
-impl From<RejectReason> for Refusal {
-    fn from(reason: RejectReason) -> Self {
-        Self { reason, detail: None }
-    }
-}
-
-impl From<NoOutcome> for Refusal {
-    fn from(why: NoOutcome) -> Self {
-        match why {
-            NoOutcome::Refused(reason) => reason.into(),
-            NoOutcome::InDoubt(reason) => Self::new(reason, NoOutcome::IN_DOUBT),
-        }
-    }
-}
-
-impl From<walras_gateway::Refusal> for Refusal {
-    fn from(refusal: walras_gateway::Refusal) -> Self {
-        Self { reason: refusal.reason, detail: refusal.detail.map(std::borrow::Cow::into_owned) }
-    }
-}
-
-impl Refusal {
-    /// A refusal that says which field and why.
-    #[must_use]
-    pub fn new(reason: RejectReason, detail: impl Into<String>) -> Self {
-        Self { reason, detail: Some(detail.into()) }
-    }
-
-    pub(super) fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(RejectReason::Malformed, detail)
-    }
-}
 
 /// Reads a body.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
@@ -94,40 +52,9 @@ fn absent<T>(field: &str, value: &Option<T>, why: &str) -> Result<(), Refusal> {
     if value.is_some() { Err(Refusal::malformed(format!("{field} does not go here: {why}"))) } else { Ok(()) }
 }
 
-/// A symbol that is none, with the one that is nearest to it.
-#[must_use]
-pub fn unknown_instrument(catalog: &Catalog, field: &str, symbol: &str) -> Refusal {
-    let symbols = catalog.instruments().iter().map(|scale| scale.spec.symbol);
-    Refusal::new(RejectReason::UnknownInstrument, format!("{field}: {}", with_nearest(symbol, symbols)))
-}
-
-/// As [`unknown_instrument`], of an asset.
-#[must_use]
-pub fn unknown_asset(catalog: &Catalog, field: &str, symbol: &str) -> Refusal {
-    let symbols = catalog.assets().iter().map(|scale| scale.spec.symbol);
-    Refusal::new(RejectReason::UnknownAsset, format!("{field}: {}", with_nearest(symbol, symbols)))
-}
-
-/// So many symbols are compared with one that is none: anybody may ask for one.
-const NEAREST_OF_MAX: usize = 1_000;
-
-/// Symbols differ in letters that are told apart, so the nearest is looked for without the case and what stands between two assets.
-fn with_nearest(asked: &str, symbols: impl Iterator<Item = Symbol>) -> String {
-    let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
-    // What is longer than any symbol is near none.
-    let wanted: String = letters(asked).chars().take(2 * Symbol::LEN_MAX).collect();
-    let nearest = symbols
-        .take(NEAREST_OF_MAX)
-        .min_by_key(|symbol| (strsim::damerau_levenshtein(&letters(symbol.as_str()), &wanted), *symbol));
-    match nearest {
-        Some(symbol) => format!("{asked:?} is none; the nearest is {:?}", symbol.as_str()),
-        None => format!("{asked:?} is none; there are none yet"),
-    }
-}
-
 /// Finds an instrument by its symbol.
 pub fn instrument<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, Refusal> {
-    catalog.instrument_by_symbol(symbol).ok_or_else(|| unknown_instrument(catalog, "instrument", symbol))
+    catalog.instrument_by_symbol(symbol).ok_or_else(|| catalog.unknown_instrument("instrument", symbol))
 }
 
 /// `POST /v1/orders`.
@@ -410,7 +337,7 @@ impl InstrumentRequest {
     /// The command. Units follow from the tick and the lot: both must be whole numbers of the assets' smallest units.
     pub fn command(&self, next: InstrumentId, catalog: &Catalog) -> Result<Command, Refusal> {
         let asset = |name: &str, text: &str| {
-            let unknown = || unknown_asset(catalog, name, text);
+            let unknown = || catalog.unknown_asset(name, text);
             catalog.asset_by_symbol(text).copied().ok_or_else(unknown)
         };
         let (base, quote) = (asset("base", &self.base)?, asset("quote", &self.quote)?);
@@ -503,7 +430,7 @@ pub struct TransferRequest {
 impl TransferRequest {
     /// What is moved.
     pub fn transfer(&self, catalog: &Catalog) -> Result<Transfer, Refusal> {
-        let unknown = || unknown_asset(catalog, "asset", &self.asset);
+        let unknown = || catalog.unknown_asset("asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?;
         Ok(Transfer {
             account: AccountId(self.account_id),
@@ -525,7 +452,7 @@ pub struct FeesRequest {
 impl FeesRequest {
     /// The command.
     pub fn command(&self, catalog: &Catalog) -> Result<Command, Refusal> {
-        let unknown = || unknown_asset(catalog, "asset", &self.asset);
+        let unknown = || catalog.unknown_asset("asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?.spec.asset;
         Ok(Command::Account(AccountCommand::CollectFees(CollectFees { asset, account: AccountId(self.account_id) })))
     }

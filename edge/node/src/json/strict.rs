@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-
-use super::Refusal;
+use walras_access::Refusal;
 
 /// The one object that `bytes` are.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {

@@ -5,15 +5,14 @@ use serde_json::{Value, json};
 use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position, Uncross};
 use walras_gateway::Decimal;
 use walras_market_data::{BookLevel, Candle, Fill, FillRole, OfferChange, OrderStatus, PublicTrade};
+use walras_ports::{AccountPush, AssetScale, Catalog, InstrumentScale, OrderUpdate, Status, TickerPush};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
     RiskLimits, SizeLots, TimeInForce, TimeNs,
 };
 use walras_wire::Uncrossed;
 
-use super::scale::{AssetScale, Catalog, InstrumentScale};
 use super::{batches, names};
-use crate::runtime::{AccountPush, OrderUpdate, Status, TickerPush};
 
 /// The error body of every refusal.
 #[must_use]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 use walras_archive::{Again, Files, Recorder, Refill, Service, Status};
+use walras_config::Config;
 use walras_engine::Engine;
 use walras_log_store::{Disk, LogError, LogOptions, LogWriter, SnapshotStore, open_beside};
 use walras_replica_log::{Dump, ReplicaLog, SnapshotReader, Snapshots};
@@ -14,7 +15,6 @@ use walras_types::LogIndex;
 use walras_wire::Event;
 
 use super::recovery::{RecoveryError, engine_of_snapshot};
-use crate::config::Config;
 
 /// The archive that the configuration asks for. One that can not be opened does not keep a venue from starting.
 pub(super) struct Opened {

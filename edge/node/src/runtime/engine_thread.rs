@@ -5,25 +5,22 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, never, select};
 use tokio::sync::oneshot;
 use tracing::{error, info};
+use walras_access::Clock;
 use walras_archive::Recorder;
 use walras_engine::{ChangedLevel, Engine};
-use walras_market_data::{AccountDelta, MarketData};
+use walras_market_data::{AccountDelta, Fills, MarketData};
+use walras_ports::{
+    Asker, Catalog, Feed, Inbound, KeyRing, NoOutcome, Outcome, Progress, Queues, Request, SharedCatalog, Stage, Stages, Status,
+    Storage, View,
+};
 use walras_sequencer::{Applied, Batch, Entry, KeyName, Sequencer, SolveJob};
 use walras_types::{AccountId, LogIndex, RejectReason};
 use walras_wire::{AccountEvent, BatchEvent, BatchMarketEvent, Command, Event, InstrumentEvent, VenueCommand, VenueEvent};
 
-use super::batches::{Declared, KeyRing, Solver};
-use super::clock::Clock;
-use super::feed::Feed;
-use super::fills::Fills;
+use super::batches::{Declared, Solver};
 use super::frozen::FrozenState;
 use super::log_thread::{LogDone, LogJob};
-use super::numbered::Asker;
 use super::recovery::SnapshotJob;
-use super::stages::{Stage, Stages};
-use super::status::{Progress, Status, Storage};
-use super::{Inbound, NoOutcome, Outcome, Queues, Request, View};
-use crate::json::{Catalog, SharedCatalog};
 
 /// Commands taken from the queue before reads and the log get their turn.
 pub(super) const BURST_MAX: usize = 1024;

@@ -1,35 +1,10 @@
 //! The time by which orders are stamped and held, and how far off it may be.
 
+use walras_access::Clock;
 use walras_clock_sync::Source;
-use walras_fair_access::clock::{Clock as StampClock, ClockSource, ClockStatus, HostClock, HostReport, StampLimits};
-
-use super::clock::Clock;
-
-/// What stamps orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FairClockOptions {
-    /// The computer's clock.
-    System {
-        /// When it is good enough.
-        limits: StampLimits,
-        /// How far it is off at most, as the operator knows it.
-        bound_ns: Option<u64>,
-    },
-    /// The one that the section `[clock]` configures, by the bounds that it tells.
-    Configured,
-}
-
-/// A look at the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FairTime {
-    /// What it shows. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for. It never goes back, but where
-    /// one of the two takes the other's place.
-    pub time_ns: u64,
-    /// How far off it may be.
-    pub bound_ns: Option<u64>,
-    /// Whether it may stamp.
-    pub status: ClockStatus,
-}
+use walras_config::FairClockOptions;
+use walras_fair_access::clock::{Clock as StampClock, ClockSource, HostClock, HostReport, StampLimits};
+use walras_ports::FairTime;
 
 /// The clock of one replica.
 #[derive(Debug)]
@@ -94,6 +69,7 @@ impl FairClock {
 
 #[cfg(test)]
 mod tests {
+    use walras_fair_access::clock::ClockStatus;
     use walras_types::TimeNs;
 
     use super::*;

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use tracing::{info, warn};
+use walras_config::Log;
 use walras_log_store::{LogError, RealDisk, history};
+use walras_ports::Status;
 
 use super::recovery::{RecoveryError, spawn};
-use super::status::Status;
-use crate::config::Log;
 
 /// How often the history is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tracing::{error, info, warn};
 use walras_log_store::{Disk, Failure, LogError, LogKeeper, LogWriter, Upkeep, Written};
+use walras_ports::Storage;
 use walras_sequencer::Batch;
 use walras_types::{LogIndex, RejectReason};
-
-use super::status::Storage;
 
 /// How long nothing comes before the log is sealed, which lets a later start tell damage from a torn tail.
 const IDLE: Duration = Duration::from_secs(1);

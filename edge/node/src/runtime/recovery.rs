@@ -7,28 +7,24 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
+use walras_access::Clock;
+use walras_config::Config;
 use walras_engine::Engine;
 use walras_log_store::{Disk, LetGo, LogError, LogOptions, LogWriter, RealDisk, Snapshot, SnapshotStore};
-use walras_market_data::MarketData;
+use walras_market_data::{Fills, MarketData};
+use walras_ports::{
+    Asker, Doorbell, Feed, HoldStatus, KeyRing, Queues, ReleaseSource, SharedCatalog, Signatures, Stages, Status, VenueHandle,
+    VenueParts,
+};
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
+use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::{LogIndex, RejectReason, TimeNs};
 
 use super::archive;
-use super::batches::{Declared, KeyRing, Signatures, Solver};
-use super::clock::Clock;
+use super::batches::{Declared, Solver};
 use super::engine_thread::{Core, EngineThread, Pace};
-use super::feed::{Feed, HoldStatus};
-use super::fills::Fills;
 use super::frozen::{FrozenState, split_part, split_parts};
 use super::log_thread::LogThread;
-use super::numbered::Asker;
-use super::release_source::ReleaseSource;
-use super::stages::Stages;
-use super::status::Status;
-use super::{Doorbell, Queues, Request, VenueHandle};
-use crate::config::Config;
-use crate::json::SharedCatalog;
-use crate::progress::{Slow, while_waiting};
 
 /// Reads and subscriptions that may wait for the engine's thread.
 pub(super) const REQUESTS_MAX: usize = 4096;
@@ -258,7 +254,7 @@ impl Venue {
         let log = spawn("log", move || log_thread.run(&log_jobs, &log_done_in))?;
         let snapshots = spawn("snapshot", move || write_snapshots(snapshot_store, &snapshot_jobs, &snapshots_done_in))?;
         let engine = spawn("engine", move || thread.run())?;
-        let handle = VenueHandle {
+        let handle = VenueHandle::new(VenueParts {
             commands: commands_in,
             requests: requests_in,
             catalog: shared_catalog,
@@ -270,7 +266,7 @@ impl Venue {
             stages,
             archive: archive.status,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
-        };
+        });
         Ok(Self { handle, recovered, engine, log, snapshots, archive: archive.service })
     }
 
@@ -288,7 +284,7 @@ impl Venue {
 
     /// Takes no more, finishes what was taken, writes a snapshot, ends the threads.
     pub fn stop(self) {
-        let _ = self.handle.requests.send(Request::Stop);
+        self.handle.stop();
         while_waiting("finishing what was taken, and writing a snapshot of it", || {
             for thread in [self.engine, self.log, self.snapshots] {
                 if thread.join().is_err() {

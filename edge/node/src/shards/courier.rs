@@ -8,18 +8,16 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 use tracing::warn;
+use walras_config::{ShardPlan, ShardSite};
 use walras_courier::{Ended, Look, Pace, Pause, Step, Told, Trouble};
 use walras_engine::InTransit;
+use walras_ports::{CourierReport, NoOutcome, TRANSFERS_AT_ONCE, VenueHandle};
 use walras_types::{RejectReason, ShardId, TransferSeq};
 use walras_wire::Command;
 
-use super::{CourierReport, ShardPlan, ShardSite, directory};
-use crate::cli::client::{Client, ClientError, Trust, read_key};
+use super::directory;
+use crate::client::{Client, ClientError, Trust, read_key};
 use crate::json::names;
-use crate::runtime::{NoOutcome, VenueHandle};
-
-/// Transfers that are brought at once.
-pub(crate) const TRANSFERS_AT_ONCE: usize = 64;
 
 /// Longest wait for an answer of the other shard.
 const PATIENCE: Duration = Duration::from_secs(5);

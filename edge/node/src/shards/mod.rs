@@ -12,71 +12,16 @@
 mod courier;
 mod directory;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use crossbeam_channel::Sender;
-use walras_types::{RejectReason, ShardId};
+use walras_config::ShardPlan;
+use walras_ports::{CourierPort, CourierReport, NoOutcome, Shards, VenueHandle};
+use walras_types::RejectReason;
 use walras_wire::{Command, ShardCommand, ShardPlace};
 
-use crate::runtime::{NoOutcome, VenueHandle};
 use courier::Courier;
-pub(crate) use courier::TRANSFERS_AT_ONCE;
-
-/// Who the shards are, as a node is configured.
-#[derive(Clone, Debug)]
-pub struct ShardPlan {
-    /// Which of how many this is.
-    pub place: ShardPlace,
-    /// From one look for transfers to the next.
-    pub poll: Duration,
-    /// Longest wait after a failure.
-    pub retry_max: Duration,
-    /// All shards, by number.
-    pub sites: Vec<ShardSite>,
-}
-
-/// Where a shard is.
-#[derive(Clone, Debug)]
-pub struct ShardSite {
-    /// Which.
-    pub shard: ShardId,
-    /// Where its replicas serve HTTP.
-    pub urls: Vec<String>,
-    /// File of a courier's key there; of no use where it is the own shard.
-    pub key_file: PathBuf,
-    /// File of who signs the certificates of its addresses with TLS.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// What a courier has to tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CourierReport {
-    /// Transfers brought to that shard, and taken or refused there, since the start.
-    pub brought: u64,
-    /// How often something failed, since the start.
-    pub failures: u64,
-    /// What failed last, if nothing succeeded since.
-    pub trouble: Option<String>,
-}
-
-/// Another shard's courier, seen from outside.
-#[derive(Debug)]
-struct Office {
-    bell: Sender<()>,
-    report: Arc<Mutex<CourierReport>>,
-}
-
-/// The other shards, for whoever answers requests: clone it freely.
-#[derive(Clone, Debug)]
-pub struct Shards {
-    plan: Arc<ShardPlan>,
-    /// By shard; the own one has none.
-    offices: Arc<Vec<Option<Office>>>,
-}
 
 /// The couriers of a node. They end with it.
 #[derive(Debug)]
@@ -132,11 +77,11 @@ impl Couriers {
             return Err(ShardsError::Place { own: own.0, count, reason: no.reason() });
         }
         let stopping = Arc::new(AtomicBool::new(false));
-        let mut offices = Vec::new();
+        let mut couriers = Vec::new();
         let mut threads = Vec::new();
         for site in &plan.sites {
             if site.shard == plan.place.own {
-                offices.push(None);
+                couriers.push(None);
                 continue;
             }
             let (bell, rings) = crossbeam_channel::bounded(1);
@@ -155,9 +100,9 @@ impl Couriers {
                     return Err(ShardsError::Thread(error));
                 }
             }
-            offices.push(Some(Office { bell, report }));
+            couriers.push(Some(CourierPort { bell, report }));
         }
-        Ok(Self { shards: Shards { plan: Arc::new(plan), offices: Arc::new(offices) }, stopping, threads })
+        Ok(Self { shards: Shards::new(plan, couriers), stopping, threads })
     }
 
     /// The other shards.
@@ -177,50 +122,12 @@ impl Couriers {
 
     fn tell_to_stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.shards.offices.iter().flatten().for_each(Office::ring);
+        self.shards.couriers().for_each(CourierPort::ring);
     }
 }
 
 impl Drop for Couriers {
     fn drop(&mut self) {
         self.tell_to_stop();
-    }
-}
-
-impl Office {
-    /// One ring is as good as many.
-    fn ring(&self) {
-        let _ = self.bell.try_send(());
-    }
-}
-
-impl Shards {
-    /// Who they are.
-    #[must_use]
-    pub fn plan(&self) -> &ShardPlan {
-        &self.plan
-    }
-
-    /// Where a shard is; nothing where it is not listed.
-    #[must_use]
-    pub fn urls(&self, shard: ShardId) -> &[String] {
-        self.plan.sites.get(usize::from(shard.0)).map_or(&[], |site| &site.urls)
-    }
-
-    /// Tells a shard's courier that there is something to bring.
-    pub fn ring(&self, shard: ShardId) {
-        if let Some(office) = self.office(shard) {
-            office.ring();
-        }
-    }
-
-    /// What a shard's courier has to tell; `None` of the own shard.
-    #[must_use]
-    pub fn report(&self, shard: ShardId) -> Option<CourierReport> {
-        Some(self.office(shard)?.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    fn office(&self, shard: ShardId) -> Option<&Office> {
-        self.offices.get(usize::from(shard.0))?.as_ref()
     }
 }

@@ -2,11 +2,10 @@
 
 use axum::extract::ws::Utf8Bytes;
 use walras_market_data::PublicTrade;
+use walras_ports::{Catalog, Publication, Push, Status};
 use walras_types::TradeId;
 
 use super::messages;
-use crate::json::Catalog;
-use crate::runtime::{Publication, Push, Status};
 
 /// What a session remembers of an instrument's feeds, to number and trim them.
 #[derive(Clone, Copy, Debug, Default)]

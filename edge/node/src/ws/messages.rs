@@ -2,16 +2,15 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use walras_access::Refusal;
 use walras_gateway::AuthFields;
 use walras_market_data::Interval;
+use walras_ports::{Catalog, InstrumentScale, Push, Subscription};
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
-use crate::json::requests::{
-    AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object, unknown_asset,
-};
-use crate::json::{Catalog, InstrumentScale, Refusal, strict, views};
-use crate::runtime::{Push, Subscription};
+use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object};
+use crate::json::{strict, views};
 
 /// What a client asks.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ impl ChannelBody {
         };
         let asset = |field: &str, symbol: &Option<String>| match symbol {
             Some(symbol) => {
-                let unknown = || unknown_asset(catalog, field, symbol);
+                let unknown = || catalog.unknown_asset(field, symbol);
                 Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
             }
             None => Err(malformed(format!("{field} is missing: a demand is of two assets, sell and buy"))),
@@ -242,7 +241,7 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
         Push::Account(account) => Some(views::account_push(catalog, account)),
         Push::Batch(batch) => views_of_batches::batch_push(catalog, batch),
         Push::Demand(market, curve) => {
-            let mut message = curve.json(catalog)?;
+            let mut message = views_of_batches::demand(catalog, curve)?;
             message["type"] = "demand".into();
             message["batch"] = catalog.batch(*market)?.name.as_str().into();
             Some(message)

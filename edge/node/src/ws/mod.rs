@@ -10,11 +10,11 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use walras_access::Refusal;
+use walras_ports::{Catalog, ConnectionId};
 use walras_types::RejectReason;
 
 use crate::http::{ApiError, App};
-use crate::json::{Catalog, Refusal};
-use crate::runtime::ConnectionId;
 
 /// Close code of a reader that could not keep up.
 pub const CLOSE_SLOW: u16 = 4008;

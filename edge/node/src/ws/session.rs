@@ -11,18 +11,18 @@ use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use walras_access::{Caller, Refusal};
 use walras_gateway::Permission;
+use walras_ports::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
 use walras_types::{AccountId, InstrumentId, RejectReason};
 use walras_wire::{Command, VenueCommand};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
 use super::{CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TRY_LATER};
-use crate::access::Caller;
 use crate::http::{App, Place, bound_met, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
-use crate::json::{Refusal, views};
-use crate::runtime::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
+use crate::json::views;
 
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_TOO_BIG: u16 = 1009;

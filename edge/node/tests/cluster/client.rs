@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use walras_access::now;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_gateway::{ClientKey, generate_nonce};
-use walras_node::runtime::now;
 use walras_types::{
     AccountId, ClientOrderId, InstrumentId, LogIndex, OrderTerms, PriceTicks, RejectReason, SelfTrade, SessionId, SessionSeq, Side,
     SizeLots, TimeInForce,

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
+use walras_access::now;
 use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientSettings, CopiedClient, Wish};
-use walras_node::runtime::now;
 use walras_types::AccountId;
 use walras_wire::order_entry::ReportsWanted;
 

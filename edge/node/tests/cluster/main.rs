@@ -27,7 +27,7 @@ use walras_consensus::{Members, ReplicaId};
 use walras_engine::{Engine, Numbered};
 use walras_log_store::RealDisk;
 use walras_node::bench::cluster::account_key;
-use walras_node::cli::client::{Client, read_key};
+use walras_node::client::{Client, read_key};
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_peer_link::Passage;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};

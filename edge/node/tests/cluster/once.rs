@@ -4,9 +4,9 @@
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use walras_access::now;
 use walras_gateway::ClientKey;
-use walras_node::cli::client::{Client, ClientError};
-use walras_node::runtime::now;
+use walras_node::client::{Client, ClientError};
 use walras_types::RejectReason;
 
 use super::proxy::{Passing, Proxy};

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use walras_access::operator_key_file;
 use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_gateway::ClientKey;
-use walras_node::cli::client::{Client, read_key};
+use walras_node::client::{Client, read_key};
 use walras_node::http::ROUTES;
 use walras_node::json::batches::unhex;
-use walras_node::node::operator_key_file;
 use walras_types::{AccountId, BatchPrice, OfferName, TransactionSeq};
 
 use crate::schema::{check, check_named, document};

@@ -2,8 +2,8 @@
 //! came of it is read back.
 
 use serde_json::{Value, json};
-use walras_node::cli::client::Client;
-use walras_node::node::operator_key_file;
+use walras_access::operator_key_file;
+use walras_node::client::Client;
 use walras_types::RejectReason as R;
 
 use crate::cli::Cli;

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use walras_access::operator_key_file;
 use walras_batch_signatures::SigningKey;
 use walras_consensus::{Body, Members, Pack, Packed, ReplicaId, SlotEntry, Ticket, Write};
 use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
-use walras_node::node::{Node, operator_key_file};
+use walras_node::node::Node;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
 use walras_sequencer::{Content, decode_entry, encode_entry};
 use walras_types::{

@@ -1,11 +1,11 @@
 //! Batch markets from outside: from the configuration to a block, what is refused, what readers hear, and what a crash leaves.
 
 use serde_json::{Value, json};
+use walras_access::operator_key_file;
 use walras_batch_signatures::SigningKey;
-use walras_node::cli::client::Client;
-use walras_node::config::{Batch, Config};
+use walras_config::{Batch, Config};
+use walras_node::client::Client;
 use walras_node::json::batches::hex;
-use walras_node::node::operator_key_file;
 use walras_types::{BatchOperation, PublicKey};
 
 use crate::cli::Cli;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
 use serde_json::json;
-use walras_node::config::Config;
+use walras_config::Config;
 
 use crate::support::{PATIENCE, Raw, Socket, Venue, config, key, limit, until};
 

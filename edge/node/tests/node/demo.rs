@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use serde_json::Value;
+use walras_config as config;
+use walras_config::{Config, Demo as DemoConfig};
 use walras_log_store::RealDisk;
-use walras_node::config::{self, Config, Demo as DemoConfig};
 use walras_node::demo::Demo;
 use walras_node::node::Node;
-use walras_node::runtime::View;
+use walras_ports::View;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, InstrumentId};
 use walras_wire::{BatchMarketCommand, Command, SetBatchPhase};
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use walras_gateway::ClientKey;
-use walras_node::cli::client::Client;
+use walras_node::client::Client;
 
 use crate::support::{PATIENCE, spawn};
 

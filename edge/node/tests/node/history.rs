@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use walras_access::Clock;
 use walras_archive::verify_day;
+use walras_config::Config;
 use walras_log_store::RealDisk;
-use walras_node::cli::client::Client;
-use walras_node::config::Config;
+use walras_node::client::Client;
 use walras_node::node::Node;
-use walras_node::runtime::Clock;
 use walras_testkit::plain;
 use walras_types::{Side, TimeNs};
 use walras_wire::{Command, VenueCommand};

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use walras_access::{Clock, now};
 use walras_archive::{History, TradesQuery, verify_day};
 use walras_gateway::ClientKey;
 use walras_log_store::{RealDisk, open_read_only};
-use walras_node::cli::client::{Client, ClientError};
+use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
-use walras_node::runtime::{Clock, now};
 use walras_sequencer::decode_entry;
 use walras_types::{InstrumentId, TimeNs};
 use walras_wire::{Event, OrderEvent};

@@ -1,7 +1,7 @@
 //! How an instrument shares a level and what it lets an account do, as its operator defined it by REST or from the command line.
 
 use serde_json::{Value, json};
-use walras_node::node::operator_key_file;
+use walras_access::operator_key_file;
 use walras_types::RejectReason as R;
 
 use crate::cli::Cli;

@@ -1,11 +1,11 @@
 //! The log's history: what the log has let go of is still there to be read, while the venue runs and afterwards.
 
 use serde_json::Value;
+use walras_access::operator_key_file;
 use walras_log_store::{RealDisk, history};
 
 use crate::cli::Cli;
 use crate::support::{Market, Venue, config, limit, until};
-use walras_node::node::operator_key_file;
 
 fn order(market: &Market, ids: std::ops::Range<u64>) {
     for id in ids {

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use walras_gateway::{ClientKey, Request};
-use walras_node::access::{headers, sign};
-use walras_node::cli::client::{Client, ClientError};
+use walras_node::client::{Client, ClientError};
+use walras_node::signing::{headers, sign};
 use walras_types::RejectReason;
 
 use crate::cli::Cli;

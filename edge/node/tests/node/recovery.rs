@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_engine::Engine;
 use walras_log_store::{RealDisk, open_read_only};
-use walras_node::cli::client::{Client, ClientError};
+use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
 use walras_sequencer::decode_entry;
 

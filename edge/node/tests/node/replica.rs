@@ -1,11 +1,11 @@
 //! A cluster of one replica, in this process.
 
 use serde_json::{Value, json};
+use walras_access::Clock;
+use walras_config::Config;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
-use walras_node::cli::client::Client;
-use walras_node::config::Config;
+use walras_node::client::Client;
 use walras_node::node::Node;
-use walras_node::runtime::Clock;
 
 use crate::schema::{check_named, document};
 use crate::support::{PATIENCE, Raw, config, limit, market, operator, restart};

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 use serde_json::Value;
+use walras_access::{Clock, now};
+use walras_config::Config;
 use walras_log_store::RealDisk;
-use walras_node::cli::client::Client;
-use walras_node::config::Config;
+use walras_node::client::Client;
 use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_node::node::Node;
-use walras_node::runtime::{Clock, now};
 use walras_types::TimeNs;
 use walras_wire::{Command, VenueCommand};
 

@@ -1,10 +1,10 @@
 //! A full disk: nothing is acknowledged, nothing acknowledged is lost, and the venue goes on when there is room again.
 
 use serde_json::json;
+use walras_access::Clock;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
-use walras_node::cli::client::{Client, ClientError};
+use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
-use walras_node::runtime::Clock;
 use walras_types::RejectReason as R;
 
 use crate::support::{Raw, code, config, limit, market, operator, restart};

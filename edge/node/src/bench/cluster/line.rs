@@ -82,7 +82,7 @@ impl Line {
                     self.client.on_connecting(at);
                     match stream {
                         Ok(stream) => {
-                            let entropy = std::array::from_fn(|_| crate::access::random_u64() as u8);
+                            let entropy = std::array::from_fn(|_| walras_access::random_u64() as u8);
                             self.client.on_connected(at, now_ns, &generate_nonce(&entropy));
                             self.wires[at].stream = Some(stream);
                         }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use walras_access::generate;
 use walras_gateway::session::ClientSettings;
 use walras_gateway::{Algorithm, ClientKey, Permission};
 use walras_market_history::Format;
@@ -11,16 +12,15 @@ use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, Symbol};
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{Command, OrderCommand};
 
-use crate::access::generate;
 use crate::bench::BenchError;
-use crate::cli::client::{Client, ClientError};
+use crate::client::{Client, ClientError};
 
 pub(super) fn settings(orders: &[String]) -> ClientSettings {
     let retry_delay_ns = 5_000_000;
     ClientSettings {
         reports: ReportsWanted::None,
         retry_delay_ns,
-        ..ClientSettings::new(orders.to_vec(), crate::access::random_u64())
+        ..ClientSettings::new(orders.to_vec(), walras_access::random_u64())
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
+use walras_access::now;
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientSettings, CopiedClient, SessionClient};
 use walras_market_history::workload::{Churn, ChurnConfig};
@@ -30,8 +31,7 @@ use walras_wire::Command;
 use walras_wire::order_entry::{Copies, EntryVersion, Role};
 
 use super::{BenchError, LatencyReport};
-use crate::cli::client::Client;
-use crate::runtime::now;
+use crate::client::Client;
 use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};

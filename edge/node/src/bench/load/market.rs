@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Mode;
 use crate::bench::BenchError;
-use crate::cli::client::Client;
+use crate::client::Client;
 
 /// Most that a resting bid lies below the market, in parts per million; less where the collar is narrower.
 const DISTANCE_PPM: i128 = 500_000;

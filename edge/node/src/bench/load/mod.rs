@@ -18,15 +18,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use walras_access::now;
 use walras_gateway::ClientKey;
+use walras_terminal::progress::Slow;
 
 use self::market::{Quote, quote};
 pub use self::report::LoadReport;
 use self::socket::{Connection, Received};
 use super::{BenchError, Latencies};
-use crate::cli::client::{Client, ClientError};
-use crate::progress::Slow;
-use crate::runtime::now;
+use crate::client::{Client, ClientError};
 
 /// How long after the last command was due its answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

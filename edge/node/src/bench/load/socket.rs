@@ -11,9 +11,9 @@ use tungstenite::{Error, Message, WebSocket};
 use ureq::http::Uri;
 use walras_gateway::{ClientKey, Request};
 
-use crate::access::sign;
 use crate::bench::BenchError;
-use crate::cli::client::ClientError;
+use crate::client::ClientError;
+use crate::signing::sign;
 
 /// Longest that a receiver waits before it looks around.
 const LOOK_AROUND: Duration = Duration::from_millis(50);

@@ -1,7 +1,8 @@
 //! The schedule, without a venue.
 
+use walras_access::generate;
+
 use super::*;
-use crate::access::generate;
 
 fn plan(rate_per_second: u32, ms: u64, connections: u32, mode: Mode) -> Plan {
     let options = LoadOptions {

@@ -1,10 +1,11 @@
 //! What is asked of one of several shards.
 
 use serde::Deserialize;
+use walras_access::Refusal;
 use walras_types::{AccountId, Amount, AssetId, ClientTransferId, RejectReason, ShardId, TimeNs, TransferSeq};
 use walras_wire::{InstrumentShard, TransferIn, TransferOut};
 
-use super::{Catalog, Refusal, field, instrument, number, unknown_asset};
+use super::{Catalog, field, instrument, number};
 
 /// `POST /v1/account/transfers`: moves own funds to another shard.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,7 +20,7 @@ pub struct TransferOutRequest {
 impl TransferOutRequest {
     /// What is moved. The time names a transfer that its owner did not name.
     pub fn transfer(&self, account: AccountId, catalog: &Catalog, now: TimeNs) -> Result<TransferOut, Refusal> {
-        let unknown = || unknown_asset(catalog, "asset", &self.asset);
+        let unknown = || catalog.unknown_asset("asset", &self.asset);
         let asset = catalog.asset_by_symbol(&self.asset).ok_or_else(unknown)?;
         let id = match &self.client_transfer_id {
             Some(text) => number("client_transfer_id", text)?,

@@ -4,12 +4,11 @@
 use std::time::{Duration, Instant};
 
 use tracing::{error, warn};
+use walras_config as config;
 use walras_engine::{BatchMarketView, Engine};
+use walras_ports::{Catalog, fee_in_units};
 use walras_types::{BatchMarketId, BatchPhase, Symbol};
 use walras_wire::{AddBatchAsset, BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee, SetBatchInterval, SetBatchPhase};
-
-use crate::config;
-use crate::json::Catalog;
 
 /// How often the state is compared with the configuration, and how long a step may be on its way.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -135,7 +134,7 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     let Some(wanted) = section.spec(market, domain) else { return Step::None };
     // Before it is opened, so that no account is for nothing.
     if let Some(written) = section.account_fee() {
-        match written.fee(catalog) {
+        match fee_in_units(written, catalog) {
             Ok(fee) if fee != view.account_fee.next => {
                 return Step::Ask(Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })));
             }

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing::{info, warn};
 use walras_batch_solver::{Budget, ClosedBatch};
+use walras_ports::Doorbell;
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{BatchMarketId, BatchPrice};
 use walras_wire::batch::BlockProposal;
 
 use super::attempts::Attempts;
-use crate::runtime::Doorbell;
 
 /// Longest search for prices: the best so far are then proposed.
 const SEARCH_MAX: Duration = Duration::from_secs(2);

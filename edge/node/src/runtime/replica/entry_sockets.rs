@@ -9,21 +9,21 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use tracing::debug;
+use walras_access::Clock;
+use walras_access::connections::{Doors, Guest, Kind, tell_shortage};
 use walras_fair_access::clock::ClockStatus;
 use walras_gateway::{Refusal, SourceId};
 use walras_peer_link::listener::Listener;
+use walras_ports::Doorbell;
 use walras_replica::{Backend, ConnectionEnd, Loss, OrderEntry, Origin, StreamId};
 use walras_sequencer::{GatewayTime, ReplicatedSequencer};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
 
-use super::doorbell::Doorbell;
 use super::fair::Fair;
 use super::read_turns::{ReadTurns, TURN_BYTES};
 use super::surroundings::SharedAccess;
 use super::traces::Traces;
-use crate::connections::{Doors, Guest, Kind, tell_shortage};
-use crate::runtime::clock::Clock;
 
 struct Socket {
     stream: TcpStream,

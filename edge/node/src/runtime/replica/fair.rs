@@ -4,49 +4,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tracing::warn;
+use walras_access::Clock;
 use walras_clock_sync::Source;
+use walras_config::FairAccessOptions;
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::GatewayId;
 use walras_gateway::session::Reports;
 use walras_peer_link::Links;
+use walras_ports::{FairAccessView, FairTime, NoOutcome};
 use walras_replica::{OrderEntry, Origin};
 use walras_sequencer::{
-    FairAccess, ForwardCounts, ForwardSettings, GatewayHost, GatewayTime, IntakeFigures, IntakeSettings, NotTaken, RemoteOpening,
-    ReplicatedSequencer, Timed,
+    FairAccess, ForwardSettings, GatewayHost, GatewayTime, IntakeSettings, NotTaken, RemoteOpening, ReplicatedSequencer, Timed,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::{Command, OpenSession};
 
 use super::traces::Traces;
 use super::waiters::Waiters;
-use crate::runtime::NoOutcome;
-use crate::runtime::clock::Clock;
-use crate::runtime::fair_clock::{FairClock, FairClockOptions, FairTime};
+use crate::runtime::fair_clock::FairClock;
 use crate::runtime::numbered::NumberedWaits;
-
-/// How orders are sequenced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FairAccessOptions {
-    /// The leader's part.
-    pub intake: IntakeSettings,
-    /// What stamps orders at this replica.
-    pub clock: FairClockOptions,
-}
-
-/// A look at fair access at a replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FairAccessView {
-    /// Its clock.
-    pub clock: FairTime,
-    /// Where it passes orders on to, itself perhaps.
-    pub leader: Option<ReplicaId>,
-    /// Commands passed on and unanswered.
-    pub unanswered: usize,
-    /// What it passed on.
-    pub forwards: ForwardCounts,
-    /// What it sequenced, now or when it led last.
-    pub intake: IntakeFigures,
-}
 
 pub(super) struct Fair {
     pub(super) access: FairAccess<Origin>,
@@ -56,7 +32,7 @@ pub(super) struct Fair {
 
 impl Fair {
     pub(super) fn new(me: ReplicaId, options: FairAccessOptions, configured: Option<Source>, host: Clock) -> Self {
-        let intake = IntakeSettings { digest_key: crate::access::random_u64(), ..options.intake };
+        let intake = IntakeSettings { digest_key: walras_access::random_u64(), ..options.intake };
         let access = FairAccess::new(me, ForwardSettings::default(), intake);
         Self { access, clock: FairClock::new(options.clock, configured, host.clone()), host }
     }

@@ -13,13 +13,11 @@
 mod alarm;
 mod barriers;
 mod clocks;
-mod doorbell;
 mod entry_sockets;
 mod fair;
 mod keys;
 mod read_turns;
 mod start;
-mod status;
 mod storage;
 mod surroundings;
 mod traces;
@@ -31,42 +29,27 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 use mio::{Events, Poll, Token};
 use tracing::{info, warn};
-use walras_consensus::{MemberChange, ReplicaId};
+use walras_access::Clock;
+use walras_access::connections::tell_shortage;
+use walras_consensus::ReplicaId;
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
+use walras_ports::{
+    Asker, ClusterRequest, Doorbell, Inbound, NoOutcome, Number, NumberedOutcome, NumberedReply, Progress, Queues, Request, View,
+};
 use walras_replica::Origin;
 use walras_sequencer::{GatewayMessage, Halt, NotTaken, ReplicatedSequencer};
 use walras_types::{RejectReason, TimeNs};
 use walras_wire::{Command, VenueCommand, encode_command};
 
 use super::batches::Declared;
-use super::clock::Clock;
 use super::engine_thread::{BURST_MAX, Pace};
-use super::numbered::{Asker, Number, NumberedOutcome, NumberedReply};
-use super::status::Progress;
-use super::{Inbound, NoOutcome, Queues, Request, View};
-use crate::connections::tell_shortage;
 use alarm::Alarm;
-pub(crate) use doorbell::Doorbell;
 use entry_sockets::{EntryPort, EntrySockets};
 use fair::People;
-pub use fair::{FairAccessOptions, FairAccessView};
-pub use start::{AcceptedLoss, ClusterOptions, Peer, ReplicaVenue, accept_loss};
-pub use status::{ClusterStatus, ClusterView, PeerView};
+pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
 use storage::{LogDone, SnapshotDone, SnapshotJob};
-pub use surroundings::Addresses;
 use surroundings::{Surroundings, announced, tell_halt};
-
-/// What an operator asks of the cluster.
-#[derive(Debug)]
-pub(crate) enum ClusterRequest {
-    /// Hand leadership over.
-    Transfer(ReplicaId),
-    /// Change the members.
-    Change(MemberChange),
-    /// Make bad weather on the link to a peer: for tests.
-    Weather(ReplicaId, walras_peer_link::Weather),
-}
 
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
 const ENTRY_TOKENS: std::ops::Range<usize> = 1_000..70_000;

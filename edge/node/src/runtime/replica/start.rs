@@ -11,82 +11,38 @@ use crossbeam_channel::{bounded, unbounded};
 use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
+use walras_access::Clock;
+use walras_config::{ClusterOptions, Config};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
-use walras_peer_link::{LinkConfig, Links, PeerAddress, Security, Versions};
+use walras_peer_link::{LinkConfig, Links, Versions};
+use walras_ports::{
+    ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, PeerView, Progress, Queues, ReleaseSource, Request, SharedCatalog,
+    Signatures, Stages, Status, VenueHandle, VenueParts,
+};
 use walras_replica::OrderEntry;
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
-use walras_sequencer::{DiskId, Halt, Introductions, ReleaseRules, ReplicatedSequencer, ReplicatedSettings};
+use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
+use walras_terminal::progress::while_waiting;
 use walras_wire::WIRE_VERSION;
 
 use super::alarm::Alarm;
 use super::barriers::Barriers;
 use super::clocks::Clocks;
 use super::entry_sockets::EntrySockets;
-use super::fair::{Fair, FairAccessOptions};
+use super::fair::Fair;
 use super::keys::{self, KeyShare};
-use super::status::{ClusterStatus, PeerView};
 use super::storage::{LogThread, SnapshotThread};
-use super::surroundings::{Addresses, SharedAccess, State, Surroundings};
+use super::surroundings::{SharedAccess, State, Surroundings};
 use super::traces::Traces;
 use super::waiters::Waiters;
-use super::{ALARM, DOORBELL, Doorbell, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
-use crate::config::Config;
-use crate::connections::Doors;
-use crate::json::SharedCatalog;
-use crate::progress::while_waiting;
+use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::runtime::archive;
-use crate::runtime::batches::{Declared, KeyRing, Signatures, Solver};
-use crate::runtime::clock::Clock;
+use crate::runtime::batches::{Declared, Solver};
 use crate::runtime::engine_thread::Pace;
-use crate::runtime::feed::{Feed, HoldStatus};
 use crate::runtime::numbered::NumberedWaits;
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
-use crate::runtime::release_source::ReleaseSource;
-use crate::runtime::stages::Stages;
-use crate::runtime::status::{Progress, Status};
-use crate::runtime::{Queues, Request, VenueHandle};
-
-/// Another replica.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Where its links are.
-    pub link: PeerAddress,
-    /// Where participants reach it.
-    pub addresses: Addresses,
-}
-
-/// How a replica takes part in its cluster.
-#[derive(Debug)]
-pub struct ClusterOptions {
-    /// Consensus: names, times, durability.
-    pub consensus: walras_consensus::Settings,
-    /// Who began the cluster.
-    pub genesis: Members,
-    /// All replicas, this one too.
-    pub peers: BTreeMap<ReplicaId, Peer>,
-    /// Where this replica's links are.
-    pub listen: SocketAddr,
-    /// Keys of the links.
-    pub security: Security,
-    /// Where orders come in binary; `None` for nowhere.
-    pub order_entry: Option<SocketAddr>,
-    /// How orders are put in the order of stamps; `None` where they are not.
-    pub fair_access: Option<FairAccessOptions>,
-    /// The clock of the section `[clock]`.
-    pub clock_source: Option<walras_clock_sync::Source>,
-    /// Where connections of order entry have their places.
-    pub doors: Doors,
-    /// Entries between checkpoints.
-    pub checkpoint_every: u64,
-    /// How long market data is held; `None`: it is not.
-    pub release: Option<ReleaseRules>,
-    /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
-    pub clock_error_ns_max: u64,
-    /// Whether faults of the network may be asked for: tests.
-    pub weather_allowed: bool,
-}
 
 /// A replica that goes on from what its disk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +89,7 @@ fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) ->
     let (kept, has_log) = (note.read().map_err(refused)?, note.has_log().map_err(refused)?);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let place = format!("{}:{}", host.trim(), std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()).display());
-    let number = DiskId::of_random(crate::access::random_u64());
+    let number = DiskId::of_random(walras_access::random_u64());
     let introductions = Introductions::at_start(kept.as_deref(), has_log, me, genesis.voters.clone(), number, &place)
         .map_err(|e| RecoveryError::Replica(e.to_string()))?;
     let bytes = introductions.encode();
@@ -234,7 +190,7 @@ impl ReplicaVenue {
 
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
         let doorbell = Doorbell::new(poll.registry(), DOORBELL).map_err(RecoveryError::Thread)?;
-        let seed = crate::access::random_u64();
+        let seed = walras_access::random_u64();
         let mut link_config =
             LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
         link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
@@ -393,7 +349,7 @@ impl ReplicaVenue {
             thread.run()
         };
         let thread = std::thread::Builder::new().name("walras-replica".into()).spawn(run).map_err(RecoveryError::Thread)?;
-        let handle = VenueHandle {
+        let handle = VenueHandle::new(VenueParts {
             commands: commands_in,
             requests: requests_in,
             catalog: shared_catalog,
@@ -405,7 +361,7 @@ impl ReplicaVenue {
             stages,
             archive: archive.status,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
-        };
+        });
         Ok(Self {
             handle,
             recovered,
@@ -420,7 +376,7 @@ impl ReplicaVenue {
     }
 
     /// Lets participants in, with these keys.
-    pub fn open_order_entry(&self, access: &Arc<crate::access::Access>) {
+    pub fn open_order_entry(&self, access: &Arc<walras_access::Access>) {
         // It is called once.
         let _ = self.access.set(Arc::clone(access));
     }

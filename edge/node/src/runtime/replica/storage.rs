@@ -7,10 +7,10 @@ use tracing::{error, info, warn};
 use walras_consensus::{Durability, ReplicaId, SnapshotMeta, Ticket, Write};
 use walras_log_store::Disk;
 use walras_peer_link::SnapshotId;
+use walras_ports::Doorbell;
 use walras_replica_log::{Incoming, IncomingId, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Snapshots};
 use walras_types::LogIndex;
 
-use super::doorbell::Doorbell;
 use crate::runtime::frozen::{FrozenState, engine_hash};
 
 /// Asked of the log's thread.

@@ -8,12 +8,14 @@ use std::time::Instant;
 
 use crossbeam_channel::Sender;
 use tracing::{error, info, warn};
+use walras_config::Addresses;
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::Disk;
-use walras_market_data::MarketData;
+use walras_market_data::{Fills, MarketData};
 use walras_peer_link::{Links, SnapshotId};
+use walras_ports::{ClusterStatus, Feed, KeyRing, NoOutcome, Outcome, ReleaseSource, SharedCatalog, Status};
 use walras_replica::{OrderEntry, Origin, StreamId};
 use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
 use walras_sequencer::{AppliedEntry, Host, SolveJob, Unresolved};
@@ -23,20 +25,13 @@ use walras_wire::{Event, SessionEvent};
 use super::barriers::Barriers;
 use super::entry_sockets::EntrySockets;
 use super::fair::Fair;
-use super::status::ClusterStatus;
 use super::storage::{LogJob, SnapshotJob};
 use super::traces::Traces;
 use super::waiters::Waiters;
-use crate::json::SharedCatalog;
-use crate::runtime::batches::{KeyRing, Solver};
+use crate::runtime::batches::Solver;
 use crate::runtime::engine_thread::Core;
-use crate::runtime::feed::Feed;
-use crate::runtime::fills::Fills;
 use crate::runtime::frozen::{FrozenState, split_parts};
 use crate::runtime::numbered::NumberedWaits;
-use crate::runtime::release_source::ReleaseSource;
-use crate::runtime::status::Status;
-use crate::runtime::{NoOutcome, Outcome};
 
 /// Snapshots that may wait to be written.
 const SNAPSHOTS_MAX: usize = 2;
@@ -87,15 +82,6 @@ pub(super) struct Surroundings<D: Disk> {
     pub(super) barriers: Barriers,
     /// That share the work of a block.
     pub(super) threads: NonZero<usize>,
-}
-
-/// Where a replica is reached by participants.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Addresses {
-    /// HTTP and WebSocket, as `host:port`; empty where that is not known.
-    pub http: String,
-    /// Binary order entry, likewise.
-    pub order_entry: String,
 }
 
 /// A state to be written as a snapshot.
@@ -393,7 +379,7 @@ impl<F: walras_log_store::DiskFile> Read for Source<F> {
 }
 
 /// The keys, once they are read.
-pub(super) type SharedAccess = Arc<OnceLock<Arc<crate::access::Access>>>;
+pub(super) type SharedAccess = Arc<OnceLock<Arc<walras_access::Access>>>;
 
 /// Says that a replica stops, and why.
 pub(super) fn tell_halt(why: &str) {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use walras_ports::{Stage, Stages};
 use walras_replica::{PassedOn, Probe, Route};
 use walras_sequencer::{Timed, is_timed};
 use walras_types::Ordinal;
-
-use crate::runtime::stages::{Stage, Stages};
 
 /// Beyond this some must have been refused or lost: all are given up.
 const UNDER_WAY_MAX: usize = 4_096;

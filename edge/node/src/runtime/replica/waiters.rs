@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use walras_ports::{NoOutcome, Outcome, Reply};
 use walras_replica::WaiterId;
-
-use crate::runtime::{NoOutcome, Outcome, Reply};
 
 /// All of them. Each is answered once.
 #[derive(Debug, Default)]

@@ -1,0 +1,149 @@
+//! Who comes in, and who is sent away for it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tracing::info;
+use walras_gateway::{Admission, Admitted, ConnectionNumber, Permission, Permissions, Places, SourceId, Standing};
+
+use super::lines::{Kind, Lines};
+
+/// Ends a connection. Called once at most, on any thread, and must not wait.
+type Leave = Box<dyn FnOnce() + Send>;
+
+/// Which crowd of connections a client belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Where everybody comes in.
+    Public,
+    /// `http.operator_listen`, whose places are its own.
+    Operator,
+}
+
+/// The connections of all ports that share places. Clones are the same.
+#[derive(Clone)]
+pub struct Doors(Arc<Shared>);
+
+struct Shared {
+    begun: Instant,
+    inside: Mutex<Inside>,
+}
+
+struct Inside {
+    admission: Admission,
+    leave: BTreeMap<ConnectionNumber, Leave>,
+    lines: Lines,
+}
+
+impl fmt::Debug for Doors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doors").field("open", &self.inside().admission.len()).finish()
+    }
+}
+
+impl Doors {
+    /// With so many places.
+    #[must_use]
+    pub fn new(places: Places) -> Self {
+        let inside = Inside { admission: Admission::new(places), leave: BTreeMap::new(), lines: Lines::default() };
+        Self(Arc::new(Shared { begun: Instant::now(), inside: Mutex::new(inside) }))
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.0.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// There are so many places from now on.
+    pub fn set_places(&self, places: Places) {
+        self.inside().admission.set_places(places);
+    }
+
+    /// Lets a new connection in, and sends another one away where all places are taken. `leave` ends the new one when it is its turn.
+    pub fn enter(&self, from: IpAddr, leave: impl FnOnce() + Send + 'static) -> Guest {
+        let now_ns = self.now_ns();
+        let mut inside = self.inside();
+        let Admitted { number, leaves } = inside.admission.admit(now_ns, SourceId::of(from));
+        inside.leave.insert(number, Box::new(leave));
+        let sent_away = leaves.and_then(|leaves| {
+            let leave = inside.leave.remove(&leaves.number)?;
+            let is_said = inside.lines.may_say(now_ns, Kind::MadeRoom);
+            Some((leave, is_said.then_some(leaves.of_source)))
+        });
+        drop(inside);
+        if let Some((leave, said)) = sent_away {
+            leave();
+            if let Some(count) = said {
+                info!(
+                    "all places are taken: an idle connection without a key was closed for a new one, of an address that had {count} of \
+                     them"
+                );
+            }
+        }
+        Guest { number, doors: self.clone() }
+    }
+
+    /// Writes a line if not too many of its kind were.
+    pub fn say(&self, kind: Kind, line: impl FnOnce() -> String) {
+        let now_ns = self.now_ns();
+        let is_said = self.inside().lines.may_say(now_ns, kind);
+        if is_said {
+            info!("{}", line());
+        }
+    }
+
+    /// Writes what was left out. Call it every second or so.
+    pub fn say_summaries(&self) {
+        let now_ns = self.now_ns();
+        let summaries: Vec<_> = self.inside().lines.summaries(now_ns).collect();
+        summaries.iter().for_each(|summary| info!("{summary}"));
+    }
+}
+
+/// A connection's place. It is given back when this is dropped.
+#[derive(Debug)]
+pub struct Guest {
+    number: ConnectionNumber,
+    doors: Doors,
+}
+
+impl Guest {
+    /// The client was heard.
+    pub fn touch(&self) {
+        let now_ns = self.doors.now_ns();
+        self.doors.inside().admission.touch(now_ns, self.number);
+    }
+
+    /// The client has shown a key: it keeps the connection for that, unless too many do. Whether it does.
+    pub fn has_shown(&self, permissions: Permissions) -> bool {
+        let standing = if permissions.allow(Permission::Operator) { Standing::Operator } else { Standing::Participant };
+        self.doors.inside().admission.promote(self.number, standing)
+    }
+
+    /// Writes a line if not too many of its kind were.
+    pub fn say(&self, kind: Kind, line: impl FnOnce() -> String) {
+        self.doors.say(kind, line);
+    }
+
+    /// Whether the client has shown an operator's key.
+    pub fn is_operator(&self) -> bool {
+        self.doors.inside().admission.standing(self.number) == Some(Standing::Operator)
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut inside = self.doors.inside();
+        inside.admission.remove(self.number);
+        let leave = inside.leave.remove(&self.number);
+        drop(inside);
+        // What it holds may have a place of its own to give back.
+        drop(leave);
+    }
+}

@@ -1,0 +1,85 @@
+//! What happened to API keys, and who did it: a file beside the keys to which lines are added and from which nothing is taken.
+//!
+//! The log of commands can not hold it: every replica keeps its keys for itself, a secret in the log would stay there for ever, and keys are
+//! made and revoked where nobody leads (ADR 4).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+use walras_types::TimeNs;
+
+/// Name of the file in a data folder.
+pub(crate) const KEY_AUDIT_FILE: &str = "keys.log";
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyEvent {
+    /// It was made or registered here.
+    Created,
+    /// It was revoked here.
+    Revoked,
+    /// Another replica told that it is there.
+    Heard,
+    /// Another replica told that it was revoked.
+    HeardRevoked,
+}
+
+impl KeyEvent {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Revoked => "revoked",
+            Self::Heard => "heard",
+            Self::HeardRevoked => "heard_revoked",
+        }
+    }
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyChange<'a> {
+    /// What.
+    pub(crate) event: KeyEvent,
+    /// To which key.
+    pub(crate) key_id: &'a str,
+    /// Whom it acts for, where that is known.
+    pub(crate) account: Option<u32>,
+    /// What it may do, where that is known.
+    pub(crate) permissions: &'a [String],
+    /// The operator's key that asked for it; `None` for the venue itself.
+    pub(crate) by: Option<&'a str>,
+}
+
+/// The file, open to be added to.
+#[derive(Debug)]
+pub(crate) struct KeyAudit(Mutex<File>);
+
+impl KeyAudit {
+    /// Opens the file of a data folder, or makes it.
+    pub(crate) fn open(data: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(data)?;
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(data.join(KEY_AUDIT_FILE))?;
+        // A new name is durable once its folder is.
+        File::open(data)?.sync_all()?;
+        Ok(Self(Mutex::new(file)))
+    }
+
+    /// Adds lines; they are durable when this returns.
+    pub(crate) fn note<'a>(&self, now: TimeNs, changes: impl IntoIterator<Item = KeyChange<'a>>) -> io::Result<()> {
+        let mut lines = String::new();
+        for KeyChange { event, key_id, account, permissions, by } in changes {
+            let line = json!({
+                "time_ns": now.0.to_string(), "event": event.name(), "key_id": key_id, "account_id": account,
+                "permissions": permissions, "by": by.unwrap_or("venue"),
+            });
+            lines += &format!("{line}\n");
+        }
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // One write: a crash leaves whole lines and at most one part at the end.
+        file.write_all(lines.as_bytes()).and_then(|()| file.sync_data())
+    }
+}

@@ -1,0 +1,690 @@
+//! API keys: the file that keeps them and the gate that checks requests against them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use walras_gateway::session::LogonRequest;
+use walras_gateway::{
+    Algorithm, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions, Principal,
+    Rate, Request, SourceId,
+};
+use walras_log_store::is_out_of_descriptors;
+use walras_types::{AccountId, RejectReason, TimeNs};
+
+use crate::clock::Clock;
+use crate::error::{AccessError, OperatorKeyError};
+use crate::key_audit::{KEY_AUDIT_FILE, KeyAudit, KeyChange, KeyEvent};
+use crate::refusal::Refusal;
+use crate::secrets::{generate, write_secret};
+
+/// A key of an operator that was made just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorKey {
+    /// Its id.
+    pub key_id: String,
+    /// Where its secret is.
+    pub file: PathBuf,
+}
+
+/// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as long
+/// after a restart clients must stamp ahead or wait.
+pub const STAMP_AHEAD_NS_MAX: u64 = 1_000_000_000;
+
+/// How far behind it, which is also how long a request may take.
+pub const STAMP_AGE_NS_MAX: u64 = 5_000_000_000;
+
+/// How often a key and an address may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Requests of one key.
+    pub key: Rate,
+    /// Requests of one address, signed or not.
+    pub source: Rate,
+}
+
+impl Rates {
+    /// For a program that changes keys and serves nobody.
+    pub const OFFLINE: Self = {
+        let Some(rate) = Rate::new(u32::MAX, u32::MAX) else { panic!("neither is zero") };
+        Self { key: rate, source: rate }
+    };
+}
+
+/// Two times at which a venue starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// When this process had the data folder for itself.
+    pub started: TimeNs,
+    /// Of the log's last entry.
+    pub log_time: TimeNs,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Whom the key acts for.
+    pub account: Option<AccountId>,
+    /// What it may do.
+    pub permissions: Permissions,
+    principal: Principal,
+}
+
+/// Version 1 had no `saved_at_ns`, version 2 no `revoked`.
+const KEY_FILE_VERSION: u32 = 3;
+/// Keys in one message to another replica.
+const SHARED_AT_ONCE: usize = 1_000;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    version: u32,
+    /// When it was written, by the venue's clock. What makes and revokes keys is not in the log, so the log's time says nothing about it.
+    #[serde(default)]
+    saved_at_ns: u64,
+    keys: Vec<KeyEntry>,
+    /// Ids that are not to come back, from wherever.
+    #[serde(default)]
+    revoked: BTreeSet<String>,
+}
+
+/// What replicas tell each other of keys. An id is used once, for ever: so it does not matter in which order anything is heard, or how often.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyNews {
+    keys: Vec<KeyEntry>,
+    revoked: BTreeSet<String>,
+}
+
+/// What has changed since this process began, for those who were told what was there before.
+#[derive(Debug, Default)]
+struct Journal {
+    revoked: BTreeSet<String>,
+    /// Ids, added or revoked.
+    changed: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyEntry {
+    key_id: String,
+    account_id: Option<u32>,
+    permissions: Vec<String>,
+    /// Public key (Ed25519) or secret (HMAC): the file is readable by its owner alone.
+    material: String,
+}
+
+/// Keys and the gate.
+#[derive(Debug)]
+pub struct Access {
+    gateway: RwLock<Gateway>,
+    clock: Clock,
+    takes_signed_from: TimeNs,
+    path: PathBuf,
+    audit: KeyAudit,
+    /// Held while the file is written, so that two changes do not cross.
+    writing: Mutex<()>,
+    journal: Mutex<Journal>,
+}
+
+impl Access {
+    /// Name of the key file in a data folder.
+    pub const FILE: &str = "keys.json";
+
+    /// Reads the keys of a data folder; a folder without has none.
+    ///
+    /// Where there are keys a process before this one may have taken requests with them, as late as this one started, or as late as the
+    /// log or the key file show where the computer's clock was set back since: see [`GatewayConfig::following`].
+    pub fn open(data: &Path, rates: Rates, clock: Clock, start: Start) -> Result<Self, AccessError> {
+        let path = data.join(Self::FILE);
+        let config = GatewayConfig {
+            stamp_age_ns_max: STAMP_AGE_NS_MAX,
+            stamp_ahead_ns_max: STAMP_AHEAD_NS_MAX,
+            key_rate: rates.key,
+            source_rate: rates.source,
+            ..GatewayConfig::new(start.started.0)
+        };
+        let (config, entries, revoked) = match read_key_file(&path)? {
+            // Nobody can have signed anything with a key that is yet to be made.
+            None => (config, Vec::new(), BTreeSet::new()),
+            Some(file) => {
+                let last = start.started.max(start.log_time).max(TimeNs(file.saved_at_ns));
+                warn_if_ahead(&path, last, start.started);
+                (config.following(last.0), file.keys, file.revoked)
+            }
+        };
+        let audit =
+            KeyAudit::open(data).map_err(|source| AccessError::Io { action: "open", path: data.join(KEY_AUDIT_FILE), source })?;
+        let mut gateway = Gateway::new(config);
+        for entry in entries {
+            let id = entry.key_id.clone();
+            let invalid = |detail| AccessError::Invalid { path: path.clone(), detail: format!("key {id}: {detail}") };
+            gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
+        }
+        let takes_signed_from = TimeNs(config.stamps_from_ns);
+        let journal = Mutex::new(Journal { revoked, changed: Vec::new() });
+        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, audit, writing: Mutex::new(()), journal })
+    }
+
+    /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
+    #[must_use]
+    pub fn takes_signed_from(&self) -> TimeNs {
+        self.takes_signed_from
+    }
+
+    fn gateway(&self) -> std::sync::RwLockWriteGuard<'_, Gateway> {
+        // The gateway keeps itself consistent between calls, so a panic elsewhere does not spoil it.
+        self.gateway.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anybody may administer the venue.
+    #[must_use]
+    pub fn has_operator(&self) -> bool {
+        self.gateway().keys().any(is_operator)
+    }
+
+    /// Ids of the operators' keys.
+    #[must_use]
+    pub fn operators(&self) -> Vec<String> {
+        self.gateway().keys().filter(|record| is_operator(record)).map(|record| record.key_id().to_string()).collect()
+    }
+
+    /// Makes a key of an operator and writes it to `operator.key` in the data folder. A file of that name keeps its content as
+    /// `operator.key.old`. All other keys stay as they are.
+    pub fn create_operator(&self, data: &Path) -> Result<OperatorKey, OperatorKeyError> {
+        let key = generate(Algorithm::Ed25519);
+        let file = operator_key_file(data);
+        if file.exists() {
+            let old = file.with_extension("key.old");
+            std::fs::rename(&file, &old).map_err(|source| AccessError::Io { action: "rename", path: file.clone(), source })?;
+        }
+        write_secret(&file, format!("{}\n", key.to_token().as_str()).as_bytes())?;
+        self.add(key.record(None, [Permission::Operator].into_iter().collect())?).map_err(OperatorKeyError::Refused)?;
+        Ok(OperatorKey { file, key_id: key.key_id().to_string() })
+    }
+
+    /// Counts a request of an address, signed or not.
+    pub fn admit_source(&self, source: IpAddr) -> Result<(), Refusal> {
+        self.admit_source_times(source, 1)
+    }
+
+    /// Counts so many requests of an address at once.
+    pub fn admit_source_times(&self, source: IpAddr, times: u32) -> Result<(), Refusal> {
+        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), times)?)
+    }
+
+    /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
+    pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
+        self.authorize_either(request, fields, [permission; 2])
+    }
+
+    /// The same where either of two permissions is enough. A refusal names the second.
+    pub fn authorize_either(
+        &self,
+        request: &Request<'_>,
+        fields: &AuthFields,
+        permissions: [Permission; 2],
+    ) -> Result<Caller, Refusal> {
+        let verified = {
+            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+            gateway.verify(self.clock.now().0, request, Some(fields))?
+        };
+        let mut gateway = self.gateway();
+        let [first, second] = permissions;
+        let admitted = match gateway.admit(self.clock.now().0, &verified, first) {
+            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second),
+            admitted => admitted,
+        };
+        Ok(caller(admitted?))
+    }
+
+    /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
+    pub fn authenticate_socket(&self, fields: &AuthFields) -> Result<Caller, Refusal> {
+        self.authorize_either(&Request::WEB_SOCKET, fields, [Permission::Read, Permission::Trade])
+    }
+
+    /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
+    pub fn charge(&self, caller: &Caller, permission: Permission) -> Result<(), Refusal> {
+        Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, 1)?)
+    }
+
+    /// Checks the logon of a binary connection.
+    pub fn authorize_logon(&self, logon: &LogonRequest, source: SourceId) -> Result<Principal, walras_gateway::Refusal> {
+        logon.authorize(&mut self.gateway(), self.clock.now().0, source)
+    }
+
+    /// [`Access::charge`] for a binary connection, at a time that its thread has read.
+    pub fn charge_entry(&self, now: TimeNs, principal: &Principal, permission: Permission) -> Result<(), walras_gateway::Refusal> {
+        self.gateway().charge(now.0, principal, permission, 1)
+    }
+
+    /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
+    pub fn create(
+        &self,
+        by: Option<&str>,
+        algorithm: &str,
+        account: Option<AccountId>,
+        permissions: &[String],
+    ) -> Result<Value, Refusal> {
+        let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
+        let key = generate(Algorithm::from_name(algorithm).ok_or_else(unknown)?);
+        self.add_by(by, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
+        Ok(json!({
+            "key_id": key.key_id().as_str(),
+            "key": key.to_token().as_str(),
+            "account_id": account.map(|a| a.0),
+            "permissions": permissions,
+        }))
+    }
+
+    /// Keeps a key whose secret its holder made.
+    pub fn register(
+        &self,
+        by: Option<&str>,
+        key_id: &str,
+        public_key: &str,
+        account: Option<AccountId>,
+        permissions: &[String],
+    ) -> Result<Value, Refusal> {
+        let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
+        if id.algorithm() != Algorithm::Ed25519 {
+            return Err(Refusal::new(
+                RejectReason::Malformed,
+                "only ed25519 keys have a public part: leave key_id out for an hmac-sha256 key",
+            ));
+        }
+        let credential = Credential::from_text(Algorithm::Ed25519, public_key).map_err(refuse)?;
+        self.add_by(by, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
+        Ok(json!({"key_id": key_id, "account_id": account.map(|a| a.0), "permissions": permissions}))
+    }
+
+    /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no mistake: another replica may have
+    /// told of it.
+    pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
+        self.add_by(None, record)
+    }
+
+    /// The same, at the wish of the operator whose key this is.
+    fn add_by(&self, by: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (key_id, entry) = (record.key_id(), entry_of(&record));
+        if self.journal().revoked.contains(&entry.key_id) {
+            return Err(Refusal::new(
+                RejectReason::Malformed,
+                "this key was revoked, and a revoked key does not come back: make a new one",
+            ));
+        }
+        if self.gateway().keys().any(|known| known.key_id() == key_id && entry_of(known) == entry) {
+            return Ok(());
+        }
+        self.gateway().add_key(record).map_err(refuse)?;
+        let KeyEntry { key_id: id, account_id, permissions, .. } = &entry;
+        let change = KeyChange { event: KeyEvent::Created, key_id: id, account: *account_id, permissions, by };
+        self.note([change]).and_then(|()| self.save()).inspect_err(|_| {
+            self.gateway().remove_key(key_id);
+        })?;
+        self.journal().changed.push(entry.key_id);
+        Ok(())
+    }
+
+    /// Whether a key is an operator's.
+    #[must_use]
+    pub fn is_operator(&self, key_id: &str) -> bool {
+        self.gateway().keys().any(|record| record.key_id().as_str() == key_id && is_operator(record))
+    }
+
+    /// Forgets a key: requests with it are refused from now on, those of open connections too. The last
+    /// operator's key stays.
+    pub fn revoke(&self, by: Option<&str>, key_id: &str) -> Result<(), Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = KeyId::new(key_id).ok_or(RejectReason::UnknownKey)?;
+        let (known, is_last_operator) = {
+            let gateway = self.gateway();
+            let known = gateway.keys().find(|record| record.key_id() == id).map(entry_of);
+            let mut operators = gateway.keys().filter(|record| is_operator(record)).map(KeyRecord::key_id);
+            (known, operators.next() == Some(id) && operators.next().is_none())
+        };
+        if is_last_operator {
+            return Err(RejectReason::LastOperatorKey.into());
+        }
+        let KeyEntry { account_id, permissions, .. } = known.ok_or(RejectReason::UnknownKey)?;
+        let change = KeyChange { event: KeyEvent::Revoked, key_id, account: account_id, permissions: &permissions, by };
+        self.note([change])?;
+        self.gateway().remove_key(id);
+        let mut journal = self.journal();
+        journal.revoked.insert(key_id.to_owned());
+        journal.changed.push(key_id.to_owned());
+        drop(journal);
+        self.save()
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many changes there were since this process began: the place from which [`Access::news_since`] goes on.
+    pub fn change_count(&self) -> usize {
+        self.journal().changed.len()
+    }
+
+    /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted links alone.
+    pub fn all_news(&self) -> Vec<Vec<u8>> {
+        let keys: Vec<KeyEntry> = self.gateway().keys().map(entry_of).collect();
+        let mut messages: Vec<KeyNews> =
+            keys.chunks(SHARED_AT_ONCE).map(|keys| KeyNews { keys: keys.to_vec(), revoked: BTreeSet::new() }).collect();
+        let revoked: Vec<String> = self.journal().revoked.iter().cloned().collect();
+        for revoked in revoked.chunks(SHARED_AT_ONCE) {
+            messages.push(KeyNews { keys: Vec::new(), revoked: revoked.iter().cloned().collect() });
+        }
+        messages.iter().map(encode_news).collect()
+    }
+
+    /// What has changed since so many changes, as a message to another replica.
+    pub fn news_since(&self, count: usize) -> Vec<u8> {
+        let (changed, revoked): (BTreeSet<String>, BTreeSet<String>) = {
+            let journal = self.journal();
+            let changed: BTreeSet<String> = journal.changed.iter().skip(count).cloned().collect();
+            let revoked = changed.intersection(&journal.revoked).cloned().collect();
+            (changed, revoked)
+        };
+        let keys = self.gateway().keys().filter(|record| changed.contains(record.key_id().as_str())).map(entry_of).collect();
+        encode_news(&KeyNews { keys, revoked })
+    }
+
+    /// Takes over what another replica tells of keys; how much of it was new.
+    pub fn take_news(&self, bytes: &[u8]) -> Result<usize, String> {
+        let news: KeyNews = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let had_operator = self.has_operator();
+        let mut changed = Vec::new();
+        for id in news.revoked {
+            if self.journal().revoked.insert(id.clone()) {
+                if let Some(key_id) = KeyId::new(&id) {
+                    self.gateway().remove_key(key_id);
+                }
+                changed.push(id);
+            }
+        }
+        for entry in news.keys {
+            let id = entry.key_id.clone();
+            if self.journal().revoked.contains(&id) || self.gateway().keys().any(|known| known.key_id().as_str() == id) {
+                continue;
+            }
+            let record = record_of(entry).map_err(|detail| format!("key {id}: {detail}"))?;
+            self.gateway().add_key(record).map_err(|e| format!("key {id}: {e}"))?;
+            changed.push(id);
+        }
+        if changed.is_empty() {
+            return Ok(0);
+        }
+        if had_operator && !self.has_operator() {
+            tracing::error!(
+                "another replica revoked the last operator's key, so nobody can administer the venue. The next start of any replica makes \
+                 a new one and says in which file it is; all other keys stay as they are"
+            );
+        }
+        let count = changed.len();
+        let heard = changed.iter().map(|id| {
+            let event = if self.journal().revoked.contains(id) { KeyEvent::HeardRevoked } else { KeyEvent::Heard };
+            KeyChange { event, key_id: id, account: None, permissions: &[], by: None }
+        });
+        self.note(heard.collect::<Vec<_>>()).map_err(|_| "they are known now, and could not be noted: see the disk".to_owned())?;
+        // Those who are not linked with the one who told it hear of it from here.
+        self.journal().changed.extend(changed);
+        self.save().map_err(|_| "they are known now, and could not be written to the key file: see the disk".to_owned())?;
+        Ok(count)
+    }
+
+    /// All keys, without secrets.
+    #[must_use]
+    pub fn list(&self) -> Vec<Value> {
+        let one = |record: &KeyRecord| {
+            json!({
+                "key_id": record.key_id().as_str(),
+                "account_id": record.account().map(|a| a.0),
+                "permissions": record.permissions().iter().map(Permission::name).collect::<Vec<_>>(),
+            })
+        };
+        self.gateway().keys().map(one).collect()
+    }
+
+    /// Before the change itself: what took effect has a line, whatever crashes.
+    fn note<'a>(&self, changes: impl IntoIterator<Item = KeyChange<'a>>) -> Result<(), Refusal> {
+        self.audit.note(self.clock.now(), changes).map_err(|e| {
+            tracing::error!("{KEY_AUDIT_FILE} could not be written: {e}");
+            Refusal::new(RejectReason::StorageFull, "what happens to keys could not be noted, so it does not happen")
+        })
+    }
+
+    fn save(&self) -> Result<(), Refusal> {
+        let keys = self.gateway().keys().map(entry_of).collect();
+        let revoked = self.journal().revoked.clone();
+        let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys, revoked };
+        let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
+        write_secret(&self.path, text.as_bytes()).map_err(|e| {
+            tracing::error!("{e}");
+            match e {
+                AccessError::Io { source, .. } if is_out_of_descriptors(&source) => {
+                    let detail = "the key file could not be written: the venue has too many files and connections open; try again";
+                    Refusal::new(RejectReason::Overloaded, detail)
+                }
+                AccessError::Io { .. } | AccessError::Invalid { .. } => {
+                    Refusal::new(RejectReason::StorageFull, "the key file could not be written")
+                }
+            }
+        })
+    }
+}
+
+fn read_key_file(path: &Path) -> Result<Option<KeyFile>, AccessError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(AccessError::Io { action: "read", path: path.to_path_buf(), source }),
+    };
+    let invalid = |detail: String| AccessError::Invalid { path: path.to_path_buf(), detail };
+    let file: KeyFile = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
+    if !(1..=KEY_FILE_VERSION).contains(&file.version) {
+        return Err(invalid(format!("version {} is none of 1 to {KEY_FILE_VERSION}, which this program reads", file.version)));
+    }
+    Ok(Some(file))
+}
+
+/// Tells the operator of a clock that was set back why nobody can sign, and what helps.
+fn warn_if_ahead(path: &Path, last: TimeNs, started: TimeNs) {
+    let ahead_ms = last.0.saturating_sub(started.0) / 1_000_000;
+    if ahead_ms > 1_000 {
+        tracing::warn!(
+            "this computer's clock is {ahead_ms} ms behind the last time at which the venue was running. Signed requests are refused until \
+             it has caught up, or what was signed then could be sent again. Set the clock if it is wrong. If it was wrong before and there \
+             is no time to wait, stop the venue, move {} away and start it: that makes a new operator's key, and all others must be made \
+             again",
+            path.display()
+        );
+    }
+}
+
+fn is_operator(record: &KeyRecord) -> bool {
+    record.permissions().allow(Permission::Operator)
+}
+
+fn encode_news(news: &KeyNews) -> Vec<u8> {
+    serde_json::to_vec(news).expect("strings and numbers always encode")
+}
+
+fn caller(principal: Principal) -> Caller {
+    Caller { account: principal.account(), permissions: principal.permissions(), principal }
+}
+
+fn refuse(error: KeyError) -> Refusal {
+    Refusal::new(RejectReason::Malformed, error.to_string())
+}
+
+fn read_permissions(names: &[String]) -> Result<Permissions, Refusal> {
+    let one = |name: &String| {
+        let unknown =
+            || Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator, courier"));
+        Permission::from_name(name).ok_or_else(unknown)
+    };
+    names.iter().map(one).collect()
+}
+
+fn record_of(entry: KeyEntry) -> Result<KeyRecord, String> {
+    let id = KeyId::new(&entry.key_id).ok_or(KeyError::IdInvalid).map_err(|e| e.to_string())?;
+    let credential = Credential::from_text(id.algorithm(), &entry.material).map_err(|e| e.to_string())?;
+    let permissions = read_permissions(&entry.permissions).map_err(|e| e.detail.unwrap_or_default())?;
+    KeyRecord::new(id, entry.account_id.map(AccountId), permissions, credential).map_err(|e| e.to_string())
+}
+
+fn entry_of(record: &KeyRecord) -> KeyEntry {
+    KeyEntry {
+        key_id: record.key_id().to_string(),
+        account_id: record.account().map(|a| a.0),
+        permissions: record.permissions().iter().map(|p| p.name().to_owned()).collect(),
+        material: record.credential().to_text().as_str().to_owned(),
+    }
+}
+
+/// Where an operator's key that the venue made is written, in the data folder.
+#[must_use]
+pub fn operator_key_file(data: &Path) -> PathBuf {
+    data.join("operator.key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::now;
+
+    fn open(dir: &Path) -> Access {
+        let start = Start { started: now(), log_time: TimeNs(0) };
+        Access::open(dir, Rates::OFFLINE, Clock::system(), start).unwrap()
+    }
+
+    fn ids(access: &Access) -> BTreeSet<String> {
+        access.list().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn tell(from: &Access, to: &Access) -> usize {
+        from.all_news().iter().map(|news| to.take_news(news).unwrap()).sum()
+    }
+
+    #[test]
+    fn replicas_that_tell_each_other_know_the_same_keys_in_whatever_order() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let trade = ["trade".to_owned()];
+        let made = a.create(None, "hmac-sha256", Some(AccountId(1)), &trade).unwrap()["key_id"].as_str().unwrap().to_owned();
+        b.create(None, "ed25519", Some(AccountId(2)), &trade).unwrap();
+        assert_eq!((tell(&a, &b), tell(&b, &a), tell(&a, &b)), (1, 1, 0));
+        assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
+        // A change alone, and then everything: a revoked key does not come back from where it is still known.
+        let before = a.change_count();
+        a.revoke(None, &made).unwrap();
+        assert_eq!(tell(&b, &a), 0);
+        assert!(!ids(&a).contains(&made));
+        assert_eq!(b.take_news(&a.news_since(before)).unwrap(), 1);
+        assert_eq!(ids(&a), ids(&b));
+        // After a restart neither.
+        drop(a);
+        let a = open(one.path());
+        assert_eq!((tell(&b, &a), ids(&a)), (0, ids(&b)));
+        assert!(a.take_news(b"{}").is_err() && a.take_news(b"\xff").is_err());
+    }
+
+    #[test]
+    fn the_last_operators_key_stays_and_the_one_before_it_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let [first, second] = [0, 1].map(|_| access.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [&first, &second].map(|made| made["key_id"].as_str().unwrap());
+        access.create(None, "ed25519", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.revoke(None, first).unwrap();
+        assert_eq!(access.revoke(None, second).unwrap_err().reason, RejectReason::LastOperatorKey);
+        assert_eq!((access.has_operator(), access.operators()), (true, vec![second.to_owned()]));
+        // One that is not there is unknown, though there is one operator's key only.
+        assert_eq!(access.revoke(None, first).unwrap_err().reason, RejectReason::UnknownKey);
+        drop(access);
+        assert!(open(dir.path()).revoke(None, second).is_err());
+    }
+
+    #[test]
+    fn a_new_operators_key_leaves_all_others_and_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let old = access.create_operator(dir.path()).unwrap();
+        let secret = std::fs::read(&old.file).unwrap();
+        access.create(None, "hmac-sha256", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        let before = ids(&access);
+        let new = access.create_operator(dir.path()).unwrap();
+        assert_eq!((&new.file, std::fs::read(dir.path().join("operator.key.old")).unwrap()), (&old.file, secret));
+        assert_eq!(ids(&open(dir.path())), &before | &BTreeSet::from([new.key_id]));
+    }
+
+    #[test]
+    fn what_happens_to_keys_is_noted_before_it_does() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let operator = a.create_operator(one.path()).unwrap().key_id;
+        let made = a.create(Some(&operator), "hmac-sha256", Some(AccountId(3)), &["read".to_owned()]).unwrap();
+        let made = made["key_id"].as_str().unwrap();
+        tell(&a, &b);
+        assert!(a.revoke(Some(&operator), &operator).is_err() && a.revoke(Some(&operator), "hm_unknown").is_err());
+        a.revoke(Some(&operator), made).unwrap();
+        tell(&a, &b);
+        let lines = |dir: &Path| -> Vec<(String, String, String)> {
+            let text = std::fs::read_to_string(dir.join(KEY_AUDIT_FILE)).unwrap();
+            let line = |line: &str| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let text = |key: &str| line[key].as_str().unwrap().to_owned();
+                (text("event"), text("key_id"), text("by"))
+            };
+            text.lines().map(line).collect()
+        };
+        let line = |event: &str, id: &str, by: &str| (event.to_owned(), id.to_owned(), by.to_owned());
+        let of_a = [line("created", &operator, "venue"), line("created", made, &operator), line("revoked", made, &operator)];
+        assert_eq!(lines(one.path()), of_a);
+        let mut of_b = lines(other.path());
+        of_b[..2].sort();
+        let mut heard = [line("heard", &operator, "venue"), line("heard", made, "venue")];
+        heard.sort();
+        assert_eq!((&of_b[..2], &of_b[2..]), (&heard[..], &[line("heard_revoked", made, "venue")][..]));
+        // They are added to, never written anew.
+        drop(a);
+        open(one.path()).create(None, "ed25519", None, &["operator".to_owned()]).unwrap();
+        assert_eq!((lines(one.path()).len(), &lines(one.path())[..3]), (4, &of_a[..]));
+    }
+
+    #[test]
+    fn replicas_that_revoke_each_others_key_at_once_agree() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
+        tell(&a, &b);
+        a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
+        b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();
+        tell(&a, &b);
+        tell(&b, &a);
+        assert_eq!((a.has_operator(), b.has_operator()), (false, false));
+        // The way back is the same for each, and the other hears of it.
+        a.create_operator(one.path()).unwrap();
+        tell(&a, &b);
+        assert!(b.has_operator());
+    }
+
+    #[test]
+    fn the_same_key_again_is_no_mistake_and_a_revoked_one_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = open(dir.path());
+        let record = || generate(Algorithm::Ed25519).record(Some(AccountId(1)), [Permission::Trade].into_iter().collect()).unwrap();
+        let one = record();
+        access.add(one.clone()).unwrap();
+        access.add(one.clone()).unwrap();
+        assert_eq!(access.change_count(), 1);
+        access.revoke(None, one.key_id().as_str()).unwrap();
+        assert!(access.add(one).unwrap_err().detail.unwrap().contains("was revoked"));
+    }
+}

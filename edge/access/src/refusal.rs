@@ -1,0 +1,38 @@
+//! Why something is not done, and what exactly was wrong with it.
+
+use walras_types::RejectReason;
+
+/// A refusal with what exactly was wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub reason: RejectReason,
+    /// Which field, and what would do.
+    pub detail: Option<String>,
+}
+
+impl From<RejectReason> for Refusal {
+    fn from(reason: RejectReason) -> Self {
+        Self { reason, detail: None }
+    }
+}
+
+impl From<walras_gateway::Refusal> for Refusal {
+    fn from(refusal: walras_gateway::Refusal) -> Self {
+        Self { reason: refusal.reason, detail: refusal.detail.map(std::borrow::Cow::into_owned) }
+    }
+}
+
+impl Refusal {
+    /// A refusal that says which field and why.
+    #[must_use]
+    pub fn new(reason: RejectReason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: Some(detail.into()) }
+    }
+
+    /// The same for something that can not be read.
+    #[must_use]
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(RejectReason::Malformed, detail)
+    }
+}

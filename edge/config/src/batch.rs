@@ -1,0 +1,175 @@
+//! The `[[batch]]` sections: batch markets that the venue is to have.
+
+use walras_clearing::Rules;
+use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
+use walras_types::{BatchMarketId, Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
+use walras_wire::BatchMarketSpec;
+
+use super::ConfigError;
+use super::account_fee::{FEE_SHAPE, WrittenFee};
+use super::keys::Batch;
+
+const ASSETS_MAX: usize = BATCH_VENUE_ASSETS_MAX;
+const INTERVAL_MS_MAX: u64 = BATCH_INTERVAL_NS_MAX / 1_000_000;
+
+/// Whether the sections are ones that markets can be made of.
+pub(super) fn check(sections: &[Batch]) -> Result<(), ConfigError> {
+    for (index, section) in sections.iter().enumerate() {
+        let wrong = |detail: String| ConfigError::Batch { name: section.name.clone(), detail };
+        let symbol = section.symbol().ok_or_else(|| wrong("name it with 1 to 15 characters of A-Z 0-9 / - . _".to_owned()))?;
+        if sections[..index].iter().any(|before| before.symbol() == Some(symbol)) {
+            return Err(wrong("two markets have this name: rename one".to_owned()));
+        }
+        section.check().map_err(wrong)?;
+    }
+    Ok(())
+}
+
+impl Batch {
+    /// Its name at the venue.
+    #[must_use]
+    pub fn symbol(&self) -> Option<Symbol> {
+        Symbol::new(&self.name.to_ascii_uppercase())
+    }
+
+    /// Which transactions of a batch are kept.
+    #[must_use]
+    pub fn intake(&self) -> Intake {
+        if self.intake == "reserve" { Intake::Reserve } else { Intake::Filter }
+    }
+
+    /// What clearings are measured by; nothing where the numbers make no rules.
+    #[must_use]
+    pub fn rules(&self) -> Option<Rules> {
+        let commission = if self.commission == 0 { Some(Commission::NONE) } else { Commission::new(self.commission) };
+        Some(Rules { commission: commission?, mu: Mu::new(self.mu)?, lower_bounds: LowerBounds::BestEffort })
+    }
+
+    /// How much clearings may leave undone; nothing where the numbers are no shares.
+    #[must_use]
+    pub fn quality(&self) -> Option<QualityMax> {
+        let ppb = |percent: u8| (percent <= 100).then_some(u32::from(percent) * (PPB_ALL / 100));
+        Some(QualityMax { gap_ppb: ppb(self.gap_percent_max)?, unserved_ppb: ppb(self.unserved_percent_max)? })
+    }
+
+    /// What opening an account is to cost; nothing where the section leaves that to the operator's command.
+    #[must_use]
+    pub fn account_fee(&self) -> Option<WrittenFee<'_>> {
+        WrittenFee::read(&self.account_fee)
+    }
+
+    /// The market's definition, but for its assets and what accounts cost; nothing where the section makes none.
+    #[must_use]
+    pub fn spec(&self, market: BatchMarketId, domain: [u8; 32]) -> Option<BatchMarketSpec> {
+        let Rules { commission, mu, lower_bounds } = self.rules()?;
+        Some(BatchMarketSpec {
+            market,
+            symbol: self.symbol()?,
+            commission,
+            mu,
+            lower_bounds,
+            quality: self.quality()?,
+            intake: self.intake(),
+            interval_ns: self.interval_ms.saturating_mul(1_000_000),
+            transactions_max: self.transactions_max,
+            domain,
+        })
+    }
+
+    /// What is wrong with all but the name, and what would do.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        if !(2..=ASSETS_MAX).contains(&self.assets.len()) {
+            return Err(format!("assets: {} are named, and a market has 2 to {ASSETS_MAX}", self.assets.len()));
+        }
+        if let Some((at, twice)) = self.assets.iter().enumerate().find(|(at, asset)| self.assets[..*at].contains(asset)) {
+            return Err(format!("assets: {twice:?} comes twice, the second time at place {}: name each once", at + 1));
+        }
+        if let Some(odd) = self.assets.iter().find(|asset| Symbol::new(asset).is_none()) {
+            return Err(format!("assets: {odd:?} is no symbol: give 1 to 15 characters of A-Z 0-9 / - . _"));
+        }
+        if !(1..=INTERVAL_MS_MAX).contains(&self.interval_ms) {
+            return Err(format!("interval_ms = {}: give 1 to {INTERVAL_MS_MAX} (a day)", self.interval_ms));
+        }
+        match self.rules() {
+            None => return Err("commission is 0 to 30 and mu 1 to 30: both are exponents, 2^-15 and 2^-10 for example".to_owned()),
+            Some(rules) if !rules.leave_freedom() => {
+                return Err(format!(
+                    "mu = {} is not below commission = {}: then nearly every offer must trade in full, which no prices can do; lower mu",
+                    self.mu, self.commission
+                ));
+            }
+            Some(_) => {}
+        }
+        if self.quality().is_none() {
+            let (gap, unserved) = (self.gap_percent_max, self.unserved_percent_max);
+            return Err(format!("gap_percent_max = {gap}, unserved_percent_max = {unserved}: give 0 to 100 percent"));
+        }
+        if !matches!(self.intake.as_str(), "filter" | "reserve") {
+            return Err(format!("intake = {:?}: give \"filter\" or \"reserve\"", self.intake));
+        }
+        if self.transactions_max == 0 || self.transactions_max > BATCH_VENUE_TRANSACTIONS_MAX {
+            return Err(format!("transactions_max = {}: give 1 to {BATCH_VENUE_TRANSACTIONS_MAX}", self.transactions_max));
+        }
+        if !self.account_fee.is_empty() && self.account_fee().is_none() {
+            return Err(format!("account_fee = {:?}: {FEE_SHAPE}", self.account_fee));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Config;
+    use super::WrittenFee;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("walras.toml")).map_err(|e| e.to_string())
+    }
+
+    const MAIN: &str = "[[batch]]\nname = \"main\"\nassets = [\"USD\", \"EUR\"]\n";
+
+    #[test]
+    fn markets_are_listed_and_have_defaults() {
+        let fee = "account_fee = \"0.5 A\"";
+        let text = format!("{MAIN}[[batch]]\nname = \"fast\"\nassets = [\"A\", \"B\", \"C\"]\ninterval_ms = 100\n{fee}\n");
+        let config = parse(&text).unwrap();
+        let said: Vec<_> = config.batch.iter().map(|b| (b.name.as_str(), b.assets.len(), b.interval_ms)).collect();
+        assert_eq!(said, [("main", 2, 500), ("fast", 3, 100)]);
+        assert_eq!([0, 1].map(|at| config.batch[at].account_fee()), [None, Some(WrittenFee::Of { amount: "0.5", asset: "A" })]);
+    }
+
+    #[test]
+    fn what_makes_no_market_is_refused_with_what_would_do() {
+        for (more, expected) in [
+            ("interval = 5", "`batch.interval_ms`"),
+            ("interval_ms = 0", "86400000"),
+            ("mu = 15", "lower mu"),
+            ("mu = 99", "exponents"),
+            ("gap_percent_max = 101", "0 to 100"),
+            ("unserved_percent_max = 200", "0 to 100"),
+            ("intake = \"all\"", "\"reserve\""),
+            ("transactions_max = 0", "1048576"),
+            ("account_fee = \"0 USD\"", "0.5 USD"),
+            ("account_fee = \"USD\"", "none"),
+        ] {
+            let said = parse(&format!("{MAIN}{more}\n")).unwrap_err();
+            assert!(said.contains(expected), "{more}: {said}");
+        }
+        for (text, expected) in [
+            ("[[batch]]\nname = \"\"\nassets = [\"USD\", \"EUR\"]\n", "name it"),
+            ("[[batch]]\nname = \"a\"\nassets = [\"USD\"]\n", "2 to 100"),
+            ("[[batch]]\nname = \"a\"\nassets = [\"USD\", \"USD\"]\n", "twice"),
+            (&MAIN.repeat(2), "rename"),
+            ("[batch]\nname = \"a\"\n", "batch"),
+            ("batch = 3\n", "batch"),
+        ] {
+            let said = parse(text).unwrap_err();
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The `[fair_access]` section as a replica takes it: impossible values refused.
+
+use walras_fair_access::GATEWAYS_MAX;
+use walras_fair_access::clock::StampLimits;
+use walras_sequencer::IntakeSettings;
+
+use super::access_delay::{Keys, settings, wrong};
+use super::{Config, ConfigError};
+
+/// How orders are sequenced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FairAccessOptions {
+    /// The leader's part.
+    pub intake: IntakeSettings,
+    /// What stamps orders at this replica.
+    pub clock: FairClockOptions,
+}
+
+/// What stamps orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FairClockOptions {
+    /// The computer's clock.
+    System {
+        /// When it is good enough.
+        limits: StampLimits,
+        /// How far it is off at most, as the operator knows it.
+        bound_ns: Option<u64>,
+    },
+    /// The one that the section `[clock]` configures, by the bounds that it tells.
+    Configured,
+}
+
+const US: u64 = 1_000;
+
+/// Longest time that can be set: ten seconds.
+const TIME_US_MAX: u64 = 10_000_000;
+
+/// Whether the section is one that a replica can start with.
+pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    config.fair_access_options().map(|_| ())
+}
+
+impl Config {
+    /// How orders are sequenced by the time at which they reached the venue's edge; `None` where they are not.
+    pub fn fair_access_options(&self) -> Result<Option<FairAccessOptions>, ConfigError> {
+        let fair = &self.fair_access;
+        let keys = Keys {
+            delay: ("fair_access.sequencing", &fair.sequencing),
+            max_us: ("fair_access.sequencing_max_us", fair.sequencing_max_us),
+            window: ("fair_access.sequencing_window", fair.sequencing_window),
+        };
+        let Some(delay) = settings(fair, &keys)? else { return Ok(None) };
+        let Some(replicas) = self.replicas()? else {
+            return Err(wrong(
+                "fair_access.sequencing",
+                "orders are stamped and sequenced by replicas: set cluster.replica (a cluster of one will do), or set this to \"off\"",
+            ));
+        };
+        let greatest = replicas.keys().map(|id| id.get()).max().unwrap_or(0);
+        let gateways = u16::try_from(greatest + 1).ok().filter(|count| *count <= GATEWAYS_MAX).ok_or_else(|| {
+            let advice = format!(
+                "replica {greatest}: with fair access the ids of replicas, which number the gateways, are below {GATEWAYS_MAX}"
+            );
+            wrong("cluster.peers", advice)
+        })?;
+        for (key, value_us) in [
+            ("fair_access.stamp_age_max_us", fair.stamp_age_max_us),
+            ("fair_access.stray_us", fair.stray_us),
+            ("fair_access.bound_us", fair.bound_us),
+            ("fair_access.bound_max_us", fair.bound_max_us),
+        ] {
+            if value_us > TIME_US_MAX {
+                return Err(wrong(key, format!("{value_us} us is beyond {TIME_US_MAX} us, ten seconds")));
+            }
+        }
+        let intake = IntakeSettings {
+            future_max_ns: 2 * fair.bound_max_us * US,
+            past_max_ns: fair.stamp_age_max_us * US,
+            held_per_gateway_max: fair.held_per_gateway_max,
+            stray_apart_max_ns: fair.stray_us * US,
+            // The digests' key is the machine's: whoever starts the replica sets it.
+            ..IntakeSettings::new(gateways, delay, 0)
+        };
+        Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
+    }
+
+    pub(super) fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
+        let fair = &self.fair_access;
+        match fair.clock.as_str() {
+            "system" => {}
+            "configured" if self.clock.source.is_empty() => {
+                let detail = "the section [clock] configures none: set clock.source there, or this to \"system\"";
+                return Err(wrong("fair_access.clock", detail));
+            }
+            "configured" => return Ok(FairClockOptions::Configured),
+            other => {
+                let detail =
+                    format!("{other:?}: give \"system\", the computer's clock, or \"configured\", that of the section [clock]");
+                return Err(wrong("fair_access.clock", detail));
+            }
+        }
+        let (wide_ns, bound_ns) = (fair.bound_max_us * US, fair.bound_us * US);
+        // What the operator declares does not move: it is good from the beginning, or never.
+        let limits = StampLimits::new(wide_ns, wide_ns.saturating_sub(1), 0);
+        let limits = limits.map_err(|_| wrong("fair_access.bound_max_us", "0 us would let no clock stamp: give at least 1"))?;
+        Ok(FairClockOptions::System { limits, bound_ns: (bound_ns > 0).then_some(bound_ns) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use walras_fair_access::delay::{DelaySettings, Ppm, Tracking};
+
+    use super::*;
+
+    fn config(fair: &str) -> Result<Config, String> {
+        let text = format!(
+            "[cluster]\nreplica = 2\ninsecure_loopback = true\npeers = [\"1=127.0.0.1:1\", \"2=127.0.0.1:2\"]\n[fair_access]\n{fair}"
+        );
+        Config::parse(&text, Path::new("walras.toml")).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn off_is_nothing_and_the_others_are_what_they_say() {
+        assert_eq!(Config::default().fair_access_options().unwrap(), None);
+        let options = config("sequencing = \"250us\"\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
+        assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
+        assert_eq!(options.intake.gateways, 3);
+        assert!(matches!(options.clock, FairClockOptions::System { bound_ns: Some(20_000), .. }));
+        let options = config("sequencing = \"0.05%\"\n").unwrap().fair_access_options().unwrap().unwrap();
+        assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
+        let unknown = matches!(options.clock, FairClockOptions::System { bound_ns: None, .. });
+        assert!(unknown, "nobody has said how far the clock is off");
+        let text = "sequencing = \"300us\"\nclock = \"configured\"\n[clock]\nsource = \"chrony\"\n";
+        assert_eq!(config(text).unwrap().fair_access_options().unwrap().unwrap().clock, FairClockOptions::Configured);
+    }
+
+    #[test]
+    fn impossible_ones_say_what_would_do() {
+        for (text, why) in [
+            ("sequencing = \"random\"\n", "is no delay"),
+            ("sequencing = \"6ms\"\n", "sequencing_max_us"),
+            ("sequencing = \"1%\"\nsequencing_window = 0\n", "a window is"),
+            ("sequencing = \"300us\"\nclock = \"sundial\"\n", "\"system\""),
+            ("sequencing = \"300us\"\nclock = \"configured\"\n", "set clock.source"),
+            ("sequencing = \"300us\"\nbound_max_us = 0\n", "at least 1"),
+            ("sequencing = \"300us\"\nstray_us = 10000001\n", "ten seconds"),
+        ] {
+            let said = config(text).unwrap_err();
+            assert!(said.contains("fair_access.") && said.contains(why), "{text}: {said}");
+        }
+        let single = Config::parse("[fair_access]\nsequencing = \"300us\"\n", Path::new("w")).unwrap_err().to_string();
+        assert!(single.contains("set cluster.replica"), "{single}");
+        let text = "[cluster]\nreplica = 64\ninsecure_loopback = true\npeers = [\"64=127.0.0.1:1\"]\n[fair_access]\nsequencing = \"300us\"\n";
+        let many = Config::parse(text, Path::new("w")).unwrap_err().to_string();
+        assert!(many.contains("below 64"), "{many}");
+    }
+}

@@ -1,0 +1,192 @@
+//! The private channel: what changed for an account since its readers last heard.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use walras_engine::{Balance, Engine, OpenOrder, Position};
+use walras_market_data::{AccountDelta, AccountView, Fill, OfferChange, OfferFill, OrderStatus, OrderView, StandingOffer};
+use walras_types::{AccountId, AssetId, InstrumentId, OrderId, OrderTerms};
+use walras_wire::{CancelReason, Command, OrderCommand};
+
+/// An order that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderUpdate {
+    /// The order as it is now.
+    pub order: OrderView,
+    /// What it says, where that is known.
+    pub terms: Option<OrderTerms>,
+    /// Why it is gone, if it was cancelled.
+    pub cancelled: Option<CancelReason>,
+}
+
+/// What a private channel's reader gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountPush {
+    /// Whether `orders` is everything that is open.
+    pub snapshot: bool,
+    /// All balances that are not zero.
+    pub balances: Vec<(AssetId, Balance)>,
+    /// All positions that are not empty.
+    pub positions: Vec<(InstrumentId, Position)>,
+    /// Open orders, in a snapshot.
+    pub orders: Vec<(InstrumentId, OpenOrder)>,
+    /// Orders that changed, in an update.
+    pub order_updates: Vec<OrderUpdate>,
+    /// Trades: the last ones in a snapshot (newest first), the new ones in an update (oldest first).
+    pub fills: Vec<Fill>,
+    /// Standing offers of batch markets, in a snapshot.
+    pub offers: Vec<StandingOffer>,
+    /// What became of offers and transactions since, in an update, oldest first.
+    pub offer_changes: Vec<OfferChange>,
+    /// The last fills of offers, in a snapshot, newest first; in an update they are among the changes.
+    pub offer_fills: Vec<OfferFill>,
+}
+
+/// All balances that are not zero.
+pub fn balances(engine: &Engine, account: AccountId) -> Vec<(AssetId, Balance)> {
+    let all = engine.assets().iter().map(|asset| (asset.asset, engine.balance(account, asset.asset)));
+    all.filter(|(_, b)| !b.available.is_zero() || !b.reserved.is_zero()).collect()
+}
+
+/// All positions that are not empty.
+pub fn positions(engine: &Engine, account: AccountId) -> Vec<(InstrumentId, Position)> {
+    let all = engine.instruments().map(|i| (i.spec.instrument, engine.position(account, i.spec.instrument)));
+    all.filter(|(_, p)| p.net_lots != 0 || p.open_orders != 0).collect()
+}
+
+/// All open orders, or those of one instrument.
+pub fn open_orders(engine: &Engine, account: AccountId, only: Option<InstrumentId>) -> Vec<(InstrumentId, OpenOrder)> {
+    let mut orders = Vec::new();
+    let mut some = Vec::new();
+    for instrument in engine.instruments().map(|i| i.spec.instrument).filter(|i| only.is_none_or(|o| o == *i)) {
+        some.clear();
+        engine.open_orders(account, instrument, &mut some);
+        orders.extend(some.drain(..).map(|order| (instrument, order)));
+    }
+    orders
+}
+
+/// An account that somebody listens to, and what happened to it since the last flush. Bounded by what can happen in that time.
+#[derive(Debug)]
+struct Watched {
+    readers: usize,
+    view: AccountView,
+    terms: BTreeMap<OrderId, OrderTerms>,
+    has_news: bool,
+    changed: BTreeMap<OrderId, OrderUpdate>,
+    fills: Vec<Fill>,
+    offer_changes: Vec<OfferChange>,
+}
+
+impl Watched {
+    fn new(open: &[(InstrumentId, OpenOrder)]) -> Self {
+        let view = |(instrument, order): &(InstrumentId, OpenOrder)| OrderView {
+            instrument: *instrument,
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            side: order.terms.side,
+            price: order.price,
+            open: order.open,
+            shown: order.shown,
+            status: if order.price.is_none() { OrderStatus::WaitingTrigger } else { OrderStatus::Resting },
+        };
+        Self {
+            readers: 0,
+            view: AccountView::new(open.iter().map(view)),
+            terms: open.iter().map(|(_, order)| (order.order_id, order.terms)).collect(),
+            has_news: false,
+            changed: BTreeMap::new(),
+            fills: Vec::new(),
+            offer_changes: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, delta: &AccountDelta, command: Option<&Command>) {
+        let mut cancelled = None;
+        match *delta {
+            AccountDelta::Entered { order_id, size: Some(_), .. } => {
+                if let Some(Command::Order(OrderCommand::New(new))) = command {
+                    self.terms.insert(order_id, new.terms);
+                }
+            }
+            AccountDelta::Filled(fill) => self.fills.push(fill),
+            AccountDelta::Cancelled { reason, .. } => cancelled = Some(reason),
+            AccountDelta::Entered { instrument, order_id, client_order_id, size: None, .. } => {
+                // Changed by this command, or triggered by it.
+                if let Some(Command::Order(OrderCommand::Amend(amend))) = command
+                    && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
+                    && let Some(terms) = self.terms.get_mut(&order_id)
+                {
+                    *terms = terms.amended(&amend.amendment);
+                }
+            }
+            AccountDelta::Resized { .. } => {}
+            AccountDelta::Offer(change) => self.offer_changes.push(change),
+            AccountDelta::FundsMoved { .. } | AccountDelta::StatusChanged(_) | AccountDelta::LimitsChanged { .. } => {}
+            // Whoever sent the command is told; nothing else changed.
+            AccountDelta::Rejected(_) => return,
+        }
+        self.has_news = true;
+        if let Some(order) = self.view.apply(delta) {
+            let terms = self.terms.get(&order.order_id).copied();
+            self.changed.insert(order.order_id, OrderUpdate { order, terms, cancelled });
+            if matches!(order.status, OrderStatus::Filled | OrderStatus::Cancelled) {
+                self.terms.remove(&order.order_id);
+            }
+        }
+    }
+}
+
+/// The accounts that somebody listens to.
+#[derive(Debug, Default)]
+pub struct AccountWatch {
+    accounts: BTreeMap<AccountId, Watched>,
+}
+
+impl AccountWatch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    /// Another reader; `open` are the account's open orders now.
+    pub(crate) fn add_reader(&mut self, account: AccountId, open: &[(InstrumentId, OpenOrder)]) {
+        self.accounts.entry(account).or_insert_with(|| Watched::new(open)).readers += 1;
+    }
+
+    pub(crate) fn remove_reader(&mut self, account: AccountId) {
+        if let Some(watched) = self.accounts.get_mut(&account) {
+            watched.readers -= 1;
+            if watched.readers == 0 {
+                self.accounts.remove(&account);
+            }
+        }
+    }
+
+    /// Notes what happened to an account by an entry, which may hold a command, if anybody listens.
+    pub fn note(&mut self, account: AccountId, delta: &AccountDelta, command: Option<&Command>) {
+        if let Some(watched) = self.accounts.get_mut(&account) {
+            watched.note(delta, command);
+        }
+    }
+
+    /// What each account's readers are to hear now.
+    pub(crate) fn flush(&mut self, engine: &Engine, mut push: impl FnMut(AccountId, Arc<AccountPush>)) {
+        for (&account, watched) in &mut self.accounts {
+            if !std::mem::take(&mut watched.has_news) {
+                continue;
+            }
+            let update = AccountPush {
+                snapshot: false,
+                balances: balances(engine, account),
+                positions: positions(engine, account),
+                orders: Vec::new(),
+                order_updates: std::mem::take(&mut watched.changed).into_values().collect(),
+                fills: std::mem::take(&mut watched.fills),
+                offers: Vec::new(),
+                offer_changes: std::mem::take(&mut watched.offer_changes),
+                offer_fills: Vec::new(),
+            };
+            push(account, Arc::new(update));
+        }
+    }
+}

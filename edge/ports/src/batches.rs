@@ -1,0 +1,168 @@
+//! Batch markets as they are looked at, between two commands.
+
+use std::sync::Arc;
+
+use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
+use walras_engine::{BatchMarketView, Engine, FeeInForce};
+use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice};
+use walras_wire::BatchMarketSpec;
+
+/// A batch market as it stands, copied out of the state.
+#[derive(Clone, Debug)]
+pub struct BatchLook {
+    /// Its definition.
+    pub spec: BatchMarketSpec,
+    /// Whether it takes transactions.
+    pub phase: BatchPhase,
+    /// Its assets.
+    pub assets: Vec<AssetId>,
+    /// What each account costs that a transaction opens.
+    pub account_fee: FeeInForce,
+    /// Transactions of the batch that collects.
+    pub collected: usize,
+    /// The block that is closed and waits to be cleared.
+    pub closed_block: Option<u64>,
+    /// Offers that stand.
+    pub standing_offers: u64,
+    /// The last block.
+    pub last: Option<Arc<BatchBlock>>,
+}
+
+/// A batch market, or what is new in it.
+#[derive(Clone, Debug)]
+pub struct BatchPush {
+    /// Which.
+    pub market: BatchMarketId,
+    /// Whether the blocks are the last ones, and not those since the last message.
+    pub snapshot: bool,
+    /// Transactions of the batch that collects.
+    pub collected: usize,
+    /// The block that is closed and waits to be cleared.
+    pub closed_block: Option<u64>,
+    /// Its assets.
+    pub assets: Vec<AssetId>,
+    /// Oldest first.
+    pub blocks: Vec<Arc<BatchBlock>>,
+}
+
+/// Blocks in a snapshot of a market's feed.
+const SNAPSHOT_BLOCKS: usize = 100;
+
+/// A market with its last block.
+pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook {
+    let feed = market.batch(view.spec.market);
+    BatchLook {
+        spec: *view.spec,
+        phase: view.phase,
+        assets: view.assets.to_vec(),
+        account_fee: view.account_fee,
+        collected: view.collected,
+        closed_block: view.closed.map(|place| place.number),
+        standing_offers: feed.map_or(0, BatchFeed::standing_offers),
+        last: feed.and_then(|feed| feed.blocks().next_back().cloned()),
+    }
+}
+
+/// What a market's readers get: all there is, or what came after a block.
+pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) -> Option<BatchPush> {
+    let view = engine.batch_market(feed.market())?;
+    let blocks = match after {
+        Some(block) => feed.blocks_after(block).cloned().collect(),
+        None => feed.blocks().skip(feed.blocks().len().saturating_sub(SNAPSHOT_BLOCKS)).cloned().collect(),
+    };
+    Some(BatchPush {
+        market: feed.market(),
+        snapshot: after.is_none(),
+        collected: view.collected,
+        closed_block: view.closed.map(|place| place.number),
+        assets: view.assets.to_vec(),
+        blocks,
+    })
+}
+
+/// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None` where there is no such pair in the market.
+pub fn demand_curve(
+    engine: &Engine,
+    market: &MarketData,
+    batch: BatchMarketId,
+    (sell, buy): (AssetId, AssetId),
+    span_ppm: u32,
+) -> Option<DemandCurve> {
+    let pair = engine.batch_pair(batch, sell, buy).filter(|_| sell != buy)?;
+    let offers = engine.batch_market(batch)?.market?;
+    let feed = market.batch(batch);
+    let price = feed.and_then(|feed| last_rate(feed.blocks().rev(), pair));
+    let traded =
+        [(sell, buy), (buy, sell)].map(|(sell, buy)| feed.map_or_else(TradedOffers::default, |feed| feed.traded(sell, buy)));
+    Some(DemandCurve::new(offers, traded, pair, (sell, buy), price, span_ppm))
+}
+
+/// Points of a demand curve on each side of the price in its middle.
+const POINTS_PER_SIDE: i32 = 20;
+
+/// Supply and demand of one pair around a price. In smallest units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandCurve {
+    /// What is sold.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// Units of `buy` for one of `sell` in the middle; `None` where neither a block nor an offer says any.
+    pub price: Option<f64>,
+    /// Price, units of `sell` offered at it or better, units of `sell` wanted at it.
+    pub points: Vec<(f64, Amount, Amount)>,
+}
+
+impl DemandCurve {
+    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each. `traded` is
+    /// what traded beside what stands, of the pair and of the one back.
+    #[must_use]
+    pub fn new(
+        market: &BatchMarket,
+        traded: [TradedOffers<'_>; 2],
+        pair: Pair,
+        (sell, buy): (AssetId, AssetId),
+        price: Option<f64>,
+        span_ppm: u32,
+    ) -> Self {
+        let back = Pair { sell: pair.buy, buy: pair.sell };
+        let (supply, demand) = (market.book(pair).map(|book| book.sells()), market.book(back).map(|book| book.sells()));
+        let best = |offers: Option<&PairOffers<Offer>>| {
+            offers.and_then(|offers| offers.as_slice().first()).map(|offer| float(offer.key().limit)).filter(|limit| *limit > 0.0)
+        };
+        let price = price.or_else(|| match (best(supply), best(demand).map(f64::recip)) {
+            (Some(ask), Some(bid)) => Some((ask * bid).sqrt()),
+            (one, other) => one.or(other),
+        });
+        let Some(middle) = price else { return Self { sell, buy, price: None, points: Vec::new() } };
+        let step = f64::from(span_ppm) / 1e6 / f64::from(POINTS_PER_SIDE);
+        let at = |offers: Option<&PairOffers<Offer>>, traded: TradedOffers<'_>, limit: f64| {
+            let Ok(limit) = BatchPrice::from_bits(limit.to_bits()) else { return Amount::ZERO };
+            let standing = offers.map_or(Amount::ZERO, |offers| offers.units_at_or_below(limit));
+            standing.checked_add(traded.at_or_below(limit)).unwrap_or(Amount::MAX)
+        };
+        let point = |number: i32| {
+            let price = middle * (1.0 + step * f64::from(number));
+            #[expect(clippy::cast_precision_loss, reason = "a curve is shown, not settled")]
+            let wanted = at(demand, traded[1], price.recip()).get() as f64 / price;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+            let wanted = Amount::new(wanted as u64).unwrap_or(Amount::MAX);
+            (price, at(supply, traded[0], price), wanted)
+        };
+        Self { sell, buy, price: Some(middle), points: (-POINTS_PER_SIDE..=POINTS_PER_SIDE).map(point).collect() }
+    }
+}
+
+/// Units of `buy` for one of `sell` at the last of these blocks that priced both; places are those in the market.
+fn last_rate<'a>(newest_first: impl Iterator<Item = &'a Arc<BatchBlock>>, pair: Pair) -> Option<f64> {
+    let rate = |block: &Arc<BatchBlock>| {
+        let price = |place: usize| block.prices.get(place).copied().flatten().map(float);
+        Some(price(pair.sell.index())? / price(pair.buy.index())?)
+    };
+    newest_first.filter_map(rate).next()
+}
+
+fn float(price: BatchPrice) -> f64 {
+    f64::from_bits(price.bits())
+}

@@ -1,0 +1,201 @@
+//! What a replica says about itself and its cluster.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use walras_config::Addresses;
+use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
+use walras_fair_access::clock::ClockStatus;
+use walras_sequencer::{ForwardCounts, IntakeFigures, ReleaseCounts};
+use walras_types::LogIndex;
+
+/// Figures of a replica, shared with whoever asks. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct ClusterStatus {
+    me: ReplicaId,
+    inner: Arc<Mutex<ClusterView>>,
+}
+
+/// A look at a cluster from one of its replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterView {
+    /// The cluster's number.
+    pub cluster_id: u64,
+    /// This replica.
+    pub me: ReplicaId,
+    /// Its term.
+    pub term: Term,
+    /// Its role.
+    pub role: Role,
+    /// Whether it takes commands.
+    pub is_taking: bool,
+    /// Who belongs to the cluster.
+    pub members: Members,
+    /// The last slot in its log, the last one that it knows to be decided, the last one applied.
+    pub last_slot: Slot,
+    /// See `last_slot`.
+    pub decided_slot: Slot,
+    /// The last entry applied.
+    pub log_index: LogIndex,
+    /// Commands taken and not decided.
+    pub waiting: usize,
+    /// The other replicas.
+    pub peers: BTreeMap<ReplicaId, PeerView>,
+    /// Why it stopped.
+    pub halted: Option<String>,
+    /// Fair access here, if it is switched on.
+    pub fair_access: Option<FairAccessView>,
+    /// What became of the market data that it had released; `None` where it does not lead or nothing is held.
+    pub release: Option<ReleaseCounts>,
+    /// What is wrong with this machine's clock, if most of the others find that.
+    pub clock_trouble: Option<String>,
+}
+
+/// A look at fair access at a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FairAccessView {
+    /// Its clock.
+    pub clock: FairTime,
+    /// Where it passes orders on to, itself perhaps.
+    pub leader: Option<ReplicaId>,
+    /// Commands passed on and unanswered.
+    pub unanswered: usize,
+    /// What it passed on.
+    pub forwards: ForwardCounts,
+    /// What it sequenced, now or when it led last.
+    pub intake: IntakeFigures,
+}
+
+/// A look at the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FairTime {
+    /// What it shows. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for. It never goes back, but where
+    /// one of the two takes the other's place.
+    pub time_ns: u64,
+    /// How far off it may be.
+    pub bound_ns: Option<u64>,
+    /// Whether it may stamp.
+    pub status: ClockStatus,
+}
+
+/// Another replica, from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerView {
+    /// Where its links are.
+    pub link: String,
+    /// Where participants reach it.
+    pub addresses: Addresses,
+    /// The software that it runs; `None` while it is not linked.
+    pub software: Option<String>,
+    /// Whether its versions go with ours; `None` while it is not linked.
+    pub is_compatible: Option<bool>,
+    /// The newest reason for which there is no link.
+    pub trouble: Option<String>,
+}
+
+impl ClusterStatus {
+    /// A replica that has just started.
+    pub fn new(cluster_id: u64, me: ReplicaId, members: Members, peers: BTreeMap<ReplicaId, PeerView>) -> Self {
+        let view = ClusterView {
+            cluster_id,
+            me,
+            term: Term(0),
+            role: Role::Follower { leader: None },
+            is_taking: false,
+            members,
+            last_slot: Slot(0),
+            decided_slot: Slot(0),
+            log_index: LogIndex(0),
+            waiting: 0,
+            peers,
+            halted: None,
+            fair_access: None,
+            release: None,
+            clock_trouble: None,
+        };
+        Self { me, inner: Arc::new(Mutex::new(view)) }
+    }
+
+    /// This replica.
+    #[must_use]
+    pub fn me(&self) -> ReplicaId {
+        self.me
+    }
+
+    /// As it stands.
+    #[must_use]
+    pub fn view(&self) -> ClusterView {
+        self.lock().clone()
+    }
+
+    /// Who leads, as far as it is known, and where it is reached.
+    #[must_use]
+    pub fn leader(&self) -> Option<(ReplicaId, Addresses)> {
+        let view = self.lock();
+        let leader = match view.role {
+            Role::Leader => Some(self.me),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        }?;
+        Some((leader, view.peers.get(&leader).map(|peer| peer.addresses.clone()).unwrap_or_default()))
+    }
+
+    /// Whether it leads and has applied all that earlier leaders decided.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        self.lock().is_taking
+    }
+
+    /// Its role changed.
+    pub fn set_role(&self, change: RoleChange) {
+        let mut view = self.lock();
+        (view.term, view.role) = (change.term, change.role);
+        view.is_taking &= change.role == Role::Leader;
+    }
+
+    /// What fair access shows here.
+    pub fn set_fair_access(&self, fair_access: FairAccessView) {
+        self.lock().fair_access = Some(fair_access);
+    }
+
+    /// What became of released market data.
+    pub fn set_release(&self, release: Option<ReleaseCounts>) {
+        self.lock().release = release;
+    }
+
+    /// Whether it takes commands.
+    pub fn set_taking(&self, is_taking: bool) {
+        self.lock().is_taking = is_taking;
+    }
+
+    /// Who belongs to the cluster.
+    pub fn set_members(&self, members: Members) {
+        self.lock().members = members;
+    }
+
+    /// How far its log is, and how many commands wait.
+    pub fn set_progress(&self, status: &walras_consensus::Status, waiting: usize) {
+        let mut view = self.lock();
+        (view.last_slot, view.decided_slot, view.log_index) = (status.last, status.committed, status.log_index);
+        view.waiting = waiting;
+    }
+
+    /// It stopped, for this reason.
+    pub fn set_halted(&self, why: &str) {
+        self.lock().halted = Some(why.to_owned());
+    }
+
+    /// What is wrong with this machine's clock, if anything.
+    pub fn set_clock_trouble(&self, trouble: Option<String>) {
+        self.lock().clock_trouble = trouble;
+    }
+
+    /// Changes what is known of another replica.
+    pub fn with_peer(&self, id: ReplicaId, change: impl FnOnce(&mut PeerView)) {
+        change(self.lock().peers.entry(id).or_default());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClusterView> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,652 @@
+//! Fan-out: which connection listens to what, and what each is sent. What changed is made on the engine's thread at a bounded rate; a thread of its
+//! own gives it to the connections ([`hold`]), and each publication is encoded once for all of them ([`publication`]). A reader that can not keep
+//! up is dropped, so that none ever slows the market.
+//!
+//! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time ([`hold`]).
+
+mod hold;
+mod indicative;
+mod outbox;
+mod publication;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use walras_engine::{DepthLevel, Engine, Uncross};
+use walras_fair_access::publications::Publications;
+use walras_market_data::{
+    BatchFeed, BookChanges, BookLevel, Candle, Fills, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
+};
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
+};
+
+use hold::{Gate, Lost};
+pub use hold::{HoldStatus, HoldView};
+pub use indicative::Indicatives;
+use indicative::News;
+use outbox::{Item, Outbox};
+pub use publication::{Publication, Shared};
+
+use crate::account::{AccountPush, AccountWatch, balances, open_orders, positions};
+use crate::batches::{BatchPush, DemandCurve, batch_push, demand_curve};
+use crate::status::{Progress, Status};
+
+/// Trades in a tape's snapshot, candles in a chart's, fills in an account's.
+const SNAPSHOT_TRADES: usize = 100;
+const SNAPSHOT_CANDLES: usize = 500;
+const SNAPSHOT_FILLS: usize = 100;
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// How far to either side of the last price the demand curves of a feed go, in parts per million.
+const DEMAND_SPAN_PPM: u32 = 20_000;
+
+/// A connection, numbered by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// What a connection listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subscription {
+    /// An instrument's book.
+    Book(InstrumentId),
+    /// Its trades.
+    Trades(InstrumentId),
+    /// Its candles.
+    Candles(InstrumentId, Interval),
+    /// Its best prices and day.
+    Ticker(InstrumentId),
+    /// An account's orders, fills and balances.
+    Account(AccountId),
+    /// A batch market's blocks, and how the next one is doing.
+    Batch(BatchMarketId),
+    /// Supply and demand of a pair of it: what is sold, and what for.
+    Demand(BatchMarketId, AssetId, AssetId),
+}
+
+/// A book, or its levels that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookPush {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// Whether all levels are here.
+    pub snapshot: bool,
+    /// The entry after which the book looked so.
+    pub log_index: LogIndex,
+    /// Bids.
+    pub bids: Vec<BookLevel>,
+    /// Asks.
+    pub asks: Vec<BookLevel>,
+    /// What an uncross would trade now; `None` in continuous trading, or when nothing crosses.
+    pub indicative: Option<Uncross>,
+}
+
+/// An instrument at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickerPush {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// Price of the last trade.
+    pub last: Option<PriceTicks>,
+    /// Since the first trade of the UTC day.
+    pub change_ppm: i64,
+    /// Highest price of the UTC day; `None` before its first trade.
+    pub high: Option<PriceTicks>,
+    /// Lowest.
+    pub low: Option<PriceTicks>,
+    /// Best bid.
+    pub best_bid: Option<PriceTicks>,
+    /// Best ask.
+    pub best_ask: Option<PriceTicks>,
+    /// Traded today.
+    pub volume: SizeLots,
+    /// Its phase.
+    pub phase: TradingPhase,
+}
+
+/// One message to a connection.
+#[derive(Clone, Debug)]
+pub enum Push {
+    /// A book or its changes.
+    Book(Arc<BookPush>),
+    /// Trades: the last ones in a snapshot (newest first), the new ones in an update (oldest first).
+    Trades {
+        /// Where.
+        instrument: InstrumentId,
+        /// Whether this is what came before.
+        snapshot: bool,
+        /// The trades. A new reader may find some here that its snapshot held.
+        trades: Arc<[PublicTrade]>,
+    },
+    /// Candles: the last ones in a snapshot (oldest first), those that changed in an update.
+    Candles {
+        /// Where.
+        instrument: InstrumentId,
+        /// Of which length.
+        interval: Interval,
+        /// Whether this is what came before.
+        snapshot: bool,
+        /// The candles.
+        candles: Arc<[Candle]>,
+    },
+    /// An instrument at a glance.
+    Ticker(TickerPush),
+    /// An account.
+    Account(Arc<AccountPush>),
+    /// A batch market.
+    Batch(Arc<BatchPush>),
+    /// Supply and demand of a pair of a batch market.
+    Demand(BatchMarketId, Arc<DemandCurve>),
+}
+
+/// What an instrument's readers have been sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    revision: LogIndex,
+    trade_id: TradeId,
+    day: u64,
+}
+
+/// When pushes reach connections.
+#[derive(Debug)]
+enum Out {
+    /// As they are made.
+    Now,
+    /// At their release time.
+    Held(Hold),
+}
+
+#[derive(Debug)]
+struct Hold {
+    publications: Publications,
+    /// The last entry that published.
+    published: LogIndex,
+    held: HoldStatus,
+    /// What is applied now was so before this process: nobody is there to whom it is new.
+    is_replaying: bool,
+}
+
+/// All connections and what they have been sent.
+#[derive(Debug)]
+pub struct Feed {
+    /// What each listens to.
+    connections: HashMap<ConnectionId, Vec<Subscription>>,
+    /// The thread that gives pushes to connections.
+    gate: Gate,
+    out: Out,
+    sent: Vec<Sent>,
+    /// By batch market: its revision and last block that were sent.
+    sent_batches: Vec<(LogIndex, u64)>,
+    indicatives: Indicatives,
+    accounts: AccountWatch,
+    changes: Vec<LevelChange>,
+    status: Status,
+}
+
+impl Feed {
+    /// One that holds nothing; `held` stays as it is.
+    pub fn new(status: Status, held: HoldStatus) -> std::io::Result<Self> {
+        Self::over(Out::Now, held, status)
+    }
+
+    /// One that publishes about so often, and holds what is public until its release time, after at most `delay_ns_max`. It begins replaying:
+    /// say [`Self::begin_from`], then [`Self::go_live`].
+    pub fn holding(status: Status, every: Duration, delay_ns_max: u64, held: HoldStatus) -> std::io::Result<Self> {
+        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+        let publications = Publications::new(every_ns, delay_ns_max);
+        let hold = Hold { publications, published: LogIndex(0), held: held.clone(), is_replaying: true };
+        Self::over(Out::Held(hold), held, status)
+    }
+
+    fn over(out: Out, held: HoldStatus, status: Status) -> std::io::Result<Self> {
+        let gate = Gate::start(held, Outbox::new(status.clone()))?;
+        let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
+        let indicatives = Indicatives::default();
+        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, changes: Vec::new(), status })
+    }
+
+    /// Of all instruments.
+    pub fn indicatives(&self) -> &Indicatives {
+        &self.indicatives
+    }
+
+    /// Whether what is public waits for its release time.
+    pub fn is_holding(&self) -> bool {
+        matches!(self.out, Out::Held(_))
+    }
+
+    /// Whether something was applied since the last publication, of one that holds: the next entry is to publish it.
+    pub fn is_behind(&self, engine: &Engine) -> bool {
+        matches!(&self.out, Out::Held(hold) if hold.published < engine.last_applied())
+    }
+
+    /// Goes on from this state, where entries before it were not seen.
+    pub fn begin_from(&mut self, engine: &Engine) {
+        if let Out::Held(hold) = &mut self.out {
+            hold.publications.begin_from(engine.time().0, engine.access_delays().release_ns);
+            hold.held.set_known_from(hold.publications.known_from());
+        }
+    }
+
+    /// What this process begins with has been applied: from here on it publishes.
+    pub fn go_live(&mut self, engine: &Engine, market: &MarketData) {
+        if let Out::Held(hold) = &mut self.out {
+            hold.is_replaying = false;
+            // What may be known by now is not late: nobody could ask before.
+            let is_held = !hold.held.public_in().is_zero();
+            self.prime(market);
+            self.give(is_held, Item::Progress(Progress::of(engine, market)));
+        }
+    }
+
+    /// An entry was applied, stamped by a clock so far ahead. Where its time calls for a publication, which it does on all replicas alike, there it is: held
+    /// for so long from that time on.
+    pub fn on_entry(&mut self, engine: &Engine, market: &mut MarketData, ahead_ns: Option<i64>) -> Option<u64> {
+        let Out::Held(hold) = &mut self.out else { return None };
+        let held_ns = hold.publications.on_entry(engine.time().0, engine.access_delays().release_ns, ahead_ns);
+        hold.held.set_known_from(hold.publications.known_from());
+        let held_ns = held_ns?;
+        hold.published = engine.last_applied();
+        if hold.is_replaying {
+            return None;
+        }
+        self.flush(engine, market);
+        self.give(true, Item::Progress(Progress::of(engine, market)));
+        Some(held_ns)
+    }
+
+    /// Gives an item to who it is for; public ones, which show the state after the last entry, when that may be known.
+    fn give(&mut self, is_public: bool, item: Item) {
+        let given = match &self.out {
+            Out::Held(hold) if is_public => self.gate.publish(hold.publications.known_from(), item),
+            Out::Now | Out::Held(_) => self.gate.pass(item),
+        };
+        if let Err(Lost) = given {
+            self.disconnect_all();
+        }
+    }
+
+    /// As [`Self::give`], of what is nobody's secret.
+    fn pass(&mut self, item: Item) {
+        // What is lost ends all feeds, see `Gate`.
+        let _ = self.gate.pass(item);
+    }
+
+    /// Counts what is there as sent: nobody listens yet.
+    pub fn prime(&mut self, market: &MarketData) {
+        self.sent.clear();
+        self.sent_batches.clear();
+        self.indicatives.clear();
+        let day = market.time().0 / DAY_NS;
+        self.sent.extend(market.instruments().iter().map(|feed| Sent {
+            revision: feed.revision(),
+            trade_id: feed.tape().last().map_or(TradeId(0), |t| t.trade_id),
+            day,
+        }));
+        let last = |feed: &BatchFeed| feed.blocks().next_back().map_or(0, |block| block.block);
+        self.sent_batches.extend(market.batches().iter().map(|feed| (feed.revision(), last(feed))));
+    }
+
+    /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
+    pub fn start_over(&mut self, engine: &Engine, market: &MarketData) {
+        self.disconnect_all();
+        self.prime(market);
+        let progress = Progress::of(engine, market);
+        match &self.out {
+            Out::Now => self.status.show(progress),
+            Out::Held(_) => self.give(true, Item::Progress(progress)),
+        }
+    }
+
+    /// The accounts that somebody listens to.
+    pub fn accounts(&mut self) -> &mut AccountWatch {
+        &mut self.accounts
+    }
+
+    /// A connection's queue.
+    pub fn connect(&mut self, id: ConnectionId, queue: mpsc::Sender<Shared>) {
+        self.connections.insert(id, Vec::new());
+        self.pass(Item::Connect { id, queue });
+    }
+
+    /// Forgets a connection.
+    pub fn disconnect(&mut self, id: ConnectionId) {
+        self.forget_connection(id);
+        self.pass(Item::Disconnect(id));
+    }
+
+    fn disconnect_all(&mut self) {
+        for id in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.disconnect(id);
+        }
+    }
+
+    fn forget_connection(&mut self, id: ConnectionId) {
+        for subscription in self.connections.remove(&id).into_iter().flatten() {
+            self.forget(subscription);
+        }
+    }
+
+    fn forget(&mut self, subscription: Subscription) {
+        if let Subscription::Account(account) = subscription {
+            self.accounts.remove_reader(account);
+        }
+    }
+
+    /// Ends a feed.
+    pub fn unsubscribe(&mut self, id: ConnectionId, subscription: Subscription) {
+        let Some(subscriptions) = self.connections.get_mut(&id) else { return };
+        if let Some(at) = subscriptions.iter().position(|s| *s == subscription) {
+            subscriptions.swap_remove(at);
+            self.forget(subscription);
+            // Not before its snapshot, which may be held yet.
+            self.give(is_public(subscription), Item::Stop { id, subscription });
+        }
+    }
+
+    /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot.
+    pub fn subscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine, market: &MarketData, fills: &Fills) {
+        let Some(subscriptions) = self.connections.get_mut(&id) else { return };
+        let Some(snapshot) = snapshot(subscription, engine, market, fills, &mut self.indicatives) else { return };
+        if !subscriptions.contains(&subscription) {
+            subscriptions.push(subscription);
+            if let (Subscription::Account(account), Push::Account(now)) = (subscription, &snapshot) {
+                self.accounts.add_reader(account, &now.orders);
+            }
+        }
+        self.give(is_public(subscription), Item::Start { id, subscription, snapshot: Publication::new(snapshot) });
+    }
+
+    fn drop_reader(&mut self, id: ConnectionId) {
+        self.status.add_dropped_readers(1);
+        self.forget_connection(id);
+    }
+
+    /// Sends everybody what changed since the last flush.
+    pub fn flush(&mut self, engine: &Engine, market: &mut MarketData) {
+        for id in self.gate.dropped().collect::<Vec<_>>() {
+            self.drop_reader(id);
+        }
+        let time = market.time();
+        let mut updates: BTreeMap<Subscription, Shared> = BTreeMap::new();
+        for index in 0..market.instruments().len() {
+            self.flush_instrument(index, engine, market, time, &mut updates);
+        }
+        for index in 0..market.batches().len() {
+            self.flush_batch(index, engine, market, &mut updates);
+        }
+        if !updates.is_empty() {
+            self.give(true, Item::Updates(updates));
+        }
+        if !self.accounts.is_empty() {
+            let mut own = BTreeMap::new();
+            self.accounts.flush(engine, |account, push| {
+                own.insert(Subscription::Account(account), Publication::new(Push::Account(push)));
+            });
+            if !own.is_empty() {
+                self.give(false, Item::Updates(own));
+            }
+        }
+    }
+
+    fn flush_batch(&mut self, index: usize, engine: &Engine, market: &MarketData, updates: &mut BTreeMap<Subscription, Shared>) {
+        let feed = &market.batches()[index];
+        if self.sent_batches.len() <= index {
+            self.sent_batches.push((LogIndex(0), 0));
+        }
+        let (revision, block) = self.sent_batches[index];
+        if feed.revision() == revision {
+            return;
+        }
+        let last = feed.blocks().next_back().map_or(0, |block| block.block);
+        self.sent_batches[index] = (feed.revision(), last);
+        let batch = feed.market();
+        let wanted = |subscription: &Subscription| self.connections.values().any(|wanted| wanted.contains(subscription));
+        if wanted(&Subscription::Batch(batch)) {
+            let push = batch_push(engine, feed, Some(block)).map(|push| Publication::new(Push::Batch(Arc::new(push))));
+            updates.extend(push.map(|push| (Subscription::Batch(batch), push)));
+        }
+        if last == block {
+            return;
+        }
+        for subscription in self.connections.values().flatten() {
+            if let Subscription::Demand(of, sell, buy) = *subscription
+                && of == batch
+                && !updates.contains_key(subscription)
+                && let Some(curve) = demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)
+            {
+                updates.insert(*subscription, Publication::new(Push::Demand(batch, Arc::new(curve))));
+            }
+        }
+    }
+
+    fn flush_instrument(
+        &mut self,
+        index: usize,
+        engine: &Engine,
+        market: &mut MarketData,
+        time: TimeNs,
+        updates: &mut BTreeMap<Subscription, Shared>,
+    ) {
+        let instrument = market.instruments()[index].spec().instrument;
+        let day = time.0 / DAY_NS;
+        if self.sent.len() <= index {
+            self.sent.push(Sent { revision: LogIndex(0), trade_id: TradeId(0), day });
+        }
+        let sent = self.sent[index];
+        let feed = &market.instruments()[index];
+        let (indicative, news) = self.indicatives.publish(engine, feed);
+        if feed.revision() != sent.revision || day != sent.day {
+            self.flush_trades(index, engine, market, time, updates);
+        } else if news == News::No {
+            return;
+        }
+        self.flush_book(instrument, (indicative, news), engine, market, updates);
+    }
+
+    /// Its trades, and what follows from them.
+    fn flush_trades(
+        &mut self,
+        index: usize,
+        engine: &Engine,
+        market: &MarketData,
+        time: TimeNs,
+        updates: &mut BTreeMap<Subscription, Shared>,
+    ) {
+        let (feed, sent) = (&market.instruments()[index], self.sent[index]);
+        let (instrument, day) = (feed.spec().instrument, time.0 / DAY_NS);
+        let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
+        self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
+        updates.insert(Subscription::Ticker(instrument), Publication::new(Push::Ticker(ticker(feed, engine, time))));
+        if trade_id != sent.trade_id {
+            let trades: Arc<[PublicTrade]> = feed.tape().since(sent.trade_id).copied().collect();
+            let first_s = trades.first().map_or(0, |t| t.time.0 / 1_000_000_000);
+            let push = Push::Trades { instrument, snapshot: false, trades };
+            updates.insert(Subscription::Trades(instrument), Publication::new(push));
+            for interval in Interval::ALL {
+                let candles = feed.candles().since(interval, first_s - first_s % interval.seconds()).copied().collect();
+                let push = Push::Candles { instrument, interval, snapshot: false, candles };
+                updates.insert(Subscription::Candles(instrument, interval), Publication::new(push));
+            }
+        }
+    }
+
+    fn flush_book(
+        &mut self,
+        instrument: InstrumentId,
+        (indicative, news): (Option<Uncross>, News),
+        engine: &Engine,
+        market: &mut MarketData,
+        updates: &mut BTreeMap<Subscription, Shared>,
+    ) {
+        self.changes.clear();
+        let Some(feed) = market.instrument_mut(instrument) else { return };
+        let log_index = feed.revision();
+        let now = |side, price| engine.level(instrument, side, price).map(book_level);
+        let push = match feed.changed_levels().take(now, &mut self.changes) {
+            BookChanges::Levels if self.changes.is_empty() && news == News::No => return,
+            BookChanges::Levels => {
+                let of = |side| self.changes.iter().filter(move |c| c.side == side).map(|c| c.level).collect();
+                BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell), indicative }
+            }
+            BookChanges::TooMany => book(feed, engine, indicative),
+        };
+        updates.insert(Subscription::Book(instrument), Publication::new(Push::Book(Arc::new(push))));
+    }
+}
+
+/// Whether it shows what everybody may see, though not before its time.
+fn is_public(subscription: Subscription) -> bool {
+    !matches!(subscription, Subscription::Account(_))
+}
+
+fn book_level(level: DepthLevel) -> BookLevel {
+    BookLevel { price: level.price, shown: level.shown, order_count: level.order_count }
+}
+
+fn book(feed: &InstrumentFeed, engine: &Engine, indicative: Option<Uncross>) -> BookPush {
+    let instrument = feed.spec().instrument;
+    let levels = |side| {
+        let mut depth = Vec::new();
+        engine.depth(instrument, side, usize::MAX, &mut depth);
+        depth.into_iter().map(book_level).collect()
+    };
+    let (bids, asks) = (levels(Side::Buy), levels(Side::Sell));
+    BookPush { instrument, snapshot: true, log_index: feed.revision(), bids, asks, indicative }
+}
+
+/// An instrument at a glance, at `now`.
+pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush {
+    let (instrument, ticker) = (feed.spec().instrument, feed.ticker());
+    let day = ticker.day(now);
+    TickerPush {
+        instrument,
+        last: ticker.last,
+        change_ppm: ticker.change_ppm(now),
+        high: day.map(|day| day.high),
+        low: day.map(|day| day.low),
+        best_bid: engine.best_level(instrument, Side::Buy).map(|l| l.price),
+        best_ask: engine.best_level(instrument, Side::Sell).map(|l| l.price),
+        volume: day.map_or(SizeLots::ZERO, |day| day.volume),
+        phase: ticker.phase,
+    }
+}
+
+fn snapshot(
+    subscription: Subscription,
+    engine: &Engine,
+    market: &MarketData,
+    fills: &Fills,
+    indicatives: &mut Indicatives,
+) -> Option<Push> {
+    Some(match subscription {
+        Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?, engine, indicatives.begin(engine, i)))),
+        Subscription::Trades(instrument) => {
+            let trades = market.instrument(instrument)?.tape().newest_first(None).take(SNAPSHOT_TRADES).copied().collect();
+            Push::Trades { instrument, snapshot: true, trades }
+        }
+        Subscription::Candles(instrument, interval) => {
+            let all = market.instrument(instrument)?.candles().iter(interval);
+            let skip = all.len().saturating_sub(SNAPSHOT_CANDLES);
+            Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
+        }
+        Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, engine, market.time())),
+        Subscription::Account(account) => Push::Account(Arc::new(AccountPush {
+            snapshot: true,
+            balances: balances(engine, account),
+            positions: positions(engine, account),
+            orders: open_orders(engine, account, None),
+            order_updates: Vec::new(),
+            fills: fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
+            offers: market.offers().of(account).collect(),
+            offer_changes: Vec::new(),
+            offer_fills: market.offers().fills_newest_first(account).collect(),
+        })),
+        Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
+        Subscription::Demand(batch, sell, buy) => {
+            Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_wire::{AccessDelays, Command, VenueCommand};
+
+    use super::*;
+    use walras_access::Clock;
+
+    use crate::release_source::ReleaseSource;
+    use crate::stages::Stages;
+    use crate::test_wait::until;
+
+    const MS: u64 = 1_000_000;
+    const START_NS: u64 = 1_000_000 * MS;
+
+    struct Replica {
+        engine: Engine,
+        market: MarketData,
+        feed: Feed,
+        held: HoldStatus,
+        status: Status,
+    }
+
+    impl Replica {
+        /// One that publishes once in 10 ms, and has a state after entries that it has not seen.
+        fn begins_from(engine: Engine) -> Self {
+            let source = ReleaseSource::new(Clock::new(|| TimeNs(START_NS + 1_000 * MS)), None);
+            let (held, status) = (HoldStatus::new(source, Stages::default()), Status::new("test", TimeNs(0)));
+            let every = Duration::from_millis(10);
+            let mut feed = Feed::holding(status.clone(), every, 30 * MS, held.clone()).unwrap();
+            feed.begin_from(&engine);
+            Self { engine, market: MarketData::new(), feed, held, status }
+        }
+
+        fn apply(&mut self, after_ms: u64, command: Command) -> bool {
+            let time = TimeNs(START_NS + after_ms * MS);
+            self.engine.apply(self.engine.last_applied().next(), time, &command, &mut Vec::new());
+            self.feed.on_entry(&self.engine, &mut self.market, None).is_some()
+        }
+
+        /// From when on the state may be known, in milliseconds after the start, as answers wait for it.
+        fn known_from_ms(&self) -> u64 {
+            1_000 + u64::try_from(self.held.public_in().as_millis()).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_is_replayed_is_published_to_nobody_and_is_not_late() {
+        let mut replica = Replica::begins_from(Engine::new());
+        assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Venue(VenueCommand::Tick))));
+        replica.feed.go_live(&replica.engine, &replica.market);
+        until("what is replayed is shown", || replica.status.progress().log_index == replica.engine.last_applied());
+        assert_eq!(replica.held.view().pieces, 0);
+        assert!(replica.apply(1_000, Command::Venue(VenueCommand::Tick)));
+        until("the piece is given out", || replica.held.view().pieces == 1);
+        assert_eq!(replica.held.view().late, 0);
+    }
+
+    #[test]
+    fn a_delay_that_shrinks_lets_nobody_know_sooner_also_where_a_replica_begins_between() {
+        let delay = |release_ns| Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns: 0, release_ns }));
+        let mut all = Replica::begins_from(Engine::new());
+        all.feed.go_live(&all.engine, &all.market);
+        all.apply(995, delay(25 * MS));
+        assert!(all.apply(1_001, Command::Venue(VenueCommand::Tick)));
+        assert_eq!(all.known_from_ms(), 1_026);
+        assert!(!all.apply(1_005, delay(MS)));
+        let mut bytes = Vec::new();
+        all.engine.snapshot(&mut bytes);
+        let mut begun = Replica::begins_from(Engine::restore(&bytes).unwrap());
+        begun.feed.go_live(&begun.engine, &begun.market);
+        // The first entry here, and not the first of its interval.
+        for replica in [&mut all, &mut begun] {
+            assert!(!replica.apply(1_009, Command::Venue(VenueCommand::Tick)));
+            assert!(replica.apply(1_011, Command::Venue(VenueCommand::Tick)));
+        }
+        assert_eq!(all.known_from_ms(), 1_026, "not before what came first");
+        assert_eq!(begun.known_from_ms(), 1_035, "as if all before it had waited for the longest");
+    }
+}

@@ -1,0 +1,87 @@
+//! Who is connected and listens to what, and the sending of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::publication::Shared;
+use super::{ConnectionId, Subscription};
+use crate::status::{Progress, Status};
+
+/// Something that becomes known to readers, or changes who they are.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// Somebody is there.
+    Connect { id: ConnectionId, queue: mpsc::Sender<Shared> },
+    /// Somebody is gone.
+    Disconnect(ConnectionId),
+    /// A feed begins, with what there is so far.
+    Start { id: ConnectionId, subscription: Subscription, snapshot: Shared },
+    /// A feed ends.
+    Stop { id: ConnectionId, subscription: Subscription },
+    /// To each who listens to it.
+    Updates(BTreeMap<Subscription, Shared>),
+    /// How far the market is: to whoever asks.
+    Progress(Progress),
+}
+
+#[derive(Debug)]
+struct Connection {
+    queue: mpsc::Sender<Shared>,
+    subscriptions: Vec<Subscription>,
+}
+
+/// All connections, and what anybody is told who asks.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    connections: HashMap<ConnectionId, Connection>,
+    status: Status,
+}
+
+impl Outbox {
+    pub(super) fn new(status: Status) -> Self {
+        Self { connections: HashMap::new(), status }
+    }
+
+    /// Carries an item out. Who does not read what it is sent is forgotten and told of.
+    pub(super) fn take(&mut self, item: Item, mut dropped: impl FnMut(ConnectionId)) {
+        match item {
+            Item::Connect { id, queue } => {
+                self.connections.insert(id, Connection { queue, subscriptions: Vec::new() });
+            }
+            Item::Disconnect(id) => {
+                self.connections.remove(&id);
+            }
+            Item::Start { id, subscription, snapshot } => {
+                let Some(connection) = self.connections.get_mut(&id) else { return };
+                if !connection.subscriptions.contains(&subscription) {
+                    connection.subscriptions.push(subscription);
+                }
+                if connection.queue.try_send(snapshot).is_err() {
+                    self.connections.remove(&id);
+                    dropped(id);
+                }
+            }
+            Item::Stop { id, subscription } => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.subscriptions.retain(|other| *other != subscription);
+                }
+            }
+            Item::Updates(updates) => self.connections.retain(|&id, connection| {
+                let mut wanted = connection.subscriptions.iter().filter_map(|subscription| updates.get(subscription));
+                let is_slow = wanted.any(|push| connection.queue.try_send(Arc::clone(push)).is_err());
+                if is_slow {
+                    dropped(id);
+                }
+                !is_slow
+            }),
+            Item::Progress(progress) => self.status.show(progress),
+        }
+    }
+
+    /// Forgets everybody: what they were to be sent is lost.
+    pub(super) fn clear(&mut self, mut dropped: impl FnMut(ConnectionId)) {
+        self.connections.drain().for_each(|(id, _)| dropped(id));
+    }
+}

@@ -1,0 +1,341 @@
+//! The venue as everybody else sees it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, TrySendError};
+use tokio::sync::{mpsc, oneshot};
+use walras_access::Clock;
+use walras_sequencer::KeyName;
+use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason};
+use walras_wire::batch::SignedTransaction;
+use walras_wire::{BatchCommand, Command, SubmitTransaction, content_digest};
+
+use crate::catalog::{Catalog, SharedCatalog};
+use crate::cluster::ClusterStatus;
+use crate::doorbell::Doorbell;
+use crate::feed::{ConnectionId, HoldStatus, HoldView, Shared, Subscription};
+use crate::numbered::{Asker, Number, NumberedOutcome};
+use crate::outcome::{Answer, NoOutcome, Outcome};
+use crate::request::{ClusterRequest, Inbound, Request, View};
+use crate::signatures::Signatures;
+use crate::stages::{Stage, Stages};
+use crate::status::Status;
+
+/// The venue as everybody else sees it: clone it freely.
+#[derive(Clone, Debug)]
+pub struct VenueHandle(VenueParts);
+
+/// What a venue is reached by: made by what runs it.
+#[derive(Clone, Debug)]
+pub struct VenueParts {
+    /// Commands on their way in.
+    pub commands: Sender<Inbound>,
+    /// All other requests.
+    pub requests: Sender<Request>,
+    /// Assets and instruments.
+    pub catalog: SharedCatalog,
+    /// The venue's clock.
+    pub clock: Clock,
+    /// Figures about it.
+    pub status: Status,
+    /// Wakes the thread that takes from the queues.
+    pub doorbell: Doorbell,
+    /// Of a replica.
+    pub cluster: Option<ClusterStatus>,
+    /// Where market data is held.
+    pub held: Option<HoldStatus>,
+    /// How long things take.
+    pub stages: Stages,
+    /// Where the past is kept.
+    pub archive: Option<walras_archive::Status>,
+    /// Checks signatures of transactions.
+    pub signatures: Signatures,
+}
+
+impl VenueHandle {
+    /// The handle of a venue that was put together from these.
+    #[must_use]
+    pub fn new(parts: VenueParts) -> Self {
+        Self(parts)
+    }
+
+    /// Queues a command. The receiver gets its outcome once it is durable and applied.
+    pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
+        let (reply, outcome) = oneshot::channel();
+        self.queue(command, Asker::Reply(reply), None)?;
+        Ok(outcome)
+    }
+
+    fn queue(&self, command: Command, asker: Asker, key: Option<KeyName>) -> Result<(), RejectReason> {
+        match self.0.commands.try_send(Inbound { command, asker: Some(asker), key }) {
+            Ok(()) => {
+                self.0.doorbell.ring();
+                Ok(())
+            }
+            Err(TrySendError::Full(_)) => Err(RejectReason::Overloaded),
+            Err(TrySendError::Disconnected(_)) => Err(RejectReason::VenueNotReady),
+        }
+    }
+
+    /// Queues an account's command under a number of its session and waits for its outcome. Whoever does not hear it sends the same again, here or to
+    /// another replica that leads: it takes effect once. Another command under the same number is refused.
+    pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
+        let (reply, outcome) = oneshot::channel();
+        let content = content_digest(&command, &mut Vec::new());
+        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), None)?;
+        outcome.await.unwrap_or(Err(NoOutcome::GONE))
+    }
+
+    /// Queues a command and waits for its outcome.
+    pub async fn command(&self, command: Command) -> Result<Outcome, NoOutcome> {
+        let began = Instant::now();
+        let outcome = self.submit(command)?.await.unwrap_or(Err(NoOutcome::GONE));
+        self.0.stages.ended(Stage::Request, began);
+        outcome
+    }
+
+    /// The same for an operator's command: the log keeps which API key gave it.
+    pub async fn command_by(&self, key: KeyName, command: Command) -> Result<Outcome, NoOutcome> {
+        let began = Instant::now();
+        let (reply, outcome) = oneshot::channel();
+        self.queue(command, Asker::Reply(reply), Some(key))?;
+        let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
+        self.0.stages.ended(Stage::Request, began);
+        outcome
+    }
+
+    /// The same for a thread of its own. Waits for room in the queue.
+    pub fn command_blocking(&self, command: Command) -> Result<Outcome, NoOutcome> {
+        let began = Instant::now();
+        let (reply, outcome) = oneshot::channel();
+        self.0
+            .commands
+            .send(Inbound { command, asker: Some(Asker::Reply(reply)), key: None })
+            .map_err(|_| RejectReason::VenueNotReady)?;
+        self.0.doorbell.ring();
+        let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
+        self.0.stages.ended(Stage::Request, began);
+        outcome
+    }
+
+    /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
+    pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
+        self.0.commands.send(Inbound { command, asker: None, key: None }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.0.doorbell.ring();
+        Ok(())
+    }
+
+    /// Checks the signatures of transactions and queues those that hold, in their order; what came of each, once it is durable. That one was
+    /// collected does not say that its batch keeps it.
+    pub async fn transactions(
+        &self,
+        market: BatchMarketId,
+        transactions: Vec<SignedTransaction>,
+    ) -> Vec<Result<Outcome, NoOutcome>> {
+        let judged = match self.0.signatures.check(market, transactions.clone()) {
+            Ok(answer) => answer.await.map_err(|_| RejectReason::VenueNotReady),
+            Err(reason) => Err(reason),
+        };
+        let mut outcomes = Vec::with_capacity(transactions.len());
+        for submitted in self.submit_judged(market, &transactions, judged) {
+            outcomes.push(match submitted {
+                Ok(answer) => answer.await.unwrap_or(Err(NoOutcome::GONE)),
+                Err(reason) => Err(reason.into()),
+            });
+        }
+        outcomes
+    }
+
+    /// The same for a thread of its own.
+    pub fn transactions_blocking(
+        &self,
+        market: BatchMarketId,
+        transactions: Vec<SignedTransaction>,
+    ) -> Vec<Result<Outcome, NoOutcome>> {
+        let judged = match self.0.signatures.check(market, transactions.clone()) {
+            Ok(answer) => answer.blocking_recv().map_err(|_| RejectReason::VenueNotReady),
+            Err(reason) => Err(reason),
+        };
+        let submitted = self.submit_judged(market, &transactions, judged).into_iter();
+        let outcome = |submitted: Result<Answer, RejectReason>| match submitted {
+            Ok(answer) => answer.blocking_recv().unwrap_or(Err(NoOutcome::GONE)),
+            Err(reason) => Err(reason.into()),
+        };
+        submitted.map(outcome).collect()
+    }
+
+    fn submit_judged(
+        &self,
+        market: BatchMarketId,
+        transactions: &[SignedTransaction],
+        judged: Result<Vec<Result<(), RejectReason>>, RejectReason>,
+    ) -> Vec<Result<Answer, RejectReason>> {
+        let submit = |(place, signed): (usize, &SignedTransaction)| {
+            match &judged {
+                Ok(judged) => judged.get(place).copied().unwrap_or(Err(RejectReason::VenueNotReady))?,
+                Err(reason) => return Err(*reason),
+            }
+            let command = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
+            self.submit(Command::Batch(BatchCommand::Submit(command)))
+        };
+        transactions.iter().enumerate().map(submit).collect()
+    }
+
+    /// Looks at the state between two commands.
+    pub async fn read<R: Send + 'static>(&self, question: impl FnOnce(&View<'_>) -> R + Send + 'static) -> Result<R, RejectReason> {
+        self.ask(question)?.await.map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    /// The same for a thread of its own.
+    pub fn read_blocking<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> R + Send + 'static,
+    ) -> Result<R, RejectReason> {
+        self.ask(question)?.blocking_recv().map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&View<'_>) -> R + Send + 'static,
+    ) -> Result<oneshot::Receiver<R>, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Read(Box::new(move |view| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(question(view));
+        })))?;
+        Ok(answer)
+    }
+
+    /// Waits until what is read here next has all that was acknowledged before now, by whichever replica: in a cluster the leader is asked, and it asks a majority
+    /// whether it still leads. Where nobody leads, or none can be asked, that is when one can be: who asks decides how long to wait.
+    pub async fn barrier(&self) -> Result<(), RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Barrier(reply))?;
+        answer.await.map_err(|_| RejectReason::VenueNotReady)
+    }
+
+    /// Registers a connection whose feed goes into `queue`. When the queue is full the connection is dropped: its receiver ends.
+    pub fn connect(&self, connection: ConnectionId, queue: mpsc::Sender<Shared>) -> Result<(), RejectReason> {
+        self.request(Request::Connect { connection, queue })
+    }
+
+    /// Starts a feed with a snapshot.
+    pub fn subscribe(&self, connection: ConnectionId, subscription: Subscription) -> Result<(), RejectReason> {
+        self.request(Request::Subscribe { connection, subscription })
+    }
+
+    /// Ends a feed.
+    pub fn unsubscribe(&self, connection: ConnectionId, subscription: Subscription) -> Result<(), RejectReason> {
+        self.request(Request::Unsubscribe { connection, subscription })
+    }
+
+    /// Forgets a connection.
+    pub fn disconnect(&self, connection: ConnectionId) {
+        // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to forget.
+        let _ = self.0.requests.send(Request::Disconnect { connection });
+        self.0.doorbell.ring();
+    }
+
+    /// Asks the venue to stop. Waits for room in the queue.
+    pub fn stop(&self) {
+        // It fails only where the thread has ended already.
+        let _ = self.0.requests.send(Request::Stop);
+        self.0.doorbell.ring();
+    }
+
+    /// Writes a snapshot in the background; answers with the last entry it holds once it is durable.
+    pub async fn snapshot(&self) -> Result<LogIndex, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Snapshot(reply))?;
+        answer.await.unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
+    /// The same for a thread of its own.
+    pub fn snapshot_blocking(&self) -> Result<LogIndex, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Snapshot(reply))?;
+        answer.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady))
+    }
+
+    /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the newest
+    /// names, and must say who leads rather than that there is no such name.
+    pub fn catalog_for_commands(&self) -> Result<Arc<Catalog>, RejectReason> {
+        match &self.0.cluster {
+            Some(cluster) if !cluster.takes_commands() => Err(RejectReason::NotLeader),
+            _ => Ok(self.0.catalog.get()),
+        }
+    }
+
+    /// Whether commands are taken here: in a cluster, where it leads.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        self.0.cluster.as_ref().is_none_or(ClusterStatus::takes_commands)
+    }
+
+    /// Assets and instruments, as far as this venue or replica has heard of them.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.get()
+    }
+
+    /// The venue's clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Figures that are read without asking the engine's thread.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.0.status
+    }
+
+    /// Queues a request; refuses where the queue is full.
+    pub fn request(&self, request: Request) -> Result<(), RejectReason> {
+        self.0.requests.try_send(request).map_err(|e| match e {
+            TrySendError::Full(_) => RejectReason::Overloaded,
+            TrySendError::Disconnected(_) => RejectReason::VenueNotReady,
+        })?;
+        self.0.doorbell.ring();
+        Ok(())
+    }
+
+    /// What a replica says of its cluster; `None` for a venue of one machine.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterStatus> {
+        self.0.cluster.as_ref()
+    }
+
+    /// How long it takes until all that is public of the state here may be known; at least d_h, so that the wait tells nothing. Nothing where
+    /// market data is not held.
+    pub fn public_in(&self) -> Duration {
+        let delay = Duration::from_nanos(self.0.status.release_delay_ns());
+        self.0.held.as_ref().map_or(delay, |held| held.public_in().max(delay))
+    }
+
+    /// What came of the market data that was held here until its time; `None` where none is held.
+    #[must_use]
+    pub fn held(&self) -> Option<HoldView> {
+        self.0.held.as_ref().map(HoldStatus::view)
+    }
+
+    /// How long orders and market data take here, stage by stage.
+    #[must_use]
+    pub fn stages(&self) -> &Stages {
+        &self.0.stages
+    }
+
+    /// What the archive says and holds; `None` where none is kept.
+    #[must_use]
+    pub fn archive(&self) -> Option<&walras_archive::Status> {
+        self.0.archive.as_ref()
+    }
+
+    /// Asks something of the cluster.
+    pub async fn ask_cluster(&self, asked: ClusterRequest) -> Result<Result<(), String>, RejectReason> {
+        let (reply, answer) = oneshot::channel();
+        self.request(Request::Cluster(asked, reply))?;
+        answer.await.map_err(|_| RejectReason::VenueNotReady)
+    }
+}

@@ -1,0 +1,51 @@
+//! The venue as those see it who serve it to others: commands in, their outcomes, reads of the state, feeds, and figures about itself.
+//!
+//! The API, the demo and the couriers of shards hold a [`VenueHandle`]. What runs the venue (`edge/node/src/runtime`) takes [`Inbound`] and
+//! [`Request`] from its queues, and publishes through a [`Feed`]. So the two sides know this crate and not each other.
+//!
+//! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
+//!
+//! *Invariants*
+//! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
+//! - What is public is given out at its release time, not before.
+//! - A publication is encoded once, however many connections it goes to.
+//!
+//! *Start reading* at [`VenueHandle`], then [`Push`] and [`Feed`].
+
+mod account;
+mod account_fee;
+mod batches;
+mod catalog;
+mod cluster;
+mod doorbell;
+mod feed;
+mod handle;
+mod numbered;
+mod outcome;
+mod release_source;
+mod request;
+mod shards;
+mod signatures;
+mod stages;
+mod status;
+#[cfg(test)]
+mod test_wait;
+
+pub use account::{AccountPush, AccountWatch, OrderUpdate, balances, open_orders, positions};
+pub use account_fee::fee_in_units;
+pub use batches::{BatchLook, BatchPush, DemandCurve, batch_look, demand_curve};
+pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
+pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, PeerView};
+pub use doorbell::Doorbell;
+pub use feed::{
+    BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, Publication, Push, Shared, Subscription, TickerPush,
+};
+pub use handle::{VenueHandle, VenueParts};
+pub use numbered::{Asker, Kept, Number, NumberedOutcome, NumberedReply};
+pub use outcome::{Answer, NoOutcome, Outcome, Reply};
+pub use release_source::ReleaseSource;
+pub use request::{ClusterRequest, Inbound, Queues, Request, View};
+pub use shards::{CourierPort, CourierReport, Shards, TRANSFERS_AT_ONCE};
+pub use signatures::{Changes, KeyRing, Signatures};
+pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
+pub use status::{DemoStatus, Progress, Status, Storage};

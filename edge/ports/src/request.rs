@@ -1,0 +1,98 @@
+//! What reaches the thread that runs a venue, from those who serve it to others.
+
+use crossbeam_channel::Receiver;
+use tokio::sync::{mpsc, oneshot};
+use walras_consensus::{MemberChange, ReplicaId};
+use walras_engine::Engine;
+use walras_market_data::{Fills, MarketData};
+use walras_peer_link::Weather;
+use walras_sequencer::KeyName;
+use walras_types::{LogIndex, RejectReason};
+use walras_wire::Command;
+
+use crate::feed::{ConnectionId, Indicatives, Shared, Subscription};
+use crate::numbered::Asker;
+
+/// What a reader may look at, between two commands.
+pub struct View<'a> {
+    /// Books, balances, positions, open orders.
+    pub engine: &'a Engine,
+    /// Trades, candles, tickers.
+    pub market: &'a MarketData,
+    /// Each account's last trades.
+    pub fills: &'a Fills,
+    /// What uncrosses would trade.
+    pub indicatives: &'a Indicatives,
+}
+
+/// A question, answered on the engine's thread.
+type Question = Box<dyn FnOnce(&View<'_>) + Send>;
+
+/// What reaches the engine's thread besides commands.
+pub enum Request {
+    /// A look at the state.
+    Read(Question),
+    /// A connection's queue.
+    Connect {
+        /// Which.
+        connection: ConnectionId,
+        /// Where its feeds go.
+        queue: mpsc::Sender<Shared>,
+    },
+    /// A feed begins.
+    Subscribe {
+        /// Of which connection.
+        connection: ConnectionId,
+        /// Which feed.
+        subscription: Subscription,
+    },
+    /// A feed ends.
+    Unsubscribe {
+        /// Of which connection.
+        connection: ConnectionId,
+        /// Which feed.
+        subscription: Subscription,
+    },
+    /// A connection ended.
+    Disconnect {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// Answered with the last entry of a snapshot once that is durable.
+    Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
+    /// Answered when the state here has all that was acknowledged anywhere before it was asked.
+    Barrier(oneshot::Sender<()>),
+    /// For a replica alone.
+    Cluster(ClusterRequest, oneshot::Sender<Result<(), String>>),
+    /// The venue stops.
+    Stop,
+}
+
+/// A command on its way in.
+pub struct Inbound {
+    /// What it says.
+    pub command: Command,
+    /// Who waits for its outcome.
+    pub asker: Option<Asker>,
+    /// The operator's key that gave it.
+    pub key: Option<KeyName>,
+}
+
+/// The other ends of a handle's queues.
+pub struct Queues {
+    /// Commands.
+    pub commands: Receiver<Inbound>,
+    /// All other requests.
+    pub requests: Receiver<Request>,
+}
+
+/// What an operator asks of the cluster.
+#[derive(Debug)]
+pub enum ClusterRequest {
+    /// Hand leadership over.
+    Transfer(ReplicaId),
+    /// Change the members.
+    Change(MemberChange),
+    /// Inject faults on the link to a peer: for tests.
+    Weather(ReplicaId, Weather),
+}
