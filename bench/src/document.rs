@@ -41,7 +41,7 @@ fn table(json: &Value) -> String {
     let dirty = if json["commit"]["dirty"] == true { " with changes" } else { "" };
     let mhz = json["machine"]["cpu_mhz"].as_f64().map_or(String::new(), |mhz| format!(" at {mhz} MHz"));
     let mut table = format!(
-        "\n### {}\n\n{}, commit {commit}{dirty}, {}{mhz}, {} cores; median of {} rounds; others took {} % of the processors.\n\n\
+        "\n### {}\n\n{}, commit {commit}{dirty}, {}{mhz}, {} cores;\nmedian of {} rounds; others took {} % of the processors.\n\n\
          | metric | value | bar | met | peer | better by |\n| --- | ---: | ---: | --- | --- | ---: |\n",
         text(&json["name"]),
         text(&json["date"]),

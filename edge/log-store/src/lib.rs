@@ -24,7 +24,7 @@
 //!
 //! *Deliberately absent*: threads and clocks (the caller decides which thread syncs, and which one does [`Maintenance`]),
 //! replication, the meaning and version of entries, compression, encryption, direct I/O, repair of damage (a replica or a backup has
-//! the bytes; this crate refuses and says where). Direct I/O saves processor time in large groups only (docs/performance.md).
+//! the bytes; this crate refuses and says where). Direct I/O saves processor time in large groups only (docs/tried.md).
 //!
 //! *Invariants*
 //! 1. An entry before the index that [`LogWriter::sync`] returned is there after any crash, in order, once.

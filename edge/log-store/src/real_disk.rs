@@ -15,7 +15,7 @@ const LOCK_FILE: &str = "LOCK";
 
 /// Zeros are written to the device in pieces of this size, so that a sync of the log beside them never waits for long.
 const ZERO_CHUNK_BYTES: usize = 256 << 10;
-/// Between two pieces, while there is time: at most 85 MB/s, which a log beside it hardly notices (docs/performance.md).
+/// Between two pieces, while there is time: at most 85 MB/s, which a log beside it hardly notices (docs/tried.md).
 const ZERO_PAUSE: Duration = Duration::from_millis(3);
 /// Memory and places of direct writes are multiples of this.
 const DIRECT_BYTES: usize = 4096;
