@@ -14,7 +14,7 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench cases fuzz clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench cases fuzz site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -115,6 +115,18 @@ cases: ## look for cases that the property tests do not know yet: make cases ROU
 
 fuzz: ## fuzz every decoder and apply: make fuzz SECONDS_EACH=60
 	./tools/fuzz/run.sh $${SECONDS_EACH:-60}
+
+# Without its server the program builds in two minutes, and unoptimised it still builds the site in seconds.
+MDBOOK_VERSION := 0.5.4
+MDBOOK := $(TARGET)/tools/mdbook-$(MDBOOK_VERSION)/bin/mdbook
+
+$(MDBOOK):
+	tools/quietly.sh "site: building mdbook $(MDBOOK_VERSION), once" $(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --debug \
+		--no-default-features --features search --root $(TARGET)/tools/mdbook-$(MDBOOK_VERSION)
+
+site: $(MDBOOK) ## build the documents as a site: target/site/index.html
+	$(CARGO) run --quiet -p walras-xtask -- site
+	$(MDBOOK) build
 
 clean: ## remove what was built
 	$(CARGO) clean

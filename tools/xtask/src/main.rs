@@ -1,12 +1,16 @@
-//! Guards of the house, run by `make test`: `cargo run -p walras-xtask -- check`.
+//! Guards of the house, run by `make test`: `cargo run -p walras-xtask -- check`. `site` writes the sources of the documents' site, which
+//! `make site` builds.
 //!
 //! Each guard is a function from the tree to a list of complaints; each has a test that shows it can fail. What a compiler or linter
 //! checks already is not repeated here.
 
 mod arms;
+mod commands;
 mod documents;
 mod layers;
 mod map;
+mod markdown;
+mod site;
 mod sizes;
 mod tree;
 mod words;
@@ -20,25 +24,39 @@ type Guard = (&'static str, fn(&Tree) -> Vec<String>);
 
 const GUARDS: &[Guard] = &[
     ("arms: no pattern lists many events or commands", arms::check),
+    ("commands: the program has every `walras ...` that a document shows", commands::check),
     ("documents: links, paths and targets of make that they name exist", documents::check),
     ("layers: dependencies point down only", layers::check),
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
+    ("site: its pages link to each other and to files", site::check),
     ("sizes: no source file outgrows its idea", sizes::check),
     ("words: nothing that must not be committed", words::check),
 ];
 
+/// Where the sources of the site go; `book.toml` names it.
+const SITE_SOURCES: &str = "target/site-src";
+
 fn main() -> anyhow::Result<ExitCode> {
-    let command = std::env::args().nth(1);
-    anyhow::ensure!(command.as_deref() == Some("check"), "usage: cargo run -p walras-xtask -- check");
     let tree = Tree::read()?;
+    match std::env::args().nth(1).as_deref() {
+        Some("check") => Ok(check(&tree)),
+        Some("site") => {
+            site::write(&tree, &Tree::root(), &Tree::root().join(SITE_SOURCES))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => anyhow::bail!("usage: cargo run -p walras-xtask -- check|site"),
+    }
+}
+
+fn check(tree: &Tree) -> ExitCode {
     let mut complaint_count = 0;
     for (name, guard) in GUARDS {
-        let complaints = guard(&tree);
+        let complaints = guard(tree);
         println!("{} {name}", if complaints.is_empty() { "ok  " } else { "FAIL" });
         for complaint in &complaints {
             println!("     {complaint}");
         }
         complaint_count += complaints.len();
     }
-    Ok(if complaint_count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if complaint_count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,7 +1,7 @@
 //! The tracked files, read once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -15,9 +15,14 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// The repository's root.
+    pub(crate) fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
     /// The files that git tracks, or would (untracked, not ignored).
     pub(crate) fn read() -> anyhow::Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = Self::root();
         let listing = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])
             .current_dir(&root)
