@@ -1,6 +1,6 @@
 //! API keys: the file that keeps them and the gate that checks requests against them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -73,8 +73,8 @@ pub struct Caller {
     principal: Principal,
 }
 
-/// Version 1 had no `saved_at_ns`, version 2 no `revoked`.
-const KEY_FILE_VERSION: u32 = 3;
+/// Version 1 had no `saved_at_ns`, version 2 no `revoked`, version 3 no names.
+const KEY_FILE_VERSION: u32 = 4;
 /// Keys in one message to another replica.
 const SHARED_AT_ONCE: usize = 1_000;
 
@@ -105,16 +105,45 @@ struct Journal {
     revoked: BTreeSet<String>,
     /// Ids, added or revoked.
     changed: Vec<String>,
+    /// By key id.
+    names: BTreeMap<String, String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyEntry {
     key_id: String,
+    /// What the operators call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     account_id: Option<u32>,
     permissions: Vec<String>,
     /// Public key (Ed25519) or secret (HMAC): the file is readable by its owner alone.
     material: String,
+}
+
+/// What a new key may do, and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    /// Whom it acts for; `None` for an operator or a courier.
+    pub account: Option<AccountId>,
+    /// Names of permissions.
+    pub permissions: &'a [String],
+    /// A name for people, which stays: 1 to 64 characters, none of them a control character.
+    pub name: Option<&'a str>,
+}
+
+/// Longest name of a key, in characters.
+const NAME_CHARS_MAX: usize = 64;
+
+fn check_name(name: Option<&str>) -> Result<(), Refusal> {
+    match name {
+        Some(name) if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) => {
+            let detail = format!("name: give 1 to {NAME_CHARS_MAX} characters, and no control characters");
+            Err(Refusal::new(RejectReason::Malformed, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Keys and the gate.
@@ -159,13 +188,15 @@ impl Access {
         let audit =
             KeyAudit::open(data).map_err(|source| AccessError::Io { action: "open", path: data.join(KEY_AUDIT_FILE), source })?;
         let mut gateway = Gateway::new(config);
+        let mut names = BTreeMap::new();
         for entry in entries {
             let id = entry.key_id.clone();
+            names.extend(entry.name.clone().map(|name| (id.clone(), name)));
             let invalid = |detail| AccessError::Invalid { path: path.clone(), detail: format!("key {id}: {detail}") };
             gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
         }
         let takes_signed_from = TimeNs(config.stamps_from_ns);
-        let journal = Mutex::new(Journal { revoked, changed: Vec::new() });
+        let journal = Mutex::new(Journal { revoked, changed: Vec::new(), names });
         Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, audit, writing: Mutex::new(()), journal })
     }
 
@@ -262,18 +293,14 @@ impl Access {
     }
 
     /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
-    pub fn create(
-        &self,
-        by: Option<&str>,
-        algorithm: &str,
-        account: Option<AccountId>,
-        permissions: &[String],
-    ) -> Result<Value, Refusal> {
+    pub fn create(&self, by: Option<&str>, algorithm: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
+        let Grant { account, permissions, name } = *grant;
         let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
         let key = generate(Algorithm::from_name(algorithm).ok_or_else(unknown)?);
-        self.add_by(by, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
+        self.add_by(by, name, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
         Ok(json!({
             "key_id": key.key_id().as_str(),
+            "name": name,
             "key": key.to_token().as_str(),
             "account_id": account.map(|a| a.0),
             "permissions": permissions,
@@ -281,14 +308,8 @@ impl Access {
     }
 
     /// Keeps a key whose secret its holder made.
-    pub fn register(
-        &self,
-        by: Option<&str>,
-        key_id: &str,
-        public_key: &str,
-        account: Option<AccountId>,
-        permissions: &[String],
-    ) -> Result<Value, Refusal> {
+    pub fn register(&self, by: Option<&str>, key_id: &str, public_key: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
+        let Grant { account, permissions, name } = *grant;
         let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
         if id.algorithm() != Algorithm::Ed25519 {
             return Err(Refusal::new(
@@ -297,18 +318,19 @@ impl Access {
             ));
         }
         let credential = Credential::from_text(Algorithm::Ed25519, public_key).map_err(refuse)?;
-        self.add_by(by, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
-        Ok(json!({"key_id": key_id, "account_id": account.map(|a| a.0), "permissions": permissions}))
+        self.add_by(by, name, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
+        Ok(json!({"key_id": key_id, "name": name, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }
 
     /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no mistake: another replica may have
     /// told of it.
     pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
-        self.add_by(None, record)
+        self.add_by(None, None, record)
     }
 
     /// The same, at the wish of the operator whose key this is.
-    fn add_by(&self, by: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
+    fn add_by(&self, by: Option<&str>, name: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
+        check_name(name)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (key_id, entry) = (record.key_id(), entry_of(&record));
         if self.journal().revoked.contains(&entry.key_id) {
@@ -321,10 +343,14 @@ impl Access {
             return Ok(());
         }
         self.gateway().add_key(record).map_err(refuse)?;
+        if let Some(name) = name {
+            self.journal().names.insert(entry.key_id.clone(), name.to_owned());
+        }
         let KeyEntry { key_id: id, account_id, permissions, .. } = &entry;
         let change = KeyChange { event: KeyEvent::Created, key_id: id, account: *account_id, permissions, by };
         self.note([change]).and_then(|()| self.save()).inspect_err(|_| {
             self.gateway().remove_key(key_id);
+            self.journal().names.remove(&entry.key_id);
         })?;
         self.journal().changed.push(entry.key_id);
         Ok(())
@@ -355,10 +381,22 @@ impl Access {
         self.note([change])?;
         self.gateway().remove_key(id);
         let mut journal = self.journal();
+        journal.names.remove(key_id);
         journal.revoked.insert(key_id.to_owned());
         journal.changed.push(key_id.to_owned());
         drop(journal);
         self.save()
+    }
+
+    /// Keys whose ids are wanted, with their names.
+    fn entries(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<KeyEntry> {
+        let wanted = |record: &&KeyRecord| is_wanted(record.key_id().as_str());
+        let mut entries: Vec<KeyEntry> = self.gateway().keys().filter(wanted).map(entry_of).collect();
+        let journal = self.journal();
+        for entry in &mut entries {
+            entry.name = journal.names.get(&entry.key_id).cloned();
+        }
+        entries
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {
@@ -372,7 +410,7 @@ impl Access {
 
     /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted links alone.
     pub fn all_news(&self) -> Vec<Vec<u8>> {
-        let keys: Vec<KeyEntry> = self.gateway().keys().map(entry_of).collect();
+        let keys = self.entries(|_| true);
         let mut messages: Vec<KeyNews> =
             keys.chunks(SHARED_AT_ONCE).map(|keys| KeyNews { keys: keys.to_vec(), revoked: BTreeSet::new() }).collect();
         let revoked: Vec<String> = self.journal().revoked.iter().cloned().collect();
@@ -390,7 +428,7 @@ impl Access {
             let revoked = changed.intersection(&journal.revoked).cloned().collect();
             (changed, revoked)
         };
-        let keys = self.gateway().keys().filter(|record| changed.contains(record.key_id().as_str())).map(entry_of).collect();
+        let keys = self.entries(|id| changed.contains(id));
         encode_news(&KeyNews { keys, revoked })
     }
 
@@ -405,6 +443,7 @@ impl Access {
                 if let Some(key_id) = KeyId::new(&id) {
                     self.gateway().remove_key(key_id);
                 }
+                self.journal().names.remove(&id);
                 changed.push(id);
             }
         }
@@ -413,8 +452,11 @@ impl Access {
             if self.journal().revoked.contains(&id) || self.gateway().keys().any(|known| known.key_id().as_str() == id) {
                 continue;
             }
+            let name = entry.name.clone();
+            check_name(name.as_deref()).map_err(|e| format!("key {id}: {}", e.detail.unwrap_or_default()))?;
             let record = record_of(entry).map_err(|detail| format!("key {id}: {detail}"))?;
             self.gateway().add_key(record).map_err(|e| format!("key {id}: {e}"))?;
+            self.journal().names.extend(name.map(|name| (id.clone(), name)));
             changed.push(id);
         }
         if changed.is_empty() {
@@ -441,14 +483,11 @@ impl Access {
     /// All keys, without secrets.
     #[must_use]
     pub fn list(&self) -> Vec<Value> {
-        let one = |record: &KeyRecord| {
-            json!({
-                "key_id": record.key_id().as_str(),
-                "account_id": record.account().map(|a| a.0),
-                "permissions": record.permissions().iter().map(Permission::name).collect::<Vec<_>>(),
-            })
+        let one = |entry: &KeyEntry| {
+            let KeyEntry { key_id, name, account_id, permissions, .. } = entry;
+            json!({"key_id": key_id, "name": name, "account_id": account_id, "permissions": permissions})
         };
-        self.gateway().keys().map(one).collect()
+        self.entries(|_| true).iter().map(one).collect()
     }
 
     /// Before the change itself: what took effect has a line, whatever crashes.
@@ -460,7 +499,7 @@ impl Access {
     }
 
     fn save(&self) -> Result<(), Refusal> {
-        let keys = self.gateway().keys().map(entry_of).collect();
+        let keys = self.entries(|_| true);
         let revoked = self.journal().revoked.clone();
         let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys, revoked };
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
@@ -542,6 +581,7 @@ fn record_of(entry: KeyEntry) -> Result<KeyRecord, String> {
 fn entry_of(record: &KeyRecord) -> KeyEntry {
     KeyEntry {
         key_id: record.key_id().to_string(),
+        name: None,
         account_id: record.account().map(|a| a.0),
         permissions: record.permissions().iter().map(|p| p.name().to_owned()).collect(),
         material: record.credential().to_text().as_str().to_owned(),
@@ -564,6 +604,10 @@ mod tests {
         Access::open(dir, Rates::OFFLINE, Clock::system(), start).unwrap()
     }
 
+    fn grant(account: Option<AccountId>, permissions: &[String]) -> Grant<'_> {
+        Grant { account, permissions, name: None }
+    }
+
     fn ids(access: &Access) -> BTreeSet<String> {
         access.list().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
     }
@@ -577,8 +621,9 @@ mod tests {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
         let trade = ["trade".to_owned()];
-        let made = a.create(None, "hmac-sha256", Some(AccountId(1)), &trade).unwrap()["key_id"].as_str().unwrap().to_owned();
-        b.create(None, "ed25519", Some(AccountId(2)), &trade).unwrap();
+        let made =
+            a.create(None, "hmac-sha256", &grant(Some(AccountId(1)), &trade)).unwrap()["key_id"].as_str().unwrap().to_owned();
+        b.create(None, "ed25519", &grant(Some(AccountId(2)), &trade)).unwrap();
         assert_eq!((tell(&a, &b), tell(&b, &a), tell(&a, &b)), (1, 1, 0));
         assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
         // A change alone, and then everything: a revoked key does not come back from where it is still known.
@@ -596,12 +641,33 @@ mod tests {
     }
 
     #[test]
+    fn names_are_kept_and_shared_and_go_with_their_keys() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (open(one.path()), open(other.path()));
+        let trade = ["trade".to_owned()];
+        let named = |name| Grant { name: Some(name), ..grant(Some(AccountId(1)), &trade) };
+        let made = a.create(None, "hmac-sha256", &named("Ann's bot")).unwrap();
+        let id = made["key_id"].as_str().unwrap();
+        assert_eq!(made["name"], "Ann's bot");
+        tell(&a, &b);
+        for access in [&open(one.path()), &b, &open(other.path())] {
+            assert_eq!(access.list()[0]["name"], "Ann's bot");
+        }
+        for refused in ["", "a\u{1b}[2J", &"n".repeat(65)] {
+            assert_eq!(a.create(None, "ed25519", &named(refused)).unwrap_err().reason, RejectReason::Malformed);
+        }
+        b.revoke(None, id).unwrap();
+        tell(&b, &a);
+        assert!([&a, &b].iter().all(|access| access.list().is_empty() && access.journal().names.is_empty()));
+    }
+
+    #[test]
     fn the_last_operators_key_stays_and_the_one_before_it_goes() {
         let dir = tempfile::tempdir().unwrap();
         let access = open(dir.path());
-        let [first, second] = [0, 1].map(|_| access.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [0, 1].map(|_| access.create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap());
         let [first, second] = [&first, &second].map(|made| made["key_id"].as_str().unwrap());
-        access.create(None, "ed25519", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.create(None, "ed25519", &grant(Some(AccountId(1)), &["trade".to_owned()])).unwrap();
         access.revoke(None, first).unwrap();
         assert_eq!(access.revoke(None, second).unwrap_err().reason, RejectReason::LastOperatorKey);
         assert_eq!((access.has_operator(), access.operators()), (true, vec![second.to_owned()]));
@@ -617,7 +683,7 @@ mod tests {
         let access = open(dir.path());
         let old = access.create_operator(dir.path()).unwrap();
         let secret = std::fs::read(&old.file).unwrap();
-        access.create(None, "hmac-sha256", Some(AccountId(1)), &["trade".to_owned()]).unwrap();
+        access.create(None, "hmac-sha256", &grant(Some(AccountId(1)), &["trade".to_owned()])).unwrap();
         let before = ids(&access);
         let new = access.create_operator(dir.path()).unwrap();
         assert_eq!((&new.file, std::fs::read(dir.path().join("operator.key.old")).unwrap()), (&old.file, secret));
@@ -629,7 +695,7 @@ mod tests {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
         let operator = a.create_operator(one.path()).unwrap().key_id;
-        let made = a.create(Some(&operator), "hmac-sha256", Some(AccountId(3)), &["read".to_owned()]).unwrap();
+        let made = a.create(Some(&operator), "hmac-sha256", &grant(Some(AccountId(3)), &["read".to_owned()])).unwrap();
         let made = made["key_id"].as_str().unwrap();
         tell(&a, &b);
         assert!(a.revoke(Some(&operator), &operator).is_err() && a.revoke(Some(&operator), "hm_unknown").is_err());
@@ -654,7 +720,7 @@ mod tests {
         assert_eq!((&of_b[..2], &of_b[2..]), (&heard[..], &[line("heard_revoked", made, "venue")][..]));
         // They are added to, never written anew.
         drop(a);
-        open(one.path()).create(None, "ed25519", None, &["operator".to_owned()]).unwrap();
+        open(one.path()).create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap();
         assert_eq!((lines(one.path()).len(), &lines(one.path())[..3]), (4, &of_a[..]));
     }
 
@@ -662,7 +728,7 @@ mod tests {
     fn replicas_that_revoke_each_others_key_at_once_agree() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
-        let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", None, &["operator".to_owned()]).unwrap());
+        let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap());
         tell(&a, &b);
         a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
         b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();

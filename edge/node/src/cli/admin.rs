@@ -38,7 +38,7 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         AdminCommand::Accounts { from, limit } => {
             let json = client.signed("GET", &format!("/v1/admin/accounts?from={from}&limit={limit}"), None)?;
             let rows = json["accounts"].as_array().map_or(&[][..], Vec::as_slice);
-            Ok(Output { human: table(rows, &[("account", "account_id"), ("status", "status")]), json })
+            Ok(Output { human: table(rows, &[("account", "account_id"), ("status", "status"), ("keys", "keys")]), json })
         }
         AdminCommand::Show { account } => {
             let json = client.signed("GET", &format!("/v1/admin/accounts/{account}"), None)?;
@@ -73,7 +73,7 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         AdminCommand::Keys => {
             let json = client.signed("GET", "/v1/admin/keys", None)?;
             let rows = json["keys"].as_array().map_or(&[][..], Vec::as_slice);
-            let columns = [("key", "key_id"), ("account", "account_id"), ("permissions", "permissions")];
+            let columns = [("key", "key_id"), ("name", "name"), ("account", "account_id"), ("permissions", "permissions")];
             Ok(Output { human: table(rows, &columns), json })
         }
         AdminCommand::Revoke { key_id } => {
@@ -170,6 +170,7 @@ fn key(client: &Client, args: &KeyArgs) -> Result<Output, CliError> {
         "algorithm": args.algorithm,
         "key_id": args.key_id,
         "public_key": args.public_key,
+        "name": args.name,
     }));
     let mut json = client.signed("POST", "/v1/admin/keys", Some(&body))?;
     if let (Some(path), Some(token)) = (&args.out, json["key"].as_str()) {

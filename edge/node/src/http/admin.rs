@@ -4,7 +4,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use walras_access::Refusal;
+use walras_access::{Grant, Refusal};
 use walras_engine::Engine;
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
@@ -110,7 +110,12 @@ pub(super) async fn accounts(State(app): State<App>, asked: Result<Query<Account
         })
         .await?;
     let next = listed.last().map(|(id, _)| id.0 + 1).filter(|next| *next < count);
-    let one = |(id, status): &(AccountId, AccountStatus)| json!({"account_id": id.0, "status": names::account_status(*status)});
+    let keys = app.access.list();
+    let one = |(id, status): &(AccountId, AccountStatus)| {
+        let of_account = keys.iter().filter(|key| key["account_id"] == id.0);
+        let keys: Vec<&Value> = of_account.map(|key| if key["name"].is_null() { &key["key_id"] } else { &key["name"] }).collect();
+        json!({"account_id": id.0, "status": names::account_status(*status), "keys": keys})
+    };
     Ok(ok(&json!({"accounts": listed.iter().map(one).collect::<Vec<_>>(), "count": count, "next": next})))
 }
 
@@ -183,6 +188,7 @@ struct KeyRequest {
     algorithm: Option<String>,
     key_id: Option<String>,
     public_key: Option<String>,
+    name: Option<String>,
 }
 
 pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer {
@@ -194,11 +200,10 @@ pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer
         let status = app.venue.read(move |v| v.engine.account_status(account)).await?;
         status.ok_or(RejectReason::UnknownAccount)?;
     }
+    let grant = Grant { account, permissions: &request.permissions, name: request.name.as_deref() };
     let made = match (&request.public_key, &request.key_id) {
-        (Some(public_key), Some(key_id)) => app.access.register(by, key_id, public_key, account, &request.permissions)?,
-        (None, None) => {
-            app.access.create(by, request.algorithm.as_deref().unwrap_or("hmac-sha256"), account, &request.permissions)?
-        }
+        (Some(public_key), Some(key_id)) => app.access.register(by, key_id, public_key, &grant)?,
+        (None, None) => app.access.create(by, request.algorithm.as_deref().unwrap_or("hmac-sha256"), &grant)?,
         _ => return Err(Refusal::new(RejectReason::Malformed, "give key_id and public_key together, or neither").into()),
     };
     Ok(ok(&made))

@@ -216,6 +216,9 @@ pub struct KeyArgs {
     /// What it may do; `courier`: bring another shard's transfers, and nothing else.
     #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator", "courier"])]
     pub permissions: Vec<String>,
+    /// What to call it in lists, such as the name of its holder: 1 to 64 characters.
+    #[arg(long)]
+    pub name: Option<String>,
     /// How it signs, where the venue makes it.
     #[arg(long, value_parser = ["ed25519", "hmac-sha256"], conflicts_with = "public_key")]
     pub algorithm: Option<String>,
