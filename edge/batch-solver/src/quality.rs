@@ -183,7 +183,7 @@ fn bounds(proposed: &Proposed, verified: &Verified<'_>) -> Bounds {
                 bounds.parts_lowered += 1;
                 bounds.lowered_value += *by as f64 * f64::from(part.value_unit.exponent()).exp2();
             }
-            Relaxed::Dropped { .. } | Relaxed::TooManyAssets => bounds.parts_dropped += 1,
+            Relaxed::Dropped { .. } | Relaxed::TooManyAssets | Relaxed::OutOfTime => bounds.parts_dropped += 1,
         }
         // Assets of a market are fewer than 2^16.
         bounds.assets_removed.extend(part.assets_removed.iter().map(|&asset| AssetIndex(asset as u16)));

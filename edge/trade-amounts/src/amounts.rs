@@ -125,6 +125,8 @@ pub enum Relaxed {
     },
     /// The part has more assets than a network holds, and nothing of it trades.
     TooManyAssets,
+    /// The search was to end before there were amounts, and nothing of the part trades.
+    OutOfTime,
 }
 
 impl<'a> LaneMarket<'a> {
@@ -171,9 +173,14 @@ impl AmountsFinder {
     ///
     /// Lower bounds are kept where they can be; the report says where they are not.
     pub fn find(&mut self, market: &LaneMarket<'_>, fills: &impl Fills) -> Amounts {
+        self.find_until(market, fills, &|| false)
+    }
+
+    /// The same until `is_over` says so: parts that have no amounts by then trade nothing.
+    pub fn find_until(&mut self, market: &LaneMarket<'_>, fills: &impl Fills, is_over: &dyn Fn() -> bool) -> Amounts {
         let mut amounts = Amounts { fills: vec![LaneFill::default(); market.lanes.len()], parts: Vec::new(), below_lower_count: 0 };
         for part in parts(market) {
-            let (part_fills, report) = self.find_in_part(market, part, fills);
+            let (part_fills, report) = self.find_in_part(market, part, fills, is_over);
             for (index, fill) in part_fills {
                 amounts.fills[index] = fill;
             }
@@ -189,17 +196,18 @@ impl AmountsFinder {
         market: &LaneMarket<'_>,
         mut part: Part,
         fills: &impl Fills,
+        is_over: &dyn Fn() -> bool,
     ) -> (Vec<(usize, LaneFill)>, PartReport) {
         let mut first: Option<(i128, Relaxed)> = None;
         let mut removed: Vec<u32> = Vec::new();
         loop {
-            let plan = part.plan(&mut self.solver, market.commission);
+            let plan = part.plan(&mut self.solver, market.commission, is_over);
             let (planned, relaxed) = first.get_or_insert((plan.value, plan.relaxed)).clone();
             for (lane, &sold) in part.lanes.iter_mut().zip(&plan.sold) {
                 lane.lower = lane.lower.min(sold);
             }
             let rounded = part.lanes.iter().zip(&plan.sold).map(|(lane, &sold)| fills.at_most(lane.index, sold)).collect();
-            match Repair::new(&part.lanes, &part.coarse_first, fills, rounded).finish() {
+            match Repair::new(&part.lanes, &part.coarse_first, fills, rounded).finish(is_over) {
                 Ok((fills, repair_count)) => {
                     let worth = |(lane, fill): (&LocalLane, &LaneFill)| {
                         i128::from(part.value_unit.worth_down(fill.sold, part.prices[lane.sell]))
@@ -294,24 +302,27 @@ impl Part {
     /// The plan of the greatest value. First with all lower bounds and so much of the commission as rounding can not need, then with all of the
     /// commission. If no flow keeps the lower bounds, those into the assets that cannot pay for them fall by what is missing, as often as it
     /// takes; if that is more often than [`RELAX_ROUNDS_MAX`], they all drop to zero.
-    fn plan(&self, solver: &mut CirculationSolver, commission: Commission) -> Plan {
+    fn plan(&self, solver: &mut CirculationSolver, commission: Commission, is_over: &dyn Fn() -> bool) -> Plan {
+        let of_nothing = |relaxed| Plan { sold: vec![Amount::ZERO; self.lanes.len()], value: 0, relaxed };
         if self.assets.len() > NODE_COUNT_MAX {
-            let sold = vec![Amount::ZERO; self.lanes.len()];
-            return Plan { sold, value: 0, relaxed: Relaxed::TooManyAssets };
+            return of_nothing(Relaxed::TooManyAssets);
         }
         let mut bounds: Vec<(i64, i64)> = self.lanes.iter().map(|lane| self.bounds(lane)).collect();
         if commission != Commission::NONE {
             let surplus_min = self.surplus_min(&bounds, commission, Spend::AllButRounding);
-            if let Answer::Best(best) = self.solve(solver, &bounds, &surplus_min) {
-                return self.plan_of(&best.flows, best.value, &bounds, Relaxed::No);
+            match self.solve(solver, &bounds, &surplus_min, is_over) {
+                Some(Answer::Best(best)) => return self.plan_of(&best.flows, best.value, &bounds, Relaxed::No),
+                Some(Answer::Infeasible(_)) => {}
+                None => return of_nothing(Relaxed::OutOfTime),
             }
         }
         let mut relaxed = Relaxed::No;
         for _ in 0..RELAX_ROUNDS_MAX {
             let surplus_min = self.surplus_min(&bounds, commission, Spend::All);
-            match self.solve(solver, &bounds, &surplus_min) {
-                Answer::Best(best) => return self.plan_of(&best.flows, best.value, &bounds, relaxed),
-                Answer::Infeasible(cut) => {
+            match self.solve(solver, &bounds, &surplus_min, is_over) {
+                None => return of_nothing(Relaxed::OutOfTime),
+                Some(Answer::Best(best)) => return self.plan_of(&best.flows, best.value, &bounds, relaxed),
+                Some(Answer::Infeasible(cut)) => {
                     let lowered = self.relax(&mut bounds, &cut, commission);
                     relaxed = match relaxed {
                         Relaxed::Lowered { first, by } => Relaxed::Lowered { first, by: by + lowered },
@@ -327,9 +338,10 @@ impl Part {
             Relaxed::Lowered { first, .. } => Relaxed::Dropped { first },
             other => other,
         };
-        match self.solve(solver, &bounds, &vec![0; self.assets.len()]) {
-            Answer::Best(best) => self.plan_of(&best.flows, best.value, &bounds, relaxed),
-            Answer::Infeasible(_) => unreachable!("nothing on every arc is a circulation when no arc must carry anything"),
+        match self.solve(solver, &bounds, &vec![0; self.assets.len()], is_over) {
+            None => of_nothing(Relaxed::OutOfTime),
+            Some(Answer::Best(best)) => self.plan_of(&best.flows, best.value, &bounds, relaxed),
+            Some(Answer::Infeasible(_)) => unreachable!("nothing on every arc is a circulation when no arc must carry anything"),
         }
     }
 
@@ -384,7 +396,13 @@ impl Part {
         (self.value_unit.worth_up(lane.lower, price).min(upper), upper)
     }
 
-    fn solve(&self, solver: &mut CirculationSolver, bounds: &[(i64, i64)], surplus_min: &[i64]) -> Answer {
+    fn solve(
+        &self,
+        solver: &mut CirculationSolver,
+        bounds: &[(i64, i64)],
+        surplus_min: &[i64],
+        is_over: &dyn Fn() -> bool,
+    ) -> Option<Answer> {
         let mut arcs = Vec::with_capacity(self.lanes.len());
         let mut rest = bounds;
         for lanes in self.lanes.chunk_by(same_pair) {
@@ -395,7 +413,7 @@ impl Part {
             arcs.push(ValueArc { from: lanes[0].sell as u32, to: lanes[0].buy as u32, lower, upper });
         }
         let network = Network::new(&arcs, surplus_min).expect("lanes are checked, pairs distinct, bounds within the unit's range");
-        solver.solve(&network)
+        solver.solve_until(&network, is_over)
     }
 
     /// What the commission is sure to leave of each asset may be spent: of what must be bought of it, the share eps.

@@ -13,6 +13,7 @@
 //! Sets of assets are bits, so that a step of a search is an `and` of three words per 64 assets.
 
 use crate::bits::{BitRows, contains, insert, members, remove, words_for};
+use crate::limits::STARTS_PER_LOOK;
 use crate::network::{Network, ValueArc};
 
 /// Finds best flows. Holds the tables between calls, so that a solver used again allocates nothing new.
@@ -94,15 +95,23 @@ impl CirculationSolver {
 
     /// The flow of the greatest value, or why there is none within the bounds.
     pub fn solve(&mut self, network: &Network<'_>) -> Answer {
+        self.solve_until(network, &|| false).expect("nothing ends the search before it is done")
+    }
+
+    /// The same; `None` when `is_over` says so before there is an answer. It is asked after each search of the network, and on the
+    /// way through the assets that drop.
+    pub fn solve_until(&mut self, network: &Network<'_>, is_over: &dyn Fn() -> bool) -> Option<Answer> {
         self.load(network);
         let mut round_count = 0;
         loop {
-            self.saturate();
+            if !self.saturate(is_over) {
+                return None;
+            }
             if self.short.iter().all(|&word| word == 0) {
-                return Answer::Best(self.circulation(network, round_count));
+                return Some(Answer::Best(self.circulation(network, round_count)));
             }
             if !self.raise_labels() {
-                return Answer::Infeasible(cut(network, &self.reached));
+                return Some(Answer::Infeasible(cut(network, &self.reached)));
             }
             round_count += 1;
         }
@@ -156,15 +165,25 @@ impl CirculationSolver {
     }
 
     /// Drops along ways whose every hop keeps the labels' balance until there is none from an asset left over to a short one.
-    /// Leaves in `reached` the assets from which a short one can still be reached, the short ones included.
-    fn saturate(&mut self) {
+    /// Leaves in `reached` the assets from which a short one can still be reached, the short ones included. False when `is_over` ended
+    /// it before that.
+    fn saturate(&mut self, is_over: &dyn Fn() -> bool) -> bool {
         while let Some(last) = self.search() {
+            if is_over() {
+                return false;
+            }
+            let mut start_count = 0;
             for start in 0..self.node_count {
                 if contains(self.at_distance.row(0), start) {
+                    start_count += 1;
+                    if start_count % STARTS_PER_LOOK == 0 && is_over() {
+                        return false;
+                    }
                     self.drop_from(start, last);
                 }
             }
         }
+        true
     }
 
     /// Breadth first from the short assets, backward. The distance of the nearest assets with something left over.

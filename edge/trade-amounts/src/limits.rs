@@ -3,6 +3,9 @@
 /// The largest value an arc may carry, and the largest least surplus either way.
 pub const VALUE_MAX: i64 = 1 << 62;
 
+/// The search looks at the clock once in so many assets from which it drops.
+pub const STARTS_PER_LOOK: usize = 64;
+
 /// The most assets in one network: its tables grow with their square (4.5 bytes each), 75 MB here.
 pub const NODE_COUNT_MAX: usize = 4_096;
 

@@ -23,6 +23,20 @@ pub struct Proposed {
 /// # Panics
 /// When there is not exactly one price or `None` for each asset of the market.
 pub fn propose(finder: &mut AmountsFinder, market: &BatchMarket, prices: &[Option<BatchPrice>], rules: &Rules) -> Proposed {
+    propose_until(finder, market, prices, rules, &|| false)
+}
+
+/// The same until `is_over` says so: parts that have no amounts by then trade nothing.
+///
+/// # Panics
+/// See [`propose`].
+pub fn propose_until(
+    finder: &mut AmountsFinder,
+    market: &BatchMarket,
+    prices: &[Option<BatchPrice>],
+    rules: &Rules,
+    is_over: &dyn Fn() -> bool,
+) -> Proposed {
     assert_eq!(prices.len(), market.asset_count(), "give a price or none for each asset of the market");
     let prices: Vec<Option<BatchPrice>> = prices.iter().map(|price| price.filter(|price| !price.is_zero())).collect();
     let mut traders = traders(market, &prices, rules);
@@ -31,7 +45,7 @@ pub fn propose(finder: &mut AmountsFinder, market: &BatchMarket, prices: &[Optio
     let lane_market =
         LaneMarket::new(&prices, &lanes, rules.commission).expect("lanes are between different priced assets, and sorted");
     let behind = Behind(traders);
-    let mut amounts = finder.find(&lane_market, &behind);
+    let mut amounts = finder.find_until(&lane_market, &behind, is_over);
     // What proceeds would be more than an amount should trade too, and can not.
     let is_below = |((_, trader), fill): &(&(Lane, Trader<'_>), &LaneFill)| matches!(trader, Trader::Sells { least, .. } if fill.sold < *least);
     amounts.below_lower_count = behind.0.iter().zip(&amounts.fills).filter(is_below).count();

@@ -74,8 +74,8 @@ impl<'a, F: Fills> Repair<'a, F> {
         Self { lanes, coarse_first, fills, fill, balance, selling: Vec::new(), buying: Vec::new(), step_count: 0, work: 0 }
     }
 
-    /// Amounts of which no asset is short, or an asset that should leave the market.
-    pub(crate) fn finish(mut self) -> Result<(Vec<LaneFill>, usize), usize> {
+    /// Amounts of which no asset is short, or an asset that should leave the market, as where the search was to end.
+    pub(crate) fn finish(mut self, is_over: &dyn Fn() -> bool) -> Result<(Vec<LaneFill>, usize), usize> {
         let work_max = REPAIR_WORK_MIN + REPAIR_WORK_PER_LANE * self.lanes.len();
         while let Some(asset) = self.coarse_first.iter().copied().find(|&asset| self.balance[asset] < 0) {
             if self.selling.is_empty() {
@@ -83,6 +83,7 @@ impl<'a, F: Fills> Repair<'a, F> {
             }
             self.step_count += 1;
             let is_helped = self.work <= work_max
+                && !is_over()
                 && (self.help_by_chain(asset, Down::ToLower)
                     || self.help_by_chain(asset, Down::ToNothing)
                     || self.buy_less(asset, Down::ToLower)

@@ -1,13 +1,15 @@
 //! Amounts for lanes that trade in any way that the trait allows: nothing is short, nothing is above its bound, and it ends.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use walras_clearing::{LowerBounds, Rules, verify};
 use walras_trade_amounts::limits::NODE_COUNT_MAX;
 use walras_trade_amounts::synthetic::{bounds_near_equilibrium, market_near_equilibrium};
 use walras_trade_amounts::{
     Amounts, AmountsFinder, Answer, CirculationSolver, Fills, Lane, LaneError, LaneFill, LaneMarket, Network, Relaxed, propose,
-    solve_linear_program,
+    propose_until, solve_linear_program,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate};
 
@@ -177,4 +179,30 @@ fn too_many_assets_in_one_part() {
     let amounts = find(&mut AmountsFinder::new(), &lanes, &prices, Commission::NONE);
     assert_eq!(amounts.parts[0].relaxed, Relaxed::TooManyAssets);
     assert!(amounts.fills.iter().all(|fill| fill.sold.is_zero()));
+}
+
+/// At any look at the clock: what is found by then conserves every asset, other parts trade nothing, and the clock is hardly asked
+/// again.
+#[test]
+fn the_search_ends_when_the_clock_says_so() {
+    let (market, prices) = market_near_equilibrium(12, 2_000, 10, 0, 1);
+    let rules = Rules { commission: Commission::new(15).unwrap(), mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let looks = Cell::new(0_u32);
+    let clock = |strikes_at: u32| {
+        looks.set(0);
+        let looks = &looks;
+        move || {
+            looks.set(looks.get() + 1);
+            looks.get() > strikes_at
+        }
+    };
+    let all = propose_until(&mut AmountsFinder::new(), &market, &prices, &rules, &clock(u32::MAX));
+    let looks_in_all = looks.get();
+    assert!(looks_in_all > 0 && !all.proposal.trades.is_empty());
+    for strikes_at in 0..looks_in_all {
+        let some = propose_until(&mut AmountsFinder::new(), &market, &prices, &rules, &clock(strikes_at));
+        assert!(looks.get() <= strikes_at + 20, "{} looks, the deadline was at {strikes_at}", looks.get());
+        verify(&market, &some.proposal, &rules).unwrap();
+        assert!(some.amounts.parts.iter().any(|part| part.relaxed == Relaxed::OutOfTime || !part.assets_removed.is_empty()));
+    }
 }
