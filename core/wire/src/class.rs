@@ -72,6 +72,10 @@ impl Command {
     #[must_use]
     #[inline]
     pub fn may_come_from(&self, session: SessionId, account: AccountId) -> bool {
+        // Orders first, which most commands are.
+        if let Self::Order(order) = self {
+            return order.account() == account;
+        }
         match self.class() {
             CommandClass::Order | CommandClass::Funds | CommandClass::Transaction | CommandClass::Invalid => {
                 self.account() == Some(account)

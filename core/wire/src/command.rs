@@ -33,8 +33,9 @@ pub enum Command {
     Invalid(InvalidCommand),
 }
 
-/// What an account asks of its orders.
+/// What an account asks of its orders. Its tag is its own byte: in a niche of some field it would cost the busiest matches more to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum OrderCommand {
     /// Enter an order.
     New(NewOrder),

@@ -33,8 +33,9 @@ pub enum Event {
     Venue(VenueEvent),
 }
 
-/// What happened to an order.
+/// What happened to an order. Its tag is its own byte, as that of [`crate::OrderCommand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum OrderEvent {
     /// It was taken. Its trades, if any, follow.
     Accepted(OrderAccepted),
