@@ -26,11 +26,12 @@ impl<I: PriceIndex> Engine<I> {
 
     #[inline]
     fn order_named_by(&self, command: &Command) -> Option<(&Market<I>, AccountId, ClientOrderId)> {
-        let (instrument, account, name): (InstrumentId, _, _) = match command {
-            Command::Order(OrderCommand::New(c)) => (c.instrument, c.account, c.client_order_id),
-            Command::Order(OrderCommand::Cancel(c)) => (c.instrument, c.account, c.client_order_id),
-            Command::Order(OrderCommand::Amend(c)) => (c.instrument, c.account, c.amendment.client_order_id),
-            _ => return None,
+        let Command::Order(order) = command else { return None };
+        let (instrument, account, name): (InstrumentId, _, _) = match order {
+            OrderCommand::New(c) => (c.instrument, c.account, c.client_order_id),
+            OrderCommand::Cancel(c) => (c.instrument, c.account, c.client_order_id),
+            OrderCommand::Amend(c) => (c.instrument, c.account, c.amendment.client_order_id),
+            OrderCommand::MassCancel(_) => return None,
         };
         Some((self.markets.get(instrument.0 as usize)?, account, name))
     }

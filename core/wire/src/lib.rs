@@ -10,8 +10,9 @@
 //!
 //! - No [`Command`] and no [`Event`] takes more than two cache lines of memory.
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`codec`]; those of batch markets and of shards are in files of their own; order entry's frames are in [`order_entry`], a batch
-//! market's transactions and blocks in [`batch`].
+//! *Start reading* at [`Command`], then [`Event`], then [`CommandClass`] (who may ask a command), then [`codec`]; those of batch markets
+//! and of shards are in files of their own; order entry's frames are in [`order_entry`], a batch market's transactions and blocks in
+//! [`batch`].
 #![deny(clippy::float_arithmetic)]
 
 pub mod batch;

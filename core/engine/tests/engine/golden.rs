@@ -89,12 +89,7 @@ fn a_run_through_sessions_ends_in_the_same_state_everywhere() {
     }
     for n in 0..3_000 {
         let command = command(&mut random);
-        let account = match command {
-            Command::Order(OrderCommand::New(c)) => c.account,
-            Command::Order(OrderCommand::Cancel(c)) => c.account,
-            Command::Order(OrderCommand::Amend(c)) => c.account,
-            _ => unreachable!("no other is made"),
-        };
+        let account = command.account().unwrap();
         if n % 30 == 0 {
             venue.apply(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token: n })));
         }
