@@ -85,24 +85,7 @@ impl Core {
             error!("market data: {e}");
         }
         for event in events {
-            match event {
-                Event::Venue(VenueEvent::AssetCreated(spec)) => self.catalog.add_asset(*spec),
-                Event::Instrument(InstrumentEvent::Created(spec)) => self.catalog.add_instrument(*spec),
-                Event::Account(AccountEvent::Created(_)) => self.accounts += 1,
-                Event::Rejected(_) => self.rejects += 1,
-                Event::BatchMarket(BatchMarketEvent::Created(spec)) => {
-                    self.catalog.add_batch(spec);
-                    self.keys.set_domain(spec.market, spec.domain);
-                }
-                Event::Account(AccountEvent::KeySet(set)) => self.keys.set_key(set.account, set.key),
-                _ => {}
-            }
-            catalog_changed |= matches!(
-                event,
-                Event::Venue(VenueEvent::AssetCreated(_))
-                    | Event::Instrument(InstrumentEvent::Created(_))
-                    | Event::BatchMarket(BatchMarketEvent::Created(_))
-            );
+            catalog_changed |= self.take(event);
             if let Err(e) = self.market.on_event(log_index, time, event) {
                 error!("market data: {e}");
             }
@@ -131,6 +114,36 @@ impl Core {
             archive.on_entry(log_index, time, events, engine);
         }
         catalog_changed
+    }
+
+    /// Notes what the catalog, the keys and the counts hold of an event. Returns whether the catalog changed.
+    fn take(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Rejected(_) => self.rejects += 1,
+            Event::Account(AccountEvent::Created(_)) => self.accounts += 1,
+            Event::Account(AccountEvent::KeySet(set)) => self.keys.set_key(set.account, set.key),
+            Event::Venue(VenueEvent::AssetCreated(spec)) => {
+                self.catalog.add_asset(*spec);
+                return true;
+            }
+            Event::Instrument(InstrumentEvent::Created(spec)) => {
+                self.catalog.add_instrument(*spec);
+                return true;
+            }
+            Event::BatchMarket(BatchMarketEvent::Created(spec)) => {
+                self.catalog.add_batch(spec);
+                self.keys.set_domain(spec.market, spec.domain);
+                return true;
+            }
+            Event::Account(AccountEvent::StatusChanged(_) | AccountEvent::RiskLimitsChanged(_)) => {}
+            Event::Account(AccountEvent::Deposited(_) | AccountEvent::Withdrawn(_) | AccountEvent::FeesCollected(_)) => {}
+            Event::Venue(VenueEvent::IssuerSet(_) | VenueEvent::AccessDelaysChanged(_)) => {}
+            Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => {}
+            Event::BatchMarket(BatchMarketEvent::AssetAdded(_) | BatchMarketEvent::PhaseChanged(_)) => {}
+            Event::BatchMarket(BatchMarketEvent::IntervalChanged(_) | BatchMarketEvent::AccountFeeChanged(_)) => {}
+            Event::Order(_) | Event::Session(_) | Event::Batch(_) | Event::Shard(_) => {}
+        }
+        false
     }
 
     /// The archive gets what was recorded.
