@@ -56,4 +56,4 @@ pub use block::ClosedBatch;
 pub use clear::{ClearError, Cleared, Settings, Sight, Solver, clear};
 pub use index::demand_index;
 pub use quality::{Bounds, Report, Times};
-pub use walras_price_solver::solve::{Budget, Outcome};
+pub use walras_price_solver::solve::{Budget, Deadline, Outcome};

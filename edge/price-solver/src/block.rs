@@ -1,6 +1,7 @@
 //! A block: a part of a market whose prices are found on their own, and the demand query on it.
 
 use crate::demand::{Book, DemandIndex, Search, Window};
+use crate::layout::Layout;
 use crate::node::{self, Counting};
 use crate::pool::PoolSide;
 
@@ -20,6 +21,8 @@ pub(crate) struct Block<'i> {
     /// Books between the block's assets, under the block's numbers.
     pub(crate) books: Vec<Book>,
     pub(crate) pools: Vec<PoolSide>,
+    /// Where slopes lie in answers to queries.
+    pub(crate) layout: Layout,
 }
 
 /// What a market answers to prices. All in value: amounts times prices.
@@ -37,7 +40,12 @@ pub struct Demand {
 impl Demand {
     /// Room for that many assets.
     pub fn new(asset_count: usize) -> Self {
-        Self { sold: vec![0.0; asset_count], bought: vec![0.0; asset_count], slopes: vec![0.0; asset_count * asset_count] }
+        Self::with_layout(asset_count, &Layout::Rows(asset_count))
+    }
+
+    /// Room for that many assets, slopes laid out in this way.
+    pub(crate) fn with_layout(asset_count: usize, layout: &Layout) -> Self {
+        Self { sold: vec![0.0; asset_count], bought: vec![0.0; asset_count], slopes: vec![0.0; layout.len()] }
     }
 
     /// Whether demand, less commission, exceeds supply nowhere: the papers' rule for stopping.
@@ -49,6 +57,12 @@ impl Demand {
     pub fn worst_excess(&self) -> f64 {
         let excess = |(&sold, &bought): (&f64, &f64)| if bought > sold { 1.0 - sold / bought } else { 0.0 };
         self.sold.iter().zip(&self.bought).map(excess).fold(0.0, f64::max)
+    }
+
+    /// The largest share of what is sold and bought of an asset that finds no counterpart, from zero to one.
+    pub(crate) fn worst_imbalance(&self) -> f64 {
+        let share = |(&sold, &bought): (&f64, &f64)| (sold - bought).abs() / (sold + bought).max(f64::MIN_POSITIVE);
+        self.sold.iter().zip(&self.bought).map(share).fold(0.0, f64::max)
     }
 
     /// The share of the value sold and bought that finds no counterpart, from zero to one.
@@ -118,7 +132,8 @@ impl Block<'_> {
 
     /// Supply, demand and slopes at these prices. Allocates nothing. The result does not depend on the machine's vector width.
     pub(crate) fn query(&self, prices: &[f64], window: Window, answer: &mut Demand) {
-        node::with_fastest(Query { index: self.index, books: &self.books, pools: &self.pools, prices, window, answer });
+        let Self { index, books, pools, layout, .. } = self;
+        node::with_fastest(Query { index, books, pools, layout, prices, window, answer });
     }
 }
 
@@ -133,8 +148,8 @@ impl DemandIndex {
         if demand.sold.len() != prices.len() {
             *demand = Demand::new(prices.len());
         }
-        let (books, pools) = (&self.books, &self.pool_sides);
-        node::with_fastest(Query { index: self, books, pools, prices, window, answer: demand });
+        let (books, pools, layout) = (&self.books, &self.pool_sides, &Layout::Rows(self.asset_count));
+        node::with_fastest(Query { index: self, books, pools, layout, prices, window, answer: demand });
     }
 }
 
@@ -152,6 +167,7 @@ struct Query<'a> {
     index: &'a DemandIndex,
     books: &'a [Book],
     pools: &'a [PoolSide],
+    layout: &'a Layout,
     prices: &'a [f64],
     window: Window,
     answer: &'a mut Demand,
@@ -160,14 +176,13 @@ struct Query<'a> {
 impl node::Search for Query<'_> {
     #[inline(always)]
     fn run<C: Counting>(self) {
-        let Self { index, books, pools, prices, window, answer } = self;
-        let n = prices.len();
+        let Self { index, books, pools, layout, prices, window, answer } = self;
         answer.sold.fill(0.0);
         answer.bought.fill(0.0);
         answer.slopes.fill(0.0);
         let per_span = 1.0 / (window.high() - window.low());
         let high_per_span = window.high() * per_span;
-        for books in books.chunks(ABREAST) {
+        for (chunk, books) in books.chunks(ABREAST).enumerate() {
             let mut searches = [Search::default(); ABREAST];
             let searches = &mut searches[..books.len()];
             let mut depth = 0;
@@ -184,7 +199,7 @@ impl node::Search for Query<'_> {
             for (search, book) in searches.iter_mut().zip(books) {
                 index.finish::<C>(book, search);
             }
-            for (search, book) in searches.iter().zip(books) {
+            for (place, (search, book)) in searches.iter().zip(books).enumerate() {
                 let (sell, buy) = (book.sell as usize, book.buy as usize);
                 let (p_sell, p_buy) = (prices[sell], prices[buy]);
                 let full = index.sums_at(book, search.at[0]);
@@ -194,18 +209,20 @@ impl node::Search for Query<'_> {
                 let value = above_noise(by_sell - by_buy, by_sell);
                 answer.sold[sell] += value;
                 answer.bought[buy] += value;
-                answer.slopes[sell.wrapping_mul(n).wrapping_add(buy)] += by_buy;
-                answer.slopes[buy.wrapping_mul(n).wrapping_add(sell)] += by_sell;
+                let [of_buy, of_sell] = layout.book_slots(chunk * ABREAST + place, sell, buy);
+                answer.slopes[of_buy] += by_buy;
+                answer.slopes[of_sell] += by_sell;
             }
         }
-        for side in pools {
+        for (number, side) in pools.iter().enumerate() {
             let (sell, buy) = (side.sell as usize, side.buy as usize);
             let supply = index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]);
             let (value, by_buy) = (prices[sell] * supply.amount, prices[sell] * supply.slope);
             answer.sold[sell] += value;
             answer.bought[buy] += value;
-            answer.slopes[sell * n + buy] += by_buy;
-            answer.slopes[buy * n + sell] += value + by_buy;
+            let [of_buy, of_sell] = layout.pool_slots(number, sell, buy);
+            answer.slopes[of_buy] += by_buy;
+            answer.slopes[of_sell] += value + by_buy;
         }
     }
 }

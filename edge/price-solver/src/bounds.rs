@@ -1,15 +1,16 @@
 //! Whether amounts exist that clear at given prices: the bounds of SPEEDEX 2023, Appendix D, and a witness within them.
 //!
-//! Smoothed demand is one way to fill the gap between the bounds, not the only one. Where it clears all but a little, the witness starts
-//! from it and passes on what is missing: an asset short of supply buys less, down to its buyers' lower bounds, then sells more, up to
-//! its sellers' upper bounds. What is missing shrinks by the commission on the way, or an asset runs out of room and the search ends
-//! without a verdict: finding no witness here is no proof that there is none.
+//! Smoothed demand is one way to fill the gap between the bounds, not the only one. Where it clears all but a little, the witness
+//! starts from it and passes on what is missing: an asset short of supply buys less, down to its buyers' lower bounds, then sells
+//! more, up to its sellers' upper bounds. What is missing shrinks by the commission on the way, or an asset runs out of room and
+//! the search ends without a verdict: finding no witness here is no proof that there is none.
 
 use crate::block::Block;
 use crate::solve::Accuracy;
 
 const SWEEPS_MAX: usize = 60;
-/// The search goes on as long as so many sweeps leave at most this share of what was missing: at a slower pace it would not end in time.
+/// The search goes on as long as so many sweeps leave at most this share of what was missing: at a slower pace it would not end in
+/// time.
 const SWEEPS_OF_HOPE: usize = 8;
 const HOPED: f64 = 0.25;
 /// What may be missing, as a share of what is bought: floats do not balance exactly.
@@ -26,8 +27,22 @@ struct Flow {
 
 /// Values sold per book of the block, in its order, that conserve every asset after commission; `None` where none were found.
 pub(crate) fn amounts(block: &Block<'_>, prices: &[f64], accuracy: Accuracy) -> Option<Vec<f64>> {
+    let flows = block.books.iter().map(|book| flow(block, book, prices, accuracy.mu)).collect();
+    mended(block, prices, accuracy, flows)
+}
+
+/// The same from values other than smoothed demand's, in the order of the block's books: a share of an offer so large that the
+/// price which it would answer with that share is no float.
+pub(crate) fn amounts_near(block: &Block<'_>, prices: &[f64], accuracy: Accuracy, values: &[f64]) -> Option<Vec<f64>> {
+    let near = |(book, &value): (&crate::demand::Book, &f64)| {
+        let flow = flow(block, book, prices, accuracy.mu);
+        Flow { value: value.max(flow.low).min(flow.high), ..flow }
+    };
+    mended(block, prices, accuracy, block.books.iter().zip(values).map(near).collect())
+}
+
+fn mended(block: &Block<'_>, prices: &[f64], accuracy: Accuracy, mut flows: Vec<Flow>) -> Option<Vec<f64>> {
     let n = prices.len();
-    let mut flows: Vec<Flow> = block.books.iter().map(|book| flow(block, book, prices, accuracy.mu)).collect();
     let book_count = flows.len();
     for side in &block.pools {
         let (sell, buy) = (side.sell as usize, side.buy as usize);
@@ -135,7 +150,8 @@ mod tests {
             }
             let structure = Structure::whole(&index);
             let prices: Vec<f64> = solution.prices.iter().map(|price| price.unwrap()).collect();
-            let values = amounts(&structure.blocks[0], &prices, accuracy).unwrap();
+            // Where the witness was the interior-point method's own, smoothed demand may lead to none.
+            let Some(values) = amounts(&structure.blocks[0], &prices, accuracy) else { continue };
             witnesses += 1;
             let (mut balance, mut bought) = (vec![0.0; 20], vec![0.0; 20]);
             for (book, value) in index.books.iter().zip(values) {

@@ -50,6 +50,7 @@ pub mod synthetic;
 
 mod block;
 mod bounds;
+mod layout;
 mod node;
 mod structure;
 

@@ -2,6 +2,7 @@
 //!
 //! [`Portfolio`] is the one to use; the others are its parts and, with [`Tatonnement`], the papers' method for comparison.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use crate::bounds;
 use crate::demand::{DemandIndex, Window};
 use crate::structure::Structure;
 
+mod capped;
 mod interior;
 mod markov;
 mod newton;
@@ -44,13 +46,54 @@ impl Accuracy {
     }
 }
 
+/// When a search ends, whatever it has.
+#[derive(Clone, Copy)]
+pub enum Deadline<'a> {
+    /// At this instant.
+    At(Instant),
+    /// When this says so: a clock of the caller's.
+    When(&'a (dyn Fn() -> bool + Sync)),
+}
+
+impl Deadline<'_> {
+    fn has_passed(self) -> bool {
+        match self {
+            Self::At(instant) => Instant::now() >= instant,
+            Self::When(has_passed) => has_passed(),
+        }
+    }
+}
+
+impl<'a> Deadline<'a> {
+    /// When this share of the time until it has passed. A clock of the caller's has no times between.
+    #[must_use]
+    pub fn sooner(self, share: f64) -> Deadline<'a> {
+        match self {
+            Self::At(instant) => {
+                let now = Instant::now();
+                Self::At(now + instant.saturating_duration_since(now).mul_f64(share.clamp(0.0, 1.0)))
+            }
+            Self::When(has_passed) => Self::When(has_passed),
+        }
+    }
+}
+
+impl fmt::Debug for Deadline<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(instant) => formatter.debug_tuple("At").field(instant).finish(),
+            Self::When(_) => formatter.write_str("When(..)"),
+        }
+    }
+}
+
 /// How much may be spent. The result depends on `queries` alone unless a deadline or a cancel flag cuts in.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget<'a> {
     /// Demand queries at most, or as much work of other kinds, on each block: each part of the market that is priced on its own.
     pub queries: u64,
-    /// Return the best prices so far at this instant.
-    pub deadline: Option<Instant>,
+    /// Return the best prices so far when it has passed.
+    pub deadline: Option<Deadline<'a>>,
     /// Return the best prices so far when it becomes true.
     pub cancel: Option<&'a AtomicBool>,
 }
@@ -63,9 +106,13 @@ impl Budget<'_> {
 
     /// Whether nothing is left.
     fn is_spent(&self, queries: u64) -> bool {
-        queries >= self.queries
-            || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        queries >= self.queries || self.is_over()
+    }
+
+    /// Whether the deadline has passed or the search was cancelled. Everything that can take long asks on the way.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) || self.deadline.is_some_and(Deadline::has_passed)
     }
 }
 
@@ -153,6 +200,8 @@ struct Found {
     prices: Vec<f64>,
     outcome: Outcome,
     worst_excess: f64,
+    /// Of what is cleared within bounds the values sold per book, unless the caller's own check says that there are some.
+    values: Option<Vec<f64>>,
 }
 
 impl Found {
@@ -169,6 +218,14 @@ const NEAR: f64 = 0.05;
 /// Unless it is less than this share of all that is in the money.
 const SPECKS: f64 = 1e-4;
 
+impl<'a, 'i> Task<'a, 'i> {
+    fn new(block: &'a Block<'i>, start: Option<Vec<f64>>, problem: &Problem<'a>) -> Self {
+        let Problem { accuracy, budget, feasible, .. } = *problem;
+        let answer = Demand::with_layout(block.asset_count(), &block.layout);
+        Self { block, start, accuracy: accuracy.within_reach(), budget, feasible, queries: 0, answer }
+    }
+}
+
 impl Task<'_, '_> {
     fn is_spent(&self) -> bool {
         self.budget.is_spent(self.queries)
@@ -184,14 +241,28 @@ impl Task<'_, '_> {
     fn judge(&mut self, prices: &[f64]) -> Found {
         self.query(prices, Window::of_mu(self.accuracy.mu));
         let worst_excess = self.answer.worst_excess();
-        let outcome = if self.answer.clears(self.accuracy.eps) {
-            Outcome::Cleared
-        } else if (worst_excess < NEAR || self.lacks_specks()) && self.clears_within_bounds(prices) {
-            Outcome::ClearedWithinBounds
-        } else {
-            Outcome::Approximate
-        };
-        Found { prices: prices.to_vec(), outcome, worst_excess }
+        let found = |outcome, values| Found { prices: prices.to_vec(), outcome, worst_excess, values };
+        if self.answer.clears(self.accuracy.eps) {
+            return found(Outcome::Cleared, None);
+        }
+        if worst_excess >= NEAR && !self.lacks_specks() {
+            return found(Outcome::Approximate, None);
+        }
+        self.queries += 1;
+        match bounds::amounts(self.block, prices, self.accuracy) {
+            Some(values) => found(Outcome::ClearedWithinBounds, Some(values)),
+            None if self.is_feasible(prices) => found(Outcome::ClearedWithinBounds, None),
+            None => found(Outcome::Approximate, None),
+        }
+    }
+
+    /// The same prices, cleared within bounds if such values sold of each book can be mended to amounts within them.
+    fn judge_amounts(&mut self, found: Found, values: &[f64]) -> Found {
+        self.queries += 1;
+        match bounds::amounts_near(self.block, &found.prices, self.accuracy, values) {
+            Some(values) => Found { outcome: Outcome::ClearedWithinBounds, values: Some(values), ..found },
+            None => found,
+        }
     }
 
     /// Whether what is missing is little against what could trade: where books barely touch, any small flow is out of balance.
@@ -200,14 +271,13 @@ impl Task<'_, '_> {
         missing < SPECKS * self.accuracy.mu * self.answer.slopes.iter().sum::<f64>()
     }
 
-    fn clears_within_bounds(&mut self, prices: &[f64]) -> bool {
-        self.queries += 1;
-        bounds::amounts(self.block, prices, self.accuracy).is_some()
-            || self.feasible.is_some_and(|feasible| {
-                let mut all = vec![None; self.block.index.asset_count];
-                self.block.assets.iter().zip(prices).for_each(|(&asset, &price)| all[asset as usize] = Some(price));
-                feasible(&all)
-            })
+    /// What the caller's own check says.
+    fn is_feasible(&self, prices: &[f64]) -> bool {
+        self.feasible.is_some_and(|feasible| {
+            let mut all = vec![None; self.block.index.asset_count];
+            self.block.assets.iter().zip(prices).for_each(|(&asset, &price)| all[asset as usize] = Some(price));
+            feasible(&all)
+        })
     }
 }
 
@@ -216,13 +286,11 @@ fn solve_structure(solver: &impl BlockSolver, problem: &Problem<'_>, structure: 
     let (mut queries, mut outcome, mut worst_excess) = (0, Outcome::Cleared, 0.0f64);
     let mut prices = Vec::with_capacity(structure.blocks.len());
     for block in &structure.blocks {
-        let n = block.asset_count();
         let start = problem.start.map(|start| {
             let usable = |asset: &u32| start.get(*asset as usize).copied().filter(|price| price.is_normal() && *price > 0.0);
             block.assets.iter().map(|asset| usable(asset).unwrap_or(1.0)).collect()
         });
-        let (accuracy, budget, feasible) = (problem.accuracy.within_reach(), problem.budget, problem.feasible);
-        let mut task = Task { block, start, accuracy, budget, feasible, queries: 0, answer: Demand::new(n) };
+        let mut task = Task::new(block, start, problem);
         let found = solver.solve_block(&mut task);
         queries += task.queries;
         outcome = outcome.max(found.outcome);

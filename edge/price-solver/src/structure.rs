@@ -10,6 +10,7 @@
 
 use crate::block::Block;
 use crate::demand::DemandIndex;
+use crate::layout::Layout;
 use crate::pool::PoolSide;
 
 /// A market taken apart.
@@ -72,8 +73,9 @@ impl<'i> Structure<'i> {
             .collect();
         let inner: Vec<(u32, u32)> = inside.iter().map(|&edge| edges[edge as usize]).collect();
         let (block_of, block_count) = glued_blocks(n, &inner);
-        let mut blocks: Vec<Block<'i>> =
-            (0..block_count).map(|_| Block { index, assets: Vec::new(), books: Vec::new(), pools: Vec::new() }).collect();
+        let mut blocks: Vec<Block<'i>> = (0..block_count)
+            .map(|_| Block { index, assets: Vec::new(), books: Vec::new(), pools: Vec::new(), layout: Layout::Rows(0) })
+            .collect();
         let mut local = LocalNumbers { of: vec![(NONE, 0); n] };
         let mut by_block: Vec<Vec<u32>> = vec![Vec::new(); block_count];
         for (&edge, &block) in inside.iter().zip(&block_of) {
@@ -90,6 +92,9 @@ impl<'i> Structure<'i> {
                 }
             }
         }
+        for block in &mut blocks {
+            block.layout = Layout::of(block.assets.len(), &block.books, &block.pools);
+        }
         // The depth-first search closes a block before the one it hangs from.
         blocks.reverse();
         Self { blocks, part_of, part_count }
@@ -100,7 +105,13 @@ impl<'i> Structure<'i> {
         let assets: Vec<u32> = (0..index.asset_count as u32).collect();
         let part_of = vec![0; assets.len()];
         Self {
-            blocks: vec![Block { index, assets, books: index.books.clone(), pools: index.pool_sides.clone() }],
+            blocks: vec![Block {
+                layout: Layout::of(assets.len(), &index.books, &index.pool_sides),
+                index,
+                assets,
+                books: index.books.clone(),
+                pools: index.pool_sides.clone(),
+            }],
             part_of,
             part_count: 1,
         }

@@ -10,7 +10,9 @@ use walras_price_solver::Demand;
 use walras_price_solver::demand::{DemandIndex, IndexError, Window};
 use walras_price_solver::pool::{ConstantProduct, Pool, Side, TradingRule};
 use walras_price_solver::real_days::RealDays;
-use walras_price_solver::solve::{Accuracy, Budget, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
+use walras_price_solver::solve::{
+    Accuracy, Budget, Deadline, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement,
+};
 use walras_price_solver::synthetic::{MadeBatch, Model, Offer, Shape, Variant};
 
 fn offer(sell: usize, buy: usize, limit: f64, amount: f64) -> Offer {
@@ -283,7 +285,7 @@ fn budgets_deadlines_and_cancelling_end_the_search() {
         let cancelled = AtomicBool::new(true);
         let budget = Budget { cancel: Some(&cancelled), ..Budget::queries(u64::MAX) };
         assert!(solver.solve(&Problem { budget, ..problem }).queries < 30);
-        let budget = Budget { deadline: Some(Instant::now()), ..Budget::queries(u64::MAX) };
+        let budget = Budget { deadline: Some(Deadline::At(Instant::now())), ..Budget::queries(u64::MAX) };
         assert!(solver.solve(&Problem { budget, ..problem }).queries < 30);
     }
     // A start of nonsense is a start of ones.

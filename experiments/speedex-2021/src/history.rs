@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use walras_batch_solver::{Cleared, Settings, clear};
 use walras_clearing::{AssetIndex, BatchMarket, Offer as Standing, OfferId, Pair};
 use walras_price_solver::real_days::RealDays;
-use walras_price_solver::solve::{Accuracy, Budget, Outcome, Portfolio, Problem, Tatonnement};
+use walras_price_solver::solve::{Accuracy, Budget, Deadline, Outcome, Portfolio, Problem, Tatonnement};
 use walras_price_solver::synthetic::Offer;
 use walras_types::{Amount, BatchPrice, Commission, Mu};
 
@@ -199,7 +199,7 @@ fn run_day(setup: &Setup, days: &RealDays, day: usize, offers: &[Offer], runs: &
     if day.is_multiple_of(setup.tatonnement_every) {
         let (limit, queries) = setup.tatonnement;
         let (eps, mu) = setup.bits[0];
-        let budget = Budget { queries, deadline: Some(std::time::Instant::now() + limit), cancel: None };
+        let budget = Budget { queries, deadline: Some(Deadline::At(std::time::Instant::now() + limit)), cancel: None };
         let problem = Problem { budget, start: Some(&start), ..Problem::cold(&index, Accuracy::bits(eps, mu)) };
         let timed = timed(&Tatonnement::default(), &problem, 1);
         runs.tatonnement_days += 1;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde::Serialize;
 use walras_price_solver::demand::DemandIndex;
-use walras_price_solver::solve::{Accuracy, Budget, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
+use walras_price_solver::solve::{Accuracy, Budget, Deadline, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
 use walras_price_solver::synthetic::{MadeBatch, Model, Offer};
 
 /// Commission and smoothing in the papers' notation: `(-log2 eps, -log2 mu)`.
@@ -80,7 +80,7 @@ pub fn cold(index: &DemandIndex, (eps_bits, mu_bits): Bits, repetitions: usize) 
 /// The papers' method on one core, from flat prices, once: at most that long and that many queries.
 #[must_use]
 pub fn tatonnement(index: &DemandIndex, (eps_bits, mu_bits): Bits, limit: Duration, queries: u64) -> Timed {
-    let budget = Budget { queries, deadline: Some(Instant::now() + limit), cancel: None };
+    let budget = Budget { queries, deadline: Some(Deadline::At(Instant::now() + limit)), cancel: None };
     timed(&Tatonnement::default(), &Problem { budget, ..Problem::cold(index, Accuracy::bits(eps_bits, mu_bits)) }, 1)
 }
 

@@ -22,7 +22,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use walras_batch_solver::offers::{Decimals, NamedMarket, Offers};
-use walras_batch_solver::{Budget, ClearError, Settings, Solver, clear};
+use walras_batch_solver::{Budget, ClearError, Deadline, Settings, Solver, clear};
 use walras_clearing::LowerBounds;
 use walras_types::{BatchPrice, Commission, Mu};
 
@@ -94,7 +94,7 @@ fn solve(offers: Offers, options: &Options, cancel: &AtomicBool) -> Result<Outco
             "tatonnement" => Solver::Tatonnement,
             other => return Err(format!("solver: {other:?} is none: give 'portfolio', 'newton' or 'tatonnement'")),
         },
-        budget: Budget { queries: options.queries, deadline, cancel: Some(cancel) },
+        budget: Budget { queries: options.queries, deadline: deadline.map(Deadline::At), cancel: Some(cancel) },
         start: start.as_deref(),
         lower_bounds: if options.strict { LowerBounds::Required } else { LowerBounds::BestEffort },
         ..Settings::new(commission, mu)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use walras_batch_solver::offers::Decimals;
-use walras_batch_solver::{Budget, Settings, Solver};
+use walras_batch_solver::{Budget, Deadline, Settings, Solver};
 use walras_clearing::LowerBounds;
 use walras_types::{Commission, Mu};
 
@@ -30,7 +30,7 @@ pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
             SolverArg::Newton => Solver::Newton,
             SolverArg::Tatonnement => Solver::Tatonnement,
         },
-        budget: Budget { queries: args.queries, deadline, cancel: None },
+        budget: Budget { queries: args.queries, deadline: deadline.map(Deadline::At), cancel: None },
         lower_bounds: if args.strict { LowerBounds::Required } else { LowerBounds::BestEffort },
         ..Settings::new(args.eps.0, args.mu)
     };

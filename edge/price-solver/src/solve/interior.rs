@@ -7,41 +7,56 @@
 //! s + ln(1 - mu y) = a - b,      a (1 - y) = tau,      b y = tau,      0 < y < 1,  a, b > 0
 //! ```
 //!
-//! which at `tau = 0` is precisely the linear ramp of [`crate::demand::Window::of_mu`]: `y` is `(1 - e^-s) / mu`, cut at 0 and 1. Newton's
-//! method on these equations and conservation of value, with `tau` falling towards zero, is a primal-dual interior-point method
-//! (Mehrotra 1992). With the shares eliminated a step is the same N x N system as everywhere in this crate, so an iteration costs one pass
-//! over the offers near the money and one solve, and 15 to 30 iterations suffice whatever the steps look like. That it converges is
-//! no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4, 2016).
+//! which at `tau = 0` is precisely the linear ramp of [`crate::demand::Window::of_mu`]: `y` is `(1 - e^-s) / mu`, cut at 0 and 1.
+//! Newton's method on these equations and conservation of value, with `tau` falling towards zero, is a primal-dual interior-point
+//! method (Mehrotra 1992). With the shares eliminated a step is the same N x N system as everywhere in this crate, so an iteration
+//! costs one pass over the offers near the money and one solve, and 15 to 30 iterations suffice whatever the steps look like. That
+//! it converges is no accident: the market's equilibrium is the minimum of a convex program (Devanur, Garg, Vegh, ACM TEAC 4,
+//! 2016).
+//!
+//! `tau` is a *barrier* in value over the offer's value, as in that program, and at most what the start asks for. The same `tau`
+//! for all offers would weigh each by its value: what an offer of a million times the others sells while it is out of the money,
+//! `tau` over its distance, floods the market until `tau` is a millionth of what all others need, and the path bends around it.
 
-use super::markov::SILENT;
+use super::markov::{SILENT, Stopped};
 use super::{Accuracy, Found, Outcome, Task, markov};
 use crate::block::{Block, Demand};
 use crate::node;
 
-/// Iterations at most; a run that needs more has failed.
+/// Iterations at most, with some offers and with all; a run that needs more has failed.
 const ITERATIONS_MAX: u32 = 120;
+const ITERATIONS_MAX_WHOLE: u32 = 400;
 /// How much of the way to the nearest bound a step may go.
 const TO_BOUND: f64 = 0.995;
 /// Farthest an asset may move in one step, in log price.
 const LOG_STEP_MAX: f64 = 4.0;
 /// A reach that leaves out no offer that matters.
 const REACH_MAX: f64 = 600.0;
-/// After so many steps in a row shorter than this share, the offers beyond reach are to blame.
+/// After so many steps in a row shorter than this share, the offers beyond reach are to blame, if there are any.
 const CRAWLS_MAX: u32 = 5;
 const CRAWL: f64 = 0.05;
-/// So few offers are followed to the end, all of them: an iteration over them takes no longer than the solve in it. What stands after many small
-/// batches barely touches; there assets that nobody sells are short of all that is wanted until the path's last steps, and no trial looks better than
-/// the one before.
+/// So few offers are followed to the end, all of them: an iteration over them takes no longer than the solve in it. What stands
+/// after many small batches barely touches; there assets that nobody sells are short of all that is wanted until the path's last
+/// steps, and no trial looks better than the one before.
 const FEW_OFFERS: usize = 30_000;
 /// Of more, after so many trials in a row without a better one, the offers left out are to blame.
 const FUTILE_MAX: u32 = 6;
-/// Of more, offers are taken for decided after steps of at least this share, when farther away than so many last steps and so many gaps.
+/// Of more, offers are taken for decided after steps of at least this share, when farther away than so many last steps and so many
+/// gaps.
 const SETTLE_ALPHA: f64 = 0.5;
 const SETTLE_STEPS: f64 = 12.0;
 const SETTLE_GAPS: f64 = 40.0;
 /// Ties every asset to its price by this share of its slope: keeps apart what does not trade at the moment.
 const ANCHOR: f64 = 1e-12;
 const TAU_MIN: f64 = 1e-60;
+/// A step is shortened by this factor until every complementarity is at least this share of the mean: a bound that is nearer stops
+/// the next steps.
+const SHORTER: f64 = 0.7;
+const NEAR_PATH: f64 = 1e-5;
+const ALPHA_MIN: f64 = 1e-6;
+/// While an asset is out of balance by more than this share after a step, the barrier falls by no more than this factor.
+const UNBALANCED: f64 = 0.5;
+const CENTERING_UNBALANCED: f64 = 0.9;
 /// Below this `tau`, relative to `mu`, prices are tried against the stopping rule.
 const TRY_BELOW: f64 = 0.05;
 
@@ -65,16 +80,16 @@ struct Near {
     /// Prices of the bounds `y <= 1` and `y >= 0`.
     above: Vec<f64>,
     below: Vec<f64>,
-    /// Of the present iteration: the surplus or its change, how much the share grows per log price, and the log price that it lacks or
-    /// the share's step.
+    /// Of the present iteration: the surplus or its change, how much the share grows per log price, and the log price that it lacks
+    /// or the share's step.
     surplus: Vec<f64>,
     give: Vec<f64>,
     lack: Vec<f64>,
     per_y: Vec<f64>,
     per_rest: Vec<f64>,
-    /// The offer's share of `tau`: less than one for an offer that is more than all who want its asset can pay for, because what it
-    /// sells while out of the money, `tau` over its distance, would otherwise flood the market.
-    part: Vec<f64>,
+    /// What the offer is worth, and the complementarity that the next step aims at: the less the larger the offer.
+    value: Vec<f64>,
+    tau: Vec<f64>,
 }
 
 pub(super) struct Interior<'a, 'i> {
@@ -86,12 +101,16 @@ pub(super) struct Interior<'a, 'i> {
     dx: Vec<f64>,
     anchor: Vec<f64>,
     right: Vec<f64>,
-    tau: f64,
+    /// The complementarity aimed at, in value, and the most of it that an offer has per value.
+    barrier: f64,
+    tau_max: f64,
+    value_middle: f64,
     priced_offer_count: usize,
 }
 
 impl<'a, 'i> Interior<'a, 'i> {
-    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns; those beyond do what they do.
+    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns; those beyond do what
+    /// they do.
     pub(super) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
         let n = prices.len();
         let x = prices.iter().map(|price| price.ln()).collect();
@@ -105,11 +124,12 @@ impl<'a, 'i> Interior<'a, 'i> {
             dx: vec![0.0; n],
             anchor: vec![0.0; n],
             right: vec![0.0; n],
-            tau,
+            barrier: 0.0,
+            tau_max: tau,
+            value_middle: 1.0,
             priced_offer_count: 0,
         };
         let factor = reach.min(REACH_MAX).exp();
-        let wanted = wanted_values(block, prices);
         for book in &block.books {
             let (sell, buy) = (book.sell as usize, book.buy as usize);
             let rate = prices[sell] / prices[buy];
@@ -125,14 +145,22 @@ impl<'a, 'i> Interior<'a, 'i> {
                 this.near.log_limit.push(log_limit);
                 this.near.surplus.push(log_rate - log_limit);
                 this.near.amount.push(amount);
-                this.near.part.push(part(wanted[sell], prices[sell] * amount));
+                this.near.value.push(prices[sell] * amount);
             }
             let full = block.index.sums_at(book, low)[0];
             this.books.push(NearBook { sell, buy, full, first, end: this.near.amount.len() });
         }
         let count = this.near.amount.len();
         this.near.arrays().into_iter().for_each(|array| array.resize(count, 0.0));
-        node::with_fastest(Centre { near: &mut this.near, tau, mu: accuracy.mu });
+        let mut values = this.near.value.clone();
+        let most = values.iter().fold(f64::MIN_POSITIVE, |most, &value| value.max(most));
+        if count > 0 {
+            let (_, &mut middle, _) = values.select_nth_unstable_by(count / 2, f64::total_cmp);
+            this.value_middle = middle.max(f64::MIN_POSITIVE);
+        }
+        let barrier = tau * most;
+        this.aim(barrier);
+        node::with_fastest(Centre { near: &mut this.near, mu: accuracy.mu });
         this
     }
 
@@ -141,27 +169,31 @@ impl<'a, 'i> Interior<'a, 'i> {
         self.near.y.len() == self.priced_offer_count
     }
 
-    /// Follows the path until the prices clear the market, or as far as it leads. With `may_settle`, offers that prices move away from are
-    /// taken for decided on the way: faster, and wrong in rare cases, which then do not clear.
+    /// Follows the path until the prices clear the market, or as far as it leads. With `may_settle`, offers that prices move away
+    /// from are taken for decided on the way: faster, and wrong in rare cases, which then do not clear.
     pub(super) fn run(&mut self, task: &mut Task<'_, '_>, may_settle: bool) -> Found {
         let mu = self.accuracy.mu;
         let mut best: Option<Found> = None;
         let (mut crawls, mut futile) = (0, 0);
+        let is_whole = self.holds_all_offers();
         let mut settled_at = f64::INFINITY;
-        for _ in 0..ITERATIONS_MAX {
+        for _ in 0..if is_whole { ITERATIONS_MAX_WHOLE } else { ITERATIONS_MAX } {
             if task.is_spent() {
                 break;
             }
             task.queries += 1;
             self.linearise(&mut task.answer);
-            self.solve(&mut task.answer);
-            let (alpha, gap) = self.advance();
-            crawls = if alpha < CRAWL { crawls + 1 } else { 0 };
-            if !gap.is_finite() || crawls == CRAWLS_MAX {
+            if self.solve(task).is_err() {
                 break;
             }
-            if gap < TRY_BELOW * mu {
-                let found = task.judge(&self.prices());
+            let imbalance = task.answer.worst_imbalance();
+            let (alpha, gap) = self.advance();
+            crawls = if alpha < CRAWL { crawls + 1 } else { 0 };
+            if !gap.is_finite() || (crawls == CRAWLS_MAX && !is_whole) {
+                break;
+            }
+            if gap < TRY_BELOW * mu * self.value_middle {
+                let found = self.judge(task);
                 let is_better = best.as_ref().is_none_or(|best| found.worst_excess < best.worst_excess);
                 futile = if is_better { 0 } else { futile + 1 };
                 best = Some(match best {
@@ -170,19 +202,44 @@ impl<'a, 'i> Interior<'a, 'i> {
                 });
                 let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
                 if done
-                    || (self.tau <= TAU_MIN && alpha > 0.9)
+                    || (self.barrier <= TAU_MIN * self.value_middle && alpha > 0.9)
                     || (futile >= FUTILE_MAX && self.near.y.len() > FEW_OFFERS && !self.holds_all_offers())
                 {
                     break;
                 }
             }
-            self.tau = (gap * centering(alpha)).max(TAU_MIN);
+            let sigma = if imbalance * (1.0 - alpha) > UNBALANCED { CENTERING_UNBALANCED } else { centering(alpha) };
+            self.aim((gap * sigma).max(TAU_MIN * self.value_middle));
             if may_settle && self.near.y.len() > FEW_OFFERS && alpha > SETTLE_ALPHA && gap < 0.25 * settled_at {
                 settled_at = gap;
                 self.settle_far(gap);
             }
         }
-        best.unwrap_or_else(|| task.judge(&self.prices()))
+        best.unwrap_or_else(|| self.judge(task))
+    }
+
+    /// Aims at this complementarity in value: the same for each offer but those so small that it would be too much per value.
+    fn aim(&mut self, barrier: f64) {
+        self.barrier = barrier;
+        let tau_max = self.tau_max;
+        self.near.tau.iter_mut().zip(&self.near.value).for_each(|(tau, value)| *tau = (barrier / value).min(tau_max).max(TAU_MIN));
+    }
+
+    /// What the prices are worth, by smoothed demand or by the amounts that the path came with.
+    fn judge(&self, task: &mut Task<'_, '_>) -> Found {
+        let prices = self.prices();
+        let found = task.judge(&prices);
+        if found.outcome < Outcome::Approximate {
+            return found;
+        }
+        let values: Vec<f64> = self.books.iter().map(|book| self.x[book.sell].exp() * self.sold(book)).collect();
+        task.judge_amounts(found, &values)
+    }
+
+    /// Amount of a book that is sold.
+    fn sold(&self, book: &NearBook) -> f64 {
+        let range = book.first..book.end;
+        book.full + self.near.amount[range.clone()].iter().zip(&self.near.y[range]).map(|(amount, y)| amount * y).sum::<f64>()
     }
 
     /// Takes the offers for decided whose limit is farther from the ramp than the last step and the path's width can reach.
@@ -190,10 +247,11 @@ impl<'a, 'i> Interior<'a, 'i> {
         let (mut kept, mu) = (0, self.accuracy.mu);
         for book in &mut self.books {
             let log_rate = self.x[book.sell] - self.x[book.buy];
-            let far = SETTLE_STEPS * (self.dx[book.sell] - self.dx[book.buy]).abs() + SETTLE_GAPS * gap;
+            let step = SETTLE_STEPS * (self.dx[book.sell] - self.dx[book.buy]).abs();
             let first = kept;
             for at in book.first..book.end {
                 let surplus = log_rate - self.near.log_limit[at];
+                let far = step + SETTLE_GAPS * (gap / self.near.value[at]).min(self.tau_max);
                 if surplus > mu + far {
                     book.full += self.near.amount[at];
                 } else if surplus > -far {
@@ -212,16 +270,17 @@ impl<'a, 'i> Interior<'a, 'i> {
 
     /// The linear system of a step, shares eliminated: slopes into `answer`, the right side into `right`.
     fn linearise(&mut self, answer: &mut Demand) {
-        let n = self.x.len();
         for book in &self.books {
             let log_rate = self.x[book.sell] - self.x[book.buy];
             let limits = &self.near.log_limit[book.first..book.end];
             self.near.surplus[book.first..book.end].iter_mut().zip(limits).for_each(|(surplus, limit)| *surplus = log_rate - limit);
         }
-        node::with_fastest(Respond { near: &mut self.near, tau: self.tau, mu: self.accuracy.mu });
+        node::with_fastest(Respond { near: &mut self.near, mu: self.accuracy.mu });
         answer.slopes.fill(0.0);
+        answer.sold.fill(0.0);
+        answer.bought.fill(0.0);
         self.right.fill(0.0);
-        for book in &self.books {
+        for (number, book) in self.books.iter().enumerate() {
             let (a, b) = (book.sell, book.buy);
             let price = self.x[a].exp();
             let (mut sold, mut give_sum, mut lack_sum) = (book.full, 0.0, 0.0);
@@ -231,35 +290,40 @@ impl<'a, 'i> Interior<'a, 'i> {
                 give_sum += give;
                 lack_sum += give * self.near.lack[at];
             }
-            answer.slopes[a * n + b] += price * give_sum;
-            answer.slopes[b * n + a] += price * (sold + give_sum);
+            let [of_buy, of_sell] = self.block.layout.book_slots(number, a, b);
+            answer.slopes[of_buy] += price * give_sum;
+            answer.slopes[of_sell] += price * (sold + give_sum);
+            answer.sold[a] += price * sold;
+            answer.bought[b] += price * sold;
             let flow = price * (sold + lack_sum);
             self.right[a] -= flow;
             self.right[b] += flow;
         }
-        for side in &self.block.pools {
+        for (number, side) in self.block.pools.iter().enumerate() {
             let (a, b) = (side.sell as usize, side.buy as usize);
             let supply = self.block.index.pools[side.pool as usize].supply(side.side, (self.x[a] - self.x[b]).exp());
             let price = self.x[a].exp();
-            answer.slopes[a * n + b] += price * supply.slope;
-            answer.slopes[b * n + a] += price * (supply.amount + supply.slope);
+            let [of_buy, of_sell] = self.block.layout.pool_slots(number, a, b);
+            answer.slopes[of_buy] += price * supply.slope;
+            answer.slopes[of_sell] += price * (supply.amount + supply.slope);
+            answer.sold[a] += price * supply.amount;
+            answer.bought[b] += price * supply.amount;
             self.right[a] -= price * supply.amount;
             self.right[b] += price * supply.amount;
         }
     }
 
-    fn solve(&mut self, answer: &mut Demand) {
-        let n = self.x.len();
-        self.anchor.fill(0.0);
-        for row in answer.slopes.chunks_exact(n) {
-            self.anchor.iter_mut().zip(row).for_each(|(sum, &slope)| *sum += slope);
-        }
+    fn solve(&mut self, task: &mut Task<'_, '_>) -> Result<(), Stopped> {
+        let (n, layout, budget) = (self.x.len(), &self.block.layout, task.budget);
+        let answer = &mut task.answer;
+        layout.column_sums(&answer.slopes, &mut self.anchor);
         let max = self.anchor.iter().fold(f64::MIN_POSITIVE, |max, &sum| max.max(sum));
         self.anchor.iter_mut().for_each(|sum| *sum = ANCHOR * sum.max(SILENT * max));
-        markov::solve(&mut answer.slopes, &mut self.anchor, &mut self.right, &mut self.dx);
+        markov::solve(layout, &mut answer.slopes, &mut self.anchor, &mut self.right, &mut self.dx, &|| budget.is_over())?;
         // The common scale is free: keep it.
         let mean = self.dx.iter().sum::<f64>() / n as f64;
         self.dx.iter_mut().for_each(|step| *step -= mean);
+        Ok(())
     }
 
     /// Steps as far as the bounds allow; the share of the step taken, and the mean complementarity after it.
@@ -270,22 +334,31 @@ impl<'a, 'i> Interior<'a, 'i> {
             self.near.surplus[book.first..book.end].fill(log_step);
         }
         let (mut alpha, mut gap) = (TO_BOUND / (farthest / LOG_STEP_MAX).max(TO_BOUND), 0.0);
-        node::with_fastest(Advance { near: &mut self.near, tau: self.tau, alpha: &mut alpha, gap: &mut gap });
+        let least = self.barrier / self.tau_max;
+        node::with_fastest(Advance { near: &mut self.near, least, alpha: &mut alpha, gap: &mut gap });
         self.x.iter_mut().zip(&self.dx).for_each(|(x, step)| *x += alpha * step);
         (alpha, gap)
     }
 }
 
 impl Near {
-    fn arrays(&mut self) -> [&mut Vec<f64>; 12] {
-        let Self { log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest, part } = self;
-        [log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest, part]
+    fn arrays(&mut self) -> [&mut Vec<f64>; 13] {
+        let Self { log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest, value, tau } = self;
+        [log_limit, amount, y, rest, above, below, surplus, give, lack, per_y, per_rest, value, tau]
     }
 
     /// Moves an offer to an earlier place.
     fn keep(&mut self, at: usize, to: usize) {
-        let kept =
-            [&mut self.log_limit, &mut self.amount, &mut self.y, &mut self.rest, &mut self.above, &mut self.below, &mut self.part];
+        let kept = [
+            &mut self.log_limit,
+            &mut self.amount,
+            &mut self.y,
+            &mut self.rest,
+            &mut self.above,
+            &mut self.below,
+            &mut self.value,
+            &mut self.tau,
+        ];
         for array in kept {
             array[to] = array[at];
         }
@@ -299,22 +372,20 @@ impl Near {
 /// The path's point at the offers' surplus: shares and the prices of their bounds.
 struct Centre<'a> {
     near: &'a mut Near,
-    tau: f64,
     mu: f64,
 }
 
 impl node::Search for Centre<'_> {
     #[inline(always)]
     fn run<C: node::Counting>(self) {
-        let Self { near, tau, mu } = self;
+        let Self { near, mu } = self;
         let count = near.amount.len();
-        let (surplus, part) = (&near.surplus[..count], &near.part[..count]);
+        let (surplus, tau) = (&near.surplus[..count], &near.tau[..count]);
         let (y, rest, above, below) =
             (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
         for at in 0..count {
-            let tau = tau * part[at];
-            (y[at], rest[at]) = central(surplus[at], mu, tau);
-            (above[at], below[at]) = (tau / rest[at], tau / y[at]);
+            (y[at], rest[at]) = central(surplus[at], mu, tau[at]);
+            (above[at], below[at]) = (tau[at] / rest[at], tau[at] / y[at]);
         }
     }
 }
@@ -322,19 +393,19 @@ impl node::Search for Centre<'_> {
 /// The offers' answers to the present prices, one after another without regard to books.
 struct Respond<'a> {
     near: &'a mut Near,
-    tau: f64,
     mu: f64,
 }
 
 impl node::Search for Respond<'_> {
     #[inline(always)]
     fn run<C: node::Counting>(self) {
-        let Self { near, tau, mu } = self;
+        let Self { near, mu } = self;
         let count = near.y.len();
         let (y, rest, above, below) = (&near.y[..count], &near.rest[..count], &near.above[..count], &near.below[..count]);
         let (surplus, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
-        let (out_y, out_rest, part) = (&mut near.per_y[..count], &mut near.per_rest[..count], &near.part[..count]);
-        // ln(1 - z) by its series; beyond, mu is so wide that the ramp may as well be linear in the logarithm, which `judge` then mends.
+        let (out_y, out_rest, tau) = (&mut near.per_y[..count], &mut near.per_rest[..count], &near.tau[..count]);
+        // ln(1 - z) by its series; beyond, mu is so wide that the ramp may as well be linear in the logarithm, which `judge` then
+        // mends.
         for at in 0..count {
             let (per_y, per_rest) = (1.0 / y[at], 1.0 / rest[at]);
             (out_y[at], out_rest[at]) = (per_y, per_rest);
@@ -342,7 +413,7 @@ impl node::Search for Respond<'_> {
             let log = -z * (1.0 + z * (0.5 + z * (1.0 / 3.0 + z * (0.25 + z * (0.2 + z * (1.0 / 6.0))))));
             let slope = 1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z * (1.0 + z))));
             give[at] = 1.0 / (mu * slope + above[at] * per_rest + below[at] * per_y);
-            lack[at] = surplus[at] + log + tau * part[at] * (per_y - per_rest);
+            lack[at] = surplus[at] + log + tau[at] * (per_y - per_rest);
         }
     }
 }
@@ -350,7 +421,8 @@ impl node::Search for Respond<'_> {
 /// A step of all offers.
 struct Advance<'a> {
     near: &'a mut Near,
-    tau: f64,
+    /// Offers worth less have the most complementarity per value that there is.
+    least: f64,
     /// The longest share of the step that prices allow; shortened to what the bounds allow.
     alpha: &'a mut f64,
     /// Mean complementarity after the step.
@@ -360,33 +432,57 @@ struct Advance<'a> {
 impl node::Search for Advance<'_> {
     #[inline(always)]
     fn run<C: node::Counting>(self) {
-        let Self { near, tau, alpha: alpha_out, gap } = self;
+        let Self { near, least, alpha: alpha_out, gap } = self;
         let count = near.y.len();
         let (y, rest, above, below) =
             (&mut near.y[..count], &mut near.rest[..count], &mut near.above[..count], &mut near.below[..count]);
         let (log_step, give, lack) = (&near.surplus[..count], &mut near.give[..count], &mut near.lack[..count]);
-        let (per_y, per_rest, part) = (&near.per_y[..count], &near.per_rest[..count], &near.part[..count]);
+        let (per_y, per_rest) = (&mut near.per_y[..count], &near.per_rest[..count]);
+        let (value, tau) = (&near.value[..count], &near.tau[..count]);
         for at in 0..count {
             let dy = (log_step[at] + lack[at]) * give[at];
             lack[at] = dy;
             let (by_rest, by_y) = (dy * per_rest[at], dy * per_y[at]);
-            let tau = tau * part[at];
+            let tau = tau[at];
             let above_falls = 1.0 - tau * per_rest[at] / above[at] - by_rest;
             let below_falls = 1.0 - tau * per_y[at] / below[at] + by_y;
             give[at] = larger(larger(by_rest, -by_y), larger(above_falls, below_falls));
         }
-        let alpha = TO_BOUND / folded(give, TO_BOUND / *alpha_out, larger);
+        let mut alpha = TO_BOUND / folded(give, TO_BOUND / *alpha_out, larger);
+        while alpha > ALPHA_MIN {
+            let (mut is_near, mut sum, mut number, mut smallest) = (true, 0.0, 0.0f64, f64::INFINITY);
+            for at in 0..count {
+                let (dy, tau) = (lack[at], tau[at]);
+                let above = above[at] + alpha * ((tau + above[at] * dy) * per_rest[at] - above[at]);
+                let below = below[at] + alpha * ((tau - below[at] * dy) * per_y[at] - below[at]);
+                let (of_rest, of_y) = (above * (rest[at] - alpha * dy), below * (y[at] + alpha * dy));
+                if value[at] >= least {
+                    sum += (of_rest + of_y) * value[at];
+                    number += 2.0;
+                    smallest = smallest.min(of_rest.min(of_y) * value[at]);
+                } else {
+                    is_near &= of_rest.min(of_y) >= NEAR_PATH * tau;
+                }
+            }
+            if is_near && (number == 0.0 || smallest >= NEAR_PATH * sum / number) {
+                break;
+            }
+            alpha *= SHORTER;
+        }
         for at in 0..count {
             let dy = lack[at];
-            let tau = tau * part[at];
+            let tau = tau[at];
             above[at] += alpha * ((tau + above[at] * dy) * per_rest[at] - above[at]);
             below[at] += alpha * ((tau - below[at] * dy) * per_y[at] - below[at]);
             y[at] += alpha * dy;
             rest[at] -= alpha * dy;
-            give[at] = (above[at] * rest[at] + below[at] * y[at]) / part[at];
+            let counts = if value[at] >= least { 1.0 } else { 0.0 };
+            give[at] = (above[at] * rest[at] + below[at] * y[at]) * value[at] * counts;
+            per_y[at] = counts;
         }
         *alpha_out = alpha;
-        *gap = folded(give, 0.0, |sum, value| sum + value) / (2 * count).max(1) as f64;
+        let sum = |values: &[f64]| folded(values, 0.0, |sum, value| sum + value);
+        *gap = sum(give) / (2.0 * sum(per_y)).max(1.0);
     }
 }
 
@@ -409,21 +505,6 @@ fn folded(values: &[f64], first: f64, fold: impl Fn(f64, f64) -> f64) -> f64 {
         }
     }
     lanes.iter().chain(rest).copied().fold(first, fold)
-}
-
-/// What offers that want an asset are worth in all, per asset.
-fn wanted_values(block: &Block<'_>, prices: &[f64]) -> Vec<f64> {
-    let mut wanted = vec![0.0; prices.len()];
-    for book in &block.books {
-        let amount = block.index.sums_at(book, book.offer_count as usize)[0];
-        wanted[book.buy as usize] += prices[book.sell as usize] * amount;
-    }
-    wanted
-}
-
-fn part(wanted: f64, value: f64) -> f64 {
-    // A pool may want the asset, too: no offer's part is zero.
-    if value <= wanted { 1.0 } else { (wanted / value).max(1e-30) }
 }
 
 /// How far below the present complementarity the next one aims.

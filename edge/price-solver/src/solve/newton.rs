@@ -5,9 +5,9 @@
 //! a good start for the next, and how far the last step went says how much narrower the next window may be. Dense books take one or
 //! two steps per width down to `mu`; where books are nearly steps the method stalls, and says at which width.
 
-use super::markov::SILENT;
+use super::markov::{SILENT, Stopped};
 use super::{Found, Task, markov};
-use crate::block::Demand;
+use crate::block::{Block, Demand};
 use crate::demand::Window;
 
 /// Ties every asset to its old price by this share of its slope: enough to keep parts together that do not trade at the moment.
@@ -66,15 +66,15 @@ pub(super) struct Continuation {
 }
 
 impl Continuation {
-    pub(super) fn new(prices: Vec<f64>, width: f64) -> Self {
+    pub(super) fn new(block: &Block<'_>, prices: Vec<f64>, width: f64) -> Self {
         let n = prices.len();
         Self {
             solved: (prices.clone(), width),
             any_solved: false,
             width,
-            trial: Demand::new(n),
+            trial: Demand::with_layout(n, &block.layout),
             trial_prices: vec![1.0; n],
-            matrix: vec![0.0; n * n],
+            matrix: vec![0.0; block.layout.len()],
             anchor: vec![0.0; n],
             right: vec![0.0; n],
             ratios: vec![1.0; n],
@@ -145,7 +145,7 @@ impl Continuation {
             if task.is_spent() {
                 return Level::Spent;
             }
-            let step = self.find_ratios(&task.answer);
+            let Ok(step) = self.find_ratios(task) else { return Level::Spent };
             let Some(share) = self.search(task, window, trust) else { return Level::Stalled };
             if !is_last && share == 1.0 && step <= STEP_SOLVED * (width + mu) {
                 return Level::Solved(step);
@@ -155,22 +155,19 @@ impl Continuation {
     }
 
     /// The Newton step as ratios of prices; its greatest length in log price.
-    fn find_ratios(&mut self, answer: &Demand) -> f64 {
-        let n = self.prices.len();
+    fn find_ratios(&mut self, task: &Task<'_, '_>) -> Result<f64, Stopped> {
+        let (n, answer, layout) = (self.prices.len(), &task.answer, &task.block.layout);
         self.matrix.copy_from_slice(&answer.slopes);
-        self.anchor.fill(0.0);
-        for row in answer.slopes.chunks_exact(n) {
-            self.anchor.iter_mut().zip(row).for_each(|(sum, &slope)| *sum += slope);
-        }
+        layout.column_sums(&answer.slopes, &mut self.anchor);
         let max = self.anchor.iter().fold(f64::MIN_POSITIVE, |max, &sum| max.max(sum));
         self.anchor.iter_mut().for_each(|sum| *sum = ANCHOR * sum.max(SILENT * max));
         self.right.copy_from_slice(&self.anchor);
-        markov::solve(&mut self.matrix, &mut self.anchor, &mut self.right, &mut self.ratios);
+        markov::solve(layout, &mut self.matrix, &mut self.anchor, &mut self.right, &mut self.ratios, &|| task.budget.is_over())?;
         // Only ratios of prices mean something: the median asset stays, so that one asset that could go anywhere moves no other.
         self.right.copy_from_slice(&self.ratios);
         let (_, &mut middle, _) = self.right.select_nth_unstable_by(n / 2, f64::total_cmp);
         self.ratios.iter_mut().for_each(|ratio| *ratio /= middle.max(f64::MIN_POSITIVE));
-        self.ratios.iter().fold(0.0f64, |step, ratio| step.max(ratio.ln().abs()))
+        Ok(self.ratios.iter().fold(0.0f64, |step, ratio| step.max(ratio.ln().abs())))
     }
 
     /// Goes as much of the step as lowers the imbalance; the share gone, if any.
@@ -235,6 +232,7 @@ fn merit(answer: &Demand, scale: &Demand) -> f64 {
 mod tests {
     use super::*;
     use crate::demand::DemandIndex;
+    use crate::solve::{Accuracy, Problem};
     use crate::structure::Structure;
     use crate::synthetic::Offer;
 
@@ -246,11 +244,12 @@ mod tests {
             [(0, 1, 3.0), (1, 2, 2.0), (2, 0, 1.0)].into_iter().flat_map(|(a, b, c)| spread(a, b, c)).collect();
         let mut step = |asset_count: usize| {
             let index = DemandIndex::from_offers(asset_count, &offers, Vec::new()).unwrap();
-            let mut answer = Demand::new(asset_count);
-            let prices = vec![1.0; asset_count];
-            Structure::whole(&index).blocks[0].query(&prices, Window::widened(1e-3, 0.05), &mut answer);
-            let mut newton = Continuation::new(prices, 0.05);
-            newton.find_ratios(&answer);
+            let (structure, prices) = (Structure::whole(&index), vec![1.0; asset_count]);
+            let block = &structure.blocks[0];
+            let mut task = Task::new(block, None, &Problem::cold(&index, Accuracy::bits(15, 10)));
+            task.query(&prices, Window::widened(1e-3, 0.05));
+            let mut newton = Continuation::new(block, prices, 0.05);
+            newton.find_ratios(&task).unwrap();
             offers.push(Offer { sell: 0, buy: 3, limit: 0.1, amount: 0.01 });
             newton.ratios
         };

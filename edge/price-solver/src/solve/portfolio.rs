@@ -1,9 +1,12 @@
 //! The default: structure first, then the cheapest method that will do, then the next.
 
+use super::capped::capped;
 use super::interior::Interior;
 use super::newton::Continuation;
-use super::{BlockSolver, Found, Outcome, PriceSolver, Problem, Solution, Task, Tatonnement, solve_structure, start, two_assets};
-use crate::block::Block;
+use super::{
+    BlockSolver, Budget, Found, Outcome, PriceSolver, Problem, Solution, Task, Tatonnement, solve_structure, start, two_assets,
+};
+use crate::bounds;
 use crate::demand::Window;
 use crate::structure::Structure;
 
@@ -11,17 +14,21 @@ use crate::structure::Structure;
 const WIDTH_COLD: f64 = 0.1;
 const WIDTH_WARM: f64 = 0.02;
 const WIDTH_FLAT: f64 = 8.0;
-/// The last prices are near when at most this share of the value finds no counterpart in the window of a warm start, as where prices
-/// are a third of the window off. The first width is then so many times this share of that window.
+/// The last prices are near when at most this share of the value finds no counterpart in the window of a warm start, as where
+/// prices are a third of the window off. The first width is then so many times this share of that window.
 const NEARLY_CLEAR: f64 = 0.2;
 const WIDTH_PER_IMBALANCE: f64 = 8.0;
 /// How many widths at which Newton's method stalled the offers may be away that the interior-point method looks at, in turn.
 const WIDENINGS: [f64; 4] = [3.0, 24.0, 192.0, f64::INFINITY];
+/// Offers are cut to so many times what all others can give for them, twice before all offers are looked at as they are: what they
+/// are worth depends on prices, and the second cut is at the prices of the first. Afterwards smaller offers are cut, too.
+const CUTS_FIRST: [f64; 2] = [1024.0, 1024.0];
+const CUTS_LAST: [f64; 3] = [64.0, 8.0, 1024.0];
 /// Queries of the last resort.
 const TATONNEMENT_QUERIES: u64 = 5_000;
 
-/// Takes the market apart; solves pairs exactly, the rest by Newton's method with continuation, finished by an interior-point method
-/// where books are nearly steps; falls back on wider windows, then on tatonnement.
+/// Takes the market apart; solves pairs exactly, the rest by Newton's method with continuation, finished by an interior-point
+/// method where books are nearly steps; falls back on smaller offers and on wider windows, then on tatonnement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Portfolio;
 
@@ -53,9 +60,9 @@ impl BlockSolver for Newton {
     fn solve_block(&self, task: &mut Task<'_, '_>) -> Found {
         let (prices, width) = match task.start.take() {
             Some(start) => (start, WIDTH_WARM),
-            None => (start::from_medians(task.block), WIDTH_COLD),
+            None => (start::from_medians(task.block, &|| task.budget.is_over()), WIDTH_COLD),
         };
-        let mut newton = Continuation::new(prices, width);
+        let mut newton = Continuation::new(task.block, prices, width);
         newton.run(task);
         newton.best(task)
     }
@@ -65,13 +72,13 @@ impl BlockSolver for Portfolio {
     fn solve_block(&self, task: &mut Task<'_, '_>) -> Found {
         let warm = task.start.take();
         if task.block.asset_count() == 2 {
-            let start = warm.unwrap_or_else(|| start::from_medians(task.block));
+            let start = warm.unwrap_or_else(|| start::from_medians(task.block, &|| false));
             return two_assets::solve(task, start[0] / start[1]);
         }
         let mut best: Option<Found> = None;
         let mut starts = Starts::new(task, warm);
-        while let Some((prices, width)) = starts.next(task.block) {
-            let found = newton_then_interior(task, prices, width, width == WIDTH_FLAT);
+        while let Some((prices, width)) = starts.next(task) {
+            let found = from_start(task, prices, width, width == WIDTH_FLAT);
             let found = match best.take() {
                 Some(best) => best.or_better(found),
                 None => found,
@@ -87,8 +94,8 @@ impl BlockSolver for Portfolio {
     }
 }
 
-/// Where to start, and with which width, in turn. The last prices come first when they nearly clear; else the nearer of them and of the
-/// medians comes first, at the width of a cold start; flat prices come last.
+/// Where to start, and with which width, in turn. The last prices come first when they nearly clear; else the nearer of them and of
+/// the medians comes first, at the width of a cold start; flat prices come last.
 struct Starts {
     /// In reverse.
     known: Vec<(Vec<f64>, f64)>,
@@ -100,18 +107,17 @@ struct Starts {
 impl Starts {
     fn new(task: &mut Task<'_, '_>, last: Option<Vec<f64>>) -> Self {
         let Some(last) = last else { return Self { known: Vec::new(), are_medians_left: true, is_flat_left: true } };
-        let block = task.block;
-        let mut imbalance_at = |prices: &[f64]| {
+        let imbalance_at = |task: &mut Task<'_, '_>, prices: &[f64]| {
             task.query(prices, Window::widened(task.accuracy.mu, WIDTH_WARM));
             task.answer.imbalance()
         };
-        let imbalance = imbalance_at(&last);
+        let imbalance = imbalance_at(task, &last);
         if imbalance <= NEARLY_CLEAR {
             let width = WIDTH_WARM * (WIDTH_PER_IMBALANCE * imbalance).min(1.0);
             return Self { known: vec![(last, width)], are_medians_left: true, is_flat_left: true };
         }
-        let medians = start::from_medians(block);
-        let are_medians_nearer = imbalance_at(&medians) <= imbalance;
+        let medians = start::from_medians(task.block, &|| task.budget.is_over());
+        let are_medians_nearer = imbalance_at(task, &medians) <= imbalance;
         let mut known = vec![(last, WIDTH_COLD), (medians, WIDTH_COLD)];
         if !are_medians_nearer {
             known.reverse();
@@ -119,49 +125,98 @@ impl Starts {
         Self { known, are_medians_left: false, is_flat_left: true }
     }
 
-    fn next(&mut self, block: &Block<'_>) -> Option<(Vec<f64>, f64)> {
+    fn next(&mut self, task: &Task<'_, '_>) -> Option<(Vec<f64>, f64)> {
         if let Some(known) = self.known.pop() {
             return Some(known);
         }
         if std::mem::take(&mut self.are_medians_left) {
-            return Some((start::from_medians(block), WIDTH_COLD));
+            return Some((start::from_medians(task.block, &|| task.budget.is_over()), WIDTH_COLD));
         }
-        std::mem::take(&mut self.is_flat_left).then(|| (vec![1.0; block.asset_count()], WIDTH_FLAT))
+        std::mem::take(&mut self.is_flat_left).then(|| (vec![1.0; task.block.asset_count()], WIDTH_FLAT))
     }
 }
 
-fn newton_then_interior(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, is_last: bool) -> Found {
-    let mut newton = Continuation::new(prices, width);
+/// By Newton's method. Where that stalls, by the interior-point method: first with the largest offers cut, if any are that large,
+/// then with all offers as they are.
+fn from_start(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, is_last: bool) -> Found {
+    let mut newton = Continuation::new(task.block, prices, width);
     newton.run(task);
     let mut best = newton.best(task);
-    // Offers around where Newton stalled are the ones whose answer is open; more, if these prove too few.
-    if !newton.has_solved() && !is_last {
-        // Elsewhere may be better.
-        return best;
-    }
-    for widening in WIDENINGS {
-        if best.outcome < Outcome::Approximate || task.is_spent() {
-            break;
+    let mut around = best.prices.clone();
+    for times in CUTS_FIRST {
+        if !is_enough(&best, task) {
+            best = with_cut(task, best, &mut around, times);
         }
-        let width = newton.solved_width();
-        let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * width, 0.1 * width);
-        let holds_all_offers = interior.holds_all_offers();
-        best = best.or_better(interior.run(task, true));
-        if holds_all_offers && best.outcome == Outcome::Approximate {
-            let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), f64::INFINITY, 0.1 * width);
-            best = best.or_better(interior.run(task, false));
-            break;
+    }
+    if !is_enough(&best, task) && (newton.has_solved() || is_last) {
+        best = best.or_better(by_interior(task, &newton));
+    }
+    for times in CUTS_LAST {
+        if !is_enough(&best, task) {
+            best = with_cut(task, best, &mut around, times);
         }
     }
     best
 }
 
+fn is_enough(best: &Found, task: &Task<'_, '_>) -> bool {
+    best.outcome < Outcome::Approximate || task.is_spent()
+}
+
+/// Offers around where Newton stalled are the ones whose answer is open; more, if these prove too few.
+fn by_interior(task: &mut Task<'_, '_>, newton: &Continuation) -> Found {
+    let width = newton.solved_width();
+    let mut best: Option<Found> = None;
+    for widening in WIDENINGS {
+        let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * width, 0.1 * width);
+        let holds_all_offers = interior.holds_all_offers();
+        let found = interior.run(task, true);
+        let found = match best.take() {
+            Some(best) => best.or_better(found),
+            None => found,
+        };
+        if is_enough(&found, task) || holds_all_offers {
+            return found;
+        }
+        best = Some(found);
+    }
+    best.expect("there is more than one widening")
+}
+
+/// Searches with offers cut to so many times their counterparts, at the prices `around`, which become those found. The better of
+/// that and of what there is.
+fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, times: f64) -> Found {
+    let Some(index) = capped(task.block, around, times) else { return best };
+    let structure = Structure::whole(&index);
+    let block = &structure.blocks[0];
+    let queries = task.budget.queries.saturating_sub(task.queries);
+    let problem = Problem { budget: Budget { queries, ..task.budget }, ..Problem::cold(&index, task.accuracy) };
+    let mut inner = Task::new(block, None, &problem);
+    let start = start::from_medians(block, &|| inner.budget.is_over());
+    let mut newton = Continuation::new(block, start, WIDTH_COLD);
+    newton.run(&mut inner);
+    let mut found = newton.best(&mut inner);
+    if !is_enough(&found, &inner) {
+        found = found.or_better(by_interior(&mut inner, &newton));
+    }
+    task.queries += inner.queries;
+    around.clone_from(&found.prices);
+    let judged = task.judge(&found.prices);
+    if judged.outcome < Outcome::Approximate {
+        return best.or_better(judged);
+    }
+    let values = found.values.or_else(|| bounds::amounts(block, &found.prices, task.accuracy));
+    best.or_better(match values {
+        Some(values) => task.judge_amounts(judged, &values),
+        None => judged,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Demand;
     use crate::demand::DemandIndex;
-    use crate::solve::{Accuracy, Budget};
+    use crate::solve::Accuracy;
     use crate::synthetic::{MadeBatch, Model, Offer, Shape, Variant};
 
     const ASSETS: usize = 20;
@@ -189,10 +244,9 @@ mod tests {
             let index = DemandIndex::from_offers(ASSETS, &thin_market(seed), Vec::new()).unwrap();
             let structure = Structure::of(&index);
             let [block] = &structure.blocks[..] else { panic!("all assets are in one part") };
-            let accuracy = Accuracy::bits(15, 10).within_reach();
-            let (budget, answer) = (Budget::queries(10_000), Demand::new(ASSETS));
-            let mut task = Task { block, start: None, accuracy, budget, feasible: None, queries: 0, answer };
-            let mut newton = Continuation::new(start::from_medians(block), WIDTH_COLD);
+            let mut task = Task::new(block, None, &Problem::cold(&index, Accuracy::bits(15, 10)));
+            let accuracy = task.accuracy;
+            let mut newton = Continuation::new(block, start::from_medians(block, &|| false), WIDTH_COLD);
             newton.run(&mut task);
             if newton.best(&mut task).outcome < Outcome::Approximate {
                 continue;

@@ -16,22 +16,24 @@ const RIDGE: f64 = 1e-9;
 struct Tie {
     sell: usize,
     buy: usize,
+    slots: [usize; 2],
     log_ratio: f64,
     weight: f64,
 }
 
 /// Start prices of a block.
-pub(super) fn from_medians(block: &Block<'_>) -> Vec<f64> {
+pub(super) fn from_medians(block: &Block<'_>, is_over: &dyn Fn() -> bool) -> Vec<f64> {
     let n = block.asset_count();
-    let mut ties: Vec<Tie> = block.books.iter().filter_map(|book| tie(block, book)).collect();
-    for side in &block.pools {
+    let mut ties: Vec<Tie> = block.books.iter().enumerate().filter_map(|(number, book)| tie(block, number, book)).collect();
+    for (number, side) in block.pools.iter().enumerate() {
         // A pool that sells neither asset at a rate is content with it.
         if let Some(log_ratio) = block.index.pools[side.pool as usize].resting_log_rate(side.side) {
-            ties.push(Tie { sell: side.sell as usize, buy: side.buy as usize, log_ratio, weight: 1.0 });
+            let (sell, buy) = (side.sell as usize, side.buy as usize);
+            ties.push(Tie { sell, buy, slots: block.layout.pool_slots(number, sell, buy), log_ratio, weight: 1.0 });
         }
     }
     let mut logs = vec![0.0; n];
-    let (mut matrix, mut anchor, mut right) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
+    let (mut matrix, mut anchor, mut right) = (vec![0.0; block.layout.len()], vec![0.0; n], vec![0.0; n]);
     for round in 0..ROUNDS {
         matrix.fill(0.0);
         let mut total = 0.0;
@@ -39,15 +41,16 @@ pub(super) fn from_medians(block: &Block<'_>) -> Vec<f64> {
         for tie in &ties {
             let residual = (logs[tie.sell] - logs[tie.buy] - tie.log_ratio).abs();
             let weight = if round == 0 { tie.weight } else { tie.weight / residual.max(RESIDUAL_FLOOR) };
-            matrix[tie.sell * n + tie.buy] += weight;
-            matrix[tie.buy * n + tie.sell] += weight;
+            tie.slots.iter().for_each(|&slot| matrix[slot] += weight);
             total += 2.0 * weight;
             right[tie.sell] += weight * tie.log_ratio;
             right[tie.buy] -= weight * tie.log_ratio;
         }
         anchor.fill((RIDGE * total / n as f64).max(f64::MIN_POSITIVE));
         // A Laplacian is the matrix of a market in which every slope goes both ways.
-        markov::solve(&mut matrix, &mut anchor, &mut right, &mut logs);
+        if markov::solve(&block.layout, &mut matrix, &mut anchor, &mut right, &mut logs, is_over).is_err() {
+            break;
+        }
     }
     logs.iter().map(|log| log.clamp(-LOG_PRICE_MAX, LOG_PRICE_MAX).exp()).collect()
 }
@@ -55,7 +58,7 @@ pub(super) fn from_medians(block: &Block<'_>) -> Vec<f64> {
 /// Prices stay within `e^300` of each other's mean, so that products of three do not overflow.
 const LOG_PRICE_MAX: f64 = 200.0;
 
-fn tie(block: &Block<'_>, book: &crate::demand::Book) -> Option<Tie> {
+fn tie(block: &Block<'_>, number: usize, book: &crate::demand::Book) -> Option<Tie> {
     let count = book.offer_count as usize;
     let half = block.index.sums_at(book, count)[0] * 0.5;
     let (mut low, mut high) = (0, count - 1);
@@ -68,6 +71,7 @@ fn tie(block: &Block<'_>, book: &crate::demand::Book) -> Option<Tie> {
     (limit > 0.0).then(|| Tie {
         sell: book.sell as usize,
         buy: book.buy as usize,
+        slots: block.layout.book_slots(number, book.sell as usize, book.buy as usize),
         log_ratio: limit.ln(),
         weight: (count as f64).sqrt(),
     })

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing::{info, warn};
-use walras_batch_solver::{Budget, ClosedBatch};
+use walras_batch_solver::{Budget, ClosedBatch, Deadline};
 use walras_ports::Doorbell;
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{BatchMarketId, BatchPrice};
@@ -142,7 +142,7 @@ fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<B
         return Some(batch.propose_nothing());
     }
     let start = last_prices.filter(|prices| attempt == 0 && prices.len() == offers.asset_count());
-    let budget = Budget { deadline: Some(Instant::now() + SEARCH_MAX), ..Budget::queries(10_000) };
+    let budget = Budget { deadline: Some(Deadline::At(Instant::now() + SEARCH_MAX)), ..Budget::queries(10_000) };
     batch.propose(start, budget).inspect_err(|e| warn!("block {} of batch market {market} was not priced: {e}", place.number)).ok()
 }
 
