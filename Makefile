@@ -14,7 +14,7 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench cases fuzz site clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench break cases fuzz site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -92,12 +92,15 @@ bot-test: $(PYTHON_VENV)/installed web ## the bot of docs/first-bot.md, against 
 	$(CARGO) test --workspace --no-run
 	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py
 
-bench: ## measure: make bench NAME=order-book|engine|clearing|blocks|replay|replay_files|fair-access|replication|venue|siege|simulation|all
+bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|replay|replay_files|fair-access|replication|venue|siege|simulation|all
 	./bench/run.sh $(NAME)
 
 siege: ## attack a venue and a cluster, and measure a well-behaved client meanwhile: make siege SIEGE="--only deaf"
 	$(CARGO) build --release -p walras-node -p walras-siege
 	$(TARGET)/release/walras-siege --program $(TARGET)/release/walras $(SIEGE)
+
+break: ## look for batch markets that cannot be priced: make break FOR=600
+	$(CARGO) run --release -p walras-price-solver --example break -- $${FOR:-60} $${SEED:-0}
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000
 	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}
