@@ -1,14 +1,38 @@
-//! The second half of a block, as whoever leads a venue sends it: prices and amounts, the marginal offers, the certificate.
+//! The second half of a block, as the leader of a venue sends it: prices and amounts, the marginal offers, the certificate.
+
+use std::collections::BTreeSet;
 
 use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, assess};
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, PoolSide, Proposal, Rules, Verified, verify};
+use walras_clearing::{
+    AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PoolSide, PoolTrade, Proposal, Rules, Verified, verify,
+};
 use walras_price_solver::solve::Budget;
-use walras_trade_amounts::{AmountsFinder, propose};
-use walras_types::{BatchMarketId, BatchPrice, QualityMax};
+use walras_trade_amounts::{AmountsFinder, propose, propose_until};
+use walras_types::{BatchMarketId, BatchPrice, Mu, QualityMax};
 use walras_wire::batch::{BlockProposal, Certificate as CertificateWire, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire};
 
-use crate::clear::{ClearError, Settings, clear, search};
+use crate::clear::{ClearError, Margins, Settings, Sight, Solver, clear, search};
 use crate::quality::Times;
+
+/// A way to search a clearing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// From the start prices, if there are any.
+    Usual,
+    /// From the start.
+    Cold,
+    /// With prices that leave large offers a share of mu.
+    WithMargins,
+    /// Without close-ups.
+    AllOffers,
+    /// With offers that trade in full sooner than they must, so that prices that are a little off are still good enough.
+    Narrow,
+    /// As in the papers.
+    Tatonnement,
+}
+
+/// By so many powers of two.
+const NARROWER: u8 = 3;
 
 /// A batch that is closed: what is to be cleared, and by which rules.
 #[derive(Clone, Copy, Debug)]
@@ -26,43 +50,86 @@ pub struct ClosedBatch<'a> {
 }
 
 impl ClosedBatch<'_> {
-    /// Searches prices and amounts, and says how good they are. It says nothing of the hashes of the state afterwards, which who proposes does
-    /// not know yet. `start` as in [`Settings`]. Parts of the market for which nothing good enough is found are set aside: a block of what
-    /// is proposed is accepted.
+    /// Searches prices and amounts, and says how good they are. It leaves out the hashes of the state afterwards: the proposer does not
+    /// know them yet. `start` as in [`Settings`].
+    ///
+    /// Parts are markets of their own. Where a part's result is not good enough, other ways are tried, and each part keeps the first way
+    /// that was good enough for it. A part without such a way is set aside, so a block of the proposal is accepted.
     ///
     /// # Errors
     /// See [`ClearError`].
     pub fn propose(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<BlockProposal, ClearError> {
-        let mut found = self.search(start, budget)?;
+        let mut found = self.search(Way::Usual, start, budget)?;
         let mut assessed = self.assess(&found);
-        if !assessed.beyond.is_empty() && start.is_some() {
-            // Where the last prices lead nowhere, from the start may.
-            let cold = self.search(None, budget)?;
-            let of_cold = self.assess(&cold);
-            if of_cold.beyond.len() < assessed.beyond.len() {
-                (found, assessed) = (cold, of_cold);
+        let parts = self.offers.parts();
+        let ways = start.map(|_| Way::Cold).into_iter().chain([Way::WithMargins, Way::AllOffers, Way::Narrow, Way::Tatonnement]);
+        for way in ways {
+            if assessed.beyond.is_empty() || budget.is_over() {
+                break;
+            }
+            let Ok(other) = self.search(way, None, budget) else { continue };
+            let failed: BTreeSet<usize> = self.assess(&other).beyond.into_iter().collect();
+            let mended = assessed.beyond.iter().filter(|part| !failed.contains(part));
+            let mut prices = found.prices.clone();
+            for asset in mended.flat_map(|part| parts.assets(*part)) {
+                prices[asset.index()] = other.prices[asset.index()];
+            }
+            if prices != found.prices {
+                let joined = self.amounts_at(&prices, budget);
+                let of_joined = self.assess(&joined);
+                if of_joined.beyond.len() < assessed.beyond.len() {
+                    (found, assessed) = (joined, of_joined);
+                }
             }
         }
-        let best_effort = Rules { lower_bounds: LowerBounds::BestEffort, ..self.rules };
-        let parts = self.offers.parts();
         // Each time a part less is priced.
         while !assessed.beyond.is_empty() {
             for asset in assessed.beyond.iter().flat_map(|part| parts.assets(*part)) {
                 found.prices[asset.index()] = None;
             }
-            found = propose(&mut AmountsFinder::new(), self.offers, &found.prices, &best_effort).proposal;
+            found = self.without_unpriced(found);
             assessed = self.assess(&found);
         }
         let verified = verify(self.offers, &found, &self.rules).map_err(ClearError::Rejected)?;
         Ok(self.proposal(&found, &verified, assessed.certificate))
     }
 
-    fn search(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<Proposal, ClearError> {
+    /// The rest of a clearing when some assets lose their prices. What else trades is kept, unless an asset would be short without it.
+    fn without_unpriced(&self, mut found: Proposal) -> Proposal {
+        let Proposal { prices, .. } = &found;
+        let is_priced = |pair: Pair| [pair.sell, pair.buy].into_iter().all(|asset| prices[asset.index()].is_some());
+        let pools = self.offers.pools();
+        let pool_pair = |trade: &PoolTrade| pools[trade.pool.0 as usize].pair(trade.side);
+        let trades = found.trades.iter().filter(|trade| is_priced(trade.pair)).copied().collect();
+        let of_pools = found.pools.iter().filter(|trade| is_priced(pool_pair(trade))).copied().collect();
+        (found.trades, found.pools) = (trades, of_pools);
+        if verify(self.offers, &found, &self.best_effort()).is_ok() {
+            return found;
+        }
+        propose(&mut AmountsFinder::new(), self.offers, &found.prices, &self.best_effort()).proposal
+    }
+
+    fn amounts_at(&self, prices: &[Option<BatchPrice>], budget: Budget<'_>) -> Proposal {
+        propose_until(&mut AmountsFinder::new(), self.offers, prices, &self.best_effort(), &|| budget.is_over()).proposal
+    }
+
+    fn best_effort(&self) -> Rules {
+        Rules { lower_bounds: LowerBounds::BestEffort, ..self.rules }
+    }
+
+    fn search(&self, way: Way, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<Proposal, ClearError> {
         let Rules { commission, mu, lower_bounds } = self.rules;
-        let settings = Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) };
+        let usual = Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) };
+        let settings = match way {
+            Way::Usual | Way::Cold | Way::WithMargins => usual,
+            Way::AllOffers => Settings { sight: Sight::AllOffers, ..usual },
+            Way::Narrow => Settings { mu: Mu::new(mu.exponent().saturating_add(NARROWER)).unwrap_or(mu), ..usual },
+            Way::Tatonnement => Settings { solver: Solver::Tatonnement, ..usual },
+        };
+        let margins = if way == Way::WithMargins { Margins::Always } else { Margins::WhereBelow };
         Ok(match lower_bounds {
             // Nobody reads a report, and what is proposed in the end is checked there.
-            LowerBounds::BestEffort => search(self.offers, &settings, &mut Times::default())?.1.proposal,
+            LowerBounds::BestEffort => search(self.offers, &settings, margins, &mut Times::default())?.1.proposal,
             LowerBounds::Required => clear(self.offers, &settings)?.proposal,
         })
     }

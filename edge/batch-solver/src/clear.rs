@@ -7,7 +7,7 @@ use walras_batch::Certificate;
 use walras_clearing::{BatchMarket, LowerBounds, Pair, Proposal, Rejected, Rules, Verified, verify};
 use walras_price_solver::demand::{DemandIndex, IndexError, Window};
 use walras_price_solver::solve::{Budget, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
-use walras_trade_amounts::{AmountsFinder, Proposed, propose};
+use walras_trade_amounts::{AmountsFinder, Proposed, propose_until};
 use walras_types::{BatchPrice, Commission, Mu};
 
 use crate::close_up::{CloseUp, Lens};
@@ -131,7 +131,7 @@ pub struct Cleared<'m> {
 /// See [`ClearError`]. Where nothing can trade, the clearing is empty and no error.
 pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
     let mut times = Times::default();
-    let (priced, proposed) = search(market, settings, &mut times)?;
+    let (priced, proposed) = search(market, settings, Margins::WhereBelow, &mut times)?;
     let verified =
         timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort(settings))).map_err(ClearError::Rejected)?;
     let shortfall = verified.shortfall();
@@ -144,21 +144,34 @@ pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cle
 }
 
 /// Prices and amounts, neither checked nor reported.
-pub(crate) fn search(market: &BatchMarket, settings: &Settings<'_>, times: &mut Times) -> Result<(Priced, Proposed), ClearError> {
+pub(crate) fn search(
+    market: &BatchMarket,
+    settings: &Settings<'_>,
+    margins: Margins,
+    times: &mut Times,
+) -> Result<(Priced, Proposed), ClearError> {
     let lens = (settings.sight == Sight::CloseUps && Lens::is_for(market)).then_some(Lens::USUAL);
     let rules = best_effort(settings);
+    let Budget { deadline, .. } = settings.budget;
+    let pricing =
+        Settings { budget: Budget { deadline: deadline.map(|at| at.sooner(PRICES_SHARE)), ..settings.budget }, ..*settings };
+    let is_over = || settings.budget.is_over();
     let mut attempt = |margin: f64| -> Result<(Priced, Proposed), ClearError> {
-        let priced = find_prices(market, settings, lens, margin, times)?;
-        let proposed = timed(&mut times.amounts, || propose(&mut AmountsFinder::new(), market, &priced.prices, &rules));
+        let priced = find_prices(market, &pricing, lens, margin, times)?;
+        let proposed =
+            timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &priced.prices, &rules, &is_over));
         Ok((priced, proposed))
     };
     let mut best = attempt(0.0)?;
-    if best.1.amounts.below_lower_count > 0 {
+    if best.1.amounts.below_lower_count > 0 || margins == Margins::Always {
         let left = |(_, proposed): &(Priced, Proposed)| {
             let Certificate { gap_ppb, unserved_ppb, .. } = Certificate::find(market, &proposed.proposal, &rules);
             (unserved_ppb, gap_ppb)
         };
         for margin in MARGINS {
+            if pricing.budget.is_over() {
+                break;
+            }
             let other = attempt(margin)?;
             if left(&other) < left(&best) {
                 best = other;
@@ -168,9 +181,21 @@ pub(crate) fn search(market: &BatchMarket, settings: &Settings<'_>, times: &mut 
     Ok(best)
 }
 
+/// The share of the time until the deadline that prices may take: amounts need the rest.
+const PRICES_SHARE: f64 = 0.7;
+
 /// Where an offer is so large that a small share of it balances the market, prices are so near its limit that hardly any part of it can be honoured in
 /// whole units, and those who would trade with it find nobody. Prices that leave it such a share of mu serve them.
 const MARGINS: [f64; 2] = [1.0 / 16.0, 1.0 / 2.0];
+
+/// When prices with a margin are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Margins {
+    /// Where a pair sells less than its lower bound.
+    WhereBelow,
+    /// In any case: what could trade may be far from all that does, too.
+    Always,
+}
 
 fn best_effort(settings: &Settings<'_>) -> Rules {
     Rules { lower_bounds: LowerBounds::BestEffort, ..settings.rules() }
@@ -243,7 +268,7 @@ pub(crate) fn find_prices(
                 }
             });
             solution = next;
-            if is_still {
+            if is_still || settings.budget.is_over() {
                 break;
             }
         }
@@ -276,6 +301,9 @@ impl Search<'_> {
         let window = Window::of_mu(accuracy.mu);
         let mut around: Option<Vec<f64>> = start.map(<[f64]>::to_vec);
         for _ in 0..CLOSE_UPS_MAX {
+            if self.settings.budget.is_over() {
+                break;
+            }
             let close_up = timed(&mut self.times.index, || CloseUp::taken(market, kept, around.as_deref(), window, lens))?;
             let solution = self.in_index(&close_up.index, around.as_deref(), CLOSE_UP_QUERIES_MAX);
             if close_up.is_sharp_at(&solution.prices, window) {

@@ -170,6 +170,7 @@ pub(crate) fn timed<T>(ms: &mut f64, work: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use walras_batch_workload::{Workload, stands_in};
+    use walras_types::{BatchOperation, CreateOffer, TransactionSeq};
 
     use super::*;
 
@@ -195,5 +196,41 @@ mod tests {
         assert!(proposer.open_offer_count() > 0);
         assert_eq!(proposer.open_offer_count(), validator.open_offer_count());
         proposer.batch.check_invariants(&proposer.ledger);
+    }
+
+    /// Ten accounts offer a hundred thousand times what others do, at limits that some of the others accept. Every block after that
+    /// trades as much as one without them would, about, until the whales are cancelled.
+    #[test]
+    fn ten_whales_hold_up_no_later_block() {
+        const WHALES: u32 = 10;
+        let mut workload = Workload::new(Model::standard(20, 200, 1_000), 3);
+        let others = workload.model().account_count;
+        let with_whales = Model { account_count: others + WHALES, ..workload.model().clone() };
+        let mut venue = Venue::new(&with_whales, workload.endowment(), NonZero::<usize>::MIN).unwrap();
+        let mut start: Option<Vec<Option<BatchPrice>>> = None;
+        for block in 0..6 {
+            let mut transactions = workload.block(stands_in(venue.batch.market())).to_vec();
+            let own_count = transactions.len();
+            if block == 1 {
+                let offers = transactions.iter().filter_map(|transaction| match transaction.operation {
+                    BatchOperation::CreateOffer(create) => Some(create),
+                    _ => None,
+                });
+                let whales = (others..).map(AccountId).zip(offers).take(WHALES as usize).map(|(account, create)| {
+                    let amount = workload.endowment();
+                    let operation = BatchOperation::CreateOffer(CreateOffer { amount, ..create });
+                    BatchTransaction { account, sequence: TransactionSeq(1), operation }
+                });
+                transactions.extend(whales.collect::<Vec<_>>());
+            }
+            let proposed = venue.propose(&transactions, start.as_deref()).unwrap();
+            let pairs = proposed.block.proposal.trades.len();
+            assert!(proposed.block.proposal.prices.iter().all(Option::is_some), "block {block}: assets are set aside");
+            assert!(pairs > 100, "block {block}: {pairs} pairs traded");
+            let dropped: Vec<usize> = proposed.dropped().filter(|place| *place < own_count).collect();
+            workload.closed(&proposed.closed.batch_hash, dropped);
+            start = Some(proposed.block.proposal.prices);
+        }
+        venue.batch.check_invariants(&venue.ledger);
     }
 }

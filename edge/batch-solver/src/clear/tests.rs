@@ -7,6 +7,8 @@ use walras_clearing::{AssetIndex, Offer, SellChange};
 use walras_price_solver::Demand;
 use walras_price_solver::synthetic::{self, MadeBatch, Model, Shape, Variant};
 
+use walras_trade_amounts::propose;
+
 use super::*;
 
 #[path = "../../tests/made/market.rs"]

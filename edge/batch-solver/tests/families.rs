@@ -1,0 +1,91 @@
+//! Hard markets in whole units: whatever their offers' sizes, the block that is proposed trades, and a validator accepts it.
+#![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
+use walras_batch_solver::{Budget, ClosedBatch, Deadline, Settings, clear};
+use walras_clearing::{BatchMarket, LowerBounds, Rules, verify};
+use walras_price_solver::families::{self, Family};
+use walras_types::{BatchMarketId, Commission, Mu};
+use walras_wire::batch::BlockProposal;
+
+#[path = "made/market.rs"]
+mod market;
+
+use market::market_of;
+
+fn rules() -> Rules {
+    let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
+    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+}
+
+fn closed(offers: &BatchMarket) -> ClosedBatch<'_> {
+    let place = BlockPlace { number: 1, parent: [0; 32], batch_hash: [1; 32] };
+    ClosedBatch { market: BatchMarketId(0), place, offers, rules: rules(), quality: QualityMax::USUAL }
+}
+
+fn assert_acceptable(market: &BatchMarket, block: &BlockProposal) {
+    let proposed = ProposedClearing::from(block);
+    verify(market, &proposed.proposal, &rules()).unwrap();
+    let certificate = Certificate::find(market, &proposed.proposal, &rules());
+    assert_eq!(assess(market, &proposed.proposal, &rules(), &QualityMax::USUAL), Assessed { certificate, beyond: Vec::new() });
+}
+
+/// What cannot be served in whole units may be set aside; of these families nothing else may.
+const SEEDS: u64 = 4;
+
+#[test]
+fn no_family_is_set_aside() {
+    let (mut tried, mut aside) = (0, Vec::new());
+    for family in Family::ALL {
+        for seed in 0..SEEDS {
+            let made = family.market(seed);
+            let market = market_of(made.asset_count, &made.offers);
+            let batch = closed(&market);
+            let block = batch.propose(None, Budget::queries(10_000)).unwrap();
+            assert_acceptable(&market, &block);
+            tried += 1;
+            if batch.set_aside(&block) > 0 {
+                aside.push(format!("{family:?} {seed}: {} of {}", batch.set_aside(&block), made.asset_count));
+            }
+        }
+    }
+    assert!(aside.is_empty(), "{} of {tried}: {aside:#?}", aside.len());
+}
+
+/// A clock that strikes after so many looks, and counts those after it.
+struct Clock {
+    looks: AtomicU64,
+    strikes_at: u64,
+}
+
+impl Clock {
+    fn has_struck(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= self.strikes_at
+    }
+}
+
+/// Whenever the deadline passes, the search ends within a few looks at the clock, with a clearing that breaks no rule.
+#[test]
+fn a_deadline_ends_prices_amounts_margins_and_close_ups() {
+    let made = families::dense(150, 1);
+    let market = market_of(made.asset_count, &made.offers);
+    let looks_in_all = {
+        let clock = Clock { looks: AtomicU64::new(0), strikes_at: u64::MAX };
+        let ask = || clock.has_struck();
+        let budget = Budget { deadline: Some(Deadline::When(&ask)), ..Budget::queries(10_000) };
+        clear(&market, &Settings { budget, ..Settings::new(rules().commission, rules().mu) }).unwrap();
+        clock.looks.load(Ordering::Relaxed)
+    };
+    assert!(looks_in_all > 50, "{looks_in_all}: the clock is hardly looked at");
+    for strikes_at in (0..looks_in_all).step_by((looks_in_all / 12) as usize + 1) {
+        let clock = Clock { looks: AtomicU64::new(0), strikes_at };
+        let ask = || clock.has_struck();
+        let budget = Budget { deadline: Some(Deadline::When(&ask)), ..Budget::queries(10_000) };
+        let cleared = clear(&market, &Settings { budget, ..Settings::new(rules().commission, rules().mu) }).unwrap();
+        verify(&market, &cleared.proposal, &rules()).unwrap();
+        let late = clock.looks.load(Ordering::Relaxed) - strikes_at;
+        assert!(late < 60, "{late} looks after the deadline at {strikes_at} of {looks_in_all}");
+    }
+}
