@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use walras_bench::replication::ours::{Given, one_load};
-use walras_node::bench::cluster::Offered;
+use walras_client::cluster::Offered;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use walras_client::cluster::Offered;
 use walras_fair_cluster::{Delay, FairCluster, Measured, Participants, Shape};
-use walras_node::bench::cluster::Offered;
 
 use crate::report::{Figure, PeerFigure, Report, Unit};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use walras_node::client::read_key;
+use walras_client::read_key;
 use walras_siege::wire::{Asker, request};
 
 use super::processes::Market;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use walras_client::cluster::{ClusterLoad, ClusterReport, Flow, Offered, ReplicaAddress};
+use walras_client::failover::{FailoverOptions, Manner, failover};
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::read_key;
 use walras_gateway::ClientKey;
-use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Flow, Offered, ReplicaAddress};
-use walras_node::bench::failover::{FailoverOptions, Manner, failover};
-use walras_node::client::read_key;
-use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
 use crate::report::{Figure, Unit};
 
@@ -96,7 +96,7 @@ impl Cluster {
             local.start(id)?;
         }
         local.wait_for_leader(PATIENCE)?;
-        let address = |replica: &walras_node::local_cluster::LocalReplica| ReplicaAddress {
+        let address = |replica: &walras_client::local_cluster::LocalReplica| ReplicaAddress {
             url: replica.url(),
             orders: replica.orders.clone(),
         };

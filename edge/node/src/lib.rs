@@ -10,18 +10,13 @@
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - Whatever a client sends ends in an answer with a number and an advice.
 //!
-//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`]; a cluster on one machine is [`local_cluster`].
+//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
 
-pub mod bench;
-pub mod clear;
 pub mod cli;
-pub mod client;
-pub mod demo;
 pub mod http;
 pub mod json;
-pub mod local_cluster;
+pub mod machine;
 pub mod node;
 pub mod runtime;
 pub mod shards;
-pub mod signing;
 pub mod ws;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use walras_node::bench::failover::{FailoverOptions, Manner, failover};
+use walras_client::failover::{FailoverOptions, Manner, failover};
 
 fn every_death_has_a_successor(options: &FailoverOptions) {
     let dir = tempfile::tempdir().unwrap();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use walras_client::cluster::{ClusterLoad, Offered};
 use walras_fair_cluster::{Delay, FairCluster, Measured, Participants, Shape};
-use walras_node::bench::cluster::{ClusterLoad, Offered};
 
 use crate::figure::Extent;
 use crate::sharded::SYMBOLS;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use walras_client::LatencyReport;
+use walras_client::cluster::ClusterReport;
 use walras_experiments_cloudex_2021::figure::{Extent, Figure, TARGETS, Way, run};
 use walras_experiments_cloudex_2021::network::{Source, data_folder};
 use walras_experiments_cloudex_2021::processes::{COPIES_MAX, Copies, Shards};
@@ -9,8 +11,6 @@ use walras_experiments_cloudex_2021::record::Record;
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
 use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
 use walras_fair_cluster::{Measured, ProcessorTime, Sequenced};
-use walras_node::bench::LatencyReport;
-use walras_node::bench::cluster::ClusterReport;
 
 fn small(disturbance: Disturbance) -> Figure {
     run(&Workload::SMALL, Path::new("no/such/folder"), disturbance, Extent::Small).expect("the synthetic network needs no data")

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
-use walras_node::bench::failover::{Death, FailoverOptions, failover};
-use walras_node::client::read_key;
-use walras_node::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
+use walras_client::failover::{Death, FailoverOptions, failover};
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::read_key;
 
 use crate::failover::Range;
 

@@ -1,8 +1,8 @@
 //! What runs of clusters leave behind: fig-4.1, fig-4.7 and fig-4.9.
 
 use serde_json::{Value, json};
+use walras_client::failover::Death;
 use walras_figures::peer::Line;
-use walras_node::bench::failover::Death;
 
 use crate::cluster::{Loads, Point};
 use crate::etcd::{Beside, EtcdPoint};

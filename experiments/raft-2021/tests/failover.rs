@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use walras_client::cluster::ClusterReport;
+use walras_client::failover::Death;
 use walras_experiments_raft_2021::SEED;
 use walras_experiments_raft_2021::cluster::{Loads, Point};
 use walras_experiments_raft_2021::etcd::{Beside, EtcdPoint};
@@ -10,8 +12,6 @@ use walras_experiments_raft_2021::failover::{
 };
 use walras_experiments_raft_2021::record_cluster::{self, RealDeaths};
 use walras_figures::peer::Line;
-use walras_node::bench::cluster::ClusterReport;
-use walras_node::bench::failover::Death;
 
 #[test]
 fn every_setup_elects_and_serves() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use walras_client::cluster::Offered;
 use walras_fair_cluster::{Delay, FairCluster, Participants, Shape};
-use walras_node::bench::cluster::Offered;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::json;
+use walras_client::cluster::{ClusterLoad, ClusterReport, Flow, LoadOptions, Offered, ReplicaAddress, Ways};
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_node::bench::cluster::{ClusterLoad, ClusterReport, Flow, LoadOptions, Offered, ReplicaAddress, Ways};
-use walras_node::client::{Client, read_key};
-use walras_node::local_cluster::{LocalCluster, LocalOptions};
 
 pub use processor::ProcessorTime;
 pub use sequenced::Sequenced;

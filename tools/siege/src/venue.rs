@@ -9,10 +9,10 @@ use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_access::{now, operator_key_file};
+use walras_client::cluster::account_key;
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_node::bench::cluster::account_key;
-use walras_node::client::{Client, read_key};
-use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_types::AccountId;
 
 use crate::limits::RECOVERY;
@@ -202,7 +202,7 @@ impl Venue {
             }
             Inner::Cluster(local) => {
                 local.stop()?;
-                local.replicas.iter().map(walras_node::local_cluster::LocalReplica::data).collect()
+                local.replicas.iter().map(walras_client::local_cluster::LocalReplica::data).collect()
             }
         };
         for folder in folders {

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, bail, ensure};
+use walras_client::{headers, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_node::signing::{headers, sign};
 
 use crate::limits::PATIENCE;
 

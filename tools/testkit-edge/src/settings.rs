@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use walras_batch_solver::offers::Decimals;
+use walras_clear::load_text;
 use walras_config::Config;
-use walras_node::clear::load_text;
 
 /// A configuration file: one whose values are all in range, or an error that names the file, a key or a market.
 pub fn config(bytes: &[u8]) {

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 use walras_access::write_secret;
 use walras_batch_signatures::SigningKey;
+use walras_client::{Client, ClientError, read_key};
 use walras_terminal::table::{fields, table};
 
 use super::args::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 use super::{CliError, Output, trade};
-use crate::client::{Client, ClientError, read_key};
 use crate::json::batches::hex;
 
 pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, CliError> {

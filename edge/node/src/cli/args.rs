@@ -5,11 +5,11 @@ mod admin;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use walras_client::load::Mode;
 
 pub(super) use admin::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 
 use super::session::OnceArgs;
-use crate::bench::load::Mode;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
 ///

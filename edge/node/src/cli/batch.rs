@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use walras_batch_signatures::{SigningKey, check_key};
+use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
 use walras_ports::AssetScale;
 use walras_terminal::table::{fields, table};
@@ -15,7 +16,6 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 use super::admin::public_key;
 use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::{CliError, Output};
-use crate::client::{Client, ClientError};
 use crate::json::batches::{hex, unhex};
 
 fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {

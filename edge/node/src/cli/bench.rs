@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use walras_client::cluster::Offered;
+use walras_client::load::LoadOptions;
+use walras_client::{ClientError, cluster, load, read_key};
 use walras_gateway::ClientKey;
 
 use super::args::{BenchArgs, Cli};
 use super::{CliError, Output};
-use crate::bench::cluster::{self, Offered};
-use crate::bench::load::{self, LoadOptions};
-use crate::bench::machine::{self, MachineOptions};
 use crate::cli::replay::Bars;
-use crate::client::{ClientError, read_key};
+use crate::machine;
+use crate::machine::MachineOptions;
 
 const LOAD_SECONDS: f64 = 10.0;
 const DISK_SECONDS: f64 = 4.0;

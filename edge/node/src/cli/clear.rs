@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use walras_batch_solver::offers::Decimals;
 use walras_batch_solver::{Budget, Deadline, Settings, Solver};
+use walras_clear::{Fills, Tables, clear, load, panic_of_parquet, write_fills, write_plot};
 use walras_clearing::LowerBounds;
 use walras_types::{Commission, Mu};
 
 use super::args::{ClearArgs, DecimalsArg, SolverArg};
 use super::{CliError, Output};
-use crate::clear::{Fills, Tables, clear, load, panic_of_parquet, write_fills, write_plot};
 
 pub(super) fn run(args: &ClearArgs, is_json: bool) -> Result<Output, CliError> {
     let mut decimals = Decimals::default();

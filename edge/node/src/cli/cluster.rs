@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use walras_client::Client;
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
 use walras_config::Config;
 use walras_terminal::progress::while_waiting;
 use walras_terminal::table::{fields, table};
@@ -11,8 +13,6 @@ use walras_terminal::table::{fields, table};
 use super::args::Cli;
 use super::cluster_keys::{self, ClusterKeysArgs};
 use super::{CliError, Output, print};
-use crate::client::Client;
-use crate::local_cluster::{LocalCluster, LocalOptions};
 use crate::node::NodeError;
 use crate::runtime::{AcceptedLoss, accept_loss};
 

@@ -26,10 +26,10 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
 use walras_access::AccessError;
+use walras_client::{Client, ClientError, read_key};
 use walras_config::{Config, ConfigError};
 use walras_terminal::table;
 
-use crate::client::{Client, ClientError, read_key};
 use args::Command;
 pub use args::{Cli, ReplayArgs};
 
@@ -61,22 +61,25 @@ pub enum CliError {
     Archive(#[from] walras_archive::ArchiveError),
     /// The demo did not start.
     #[error(transparent)]
-    Demo(#[from] crate::demo::DemoError),
+    Demo(#[from] walras_demo::DemoError),
     /// A replay failed.
     #[error(transparent)]
     Replay(#[from] replay::ReplayError),
     /// A batch was not cleared.
     #[error(transparent)]
-    Clear(#[from] crate::clear::ClearFileError),
+    Clear(#[from] walras_clear::ClearFileError),
     /// A measurement did not come to an end.
     #[error(transparent)]
-    Bench(#[from] crate::bench::BenchError),
+    Load(#[from] walras_client::LoadError),
+    /// `walras bench` of this machine.
+    #[error(transparent)]
+    Machine(#[from] crate::machine::MachineError),
     /// The keys of a cluster.
     #[error(transparent)]
     ClusterKeys(#[from] walras_peer_link::keys::KeysError),
     /// A cluster on this machine.
     #[error(transparent)]
-    LocalCluster(#[from] crate::local_cluster::LocalError),
+    LocalCluster(#[from] walras_client::local_cluster::LocalError),
     /// A replica stopped by itself.
     #[error("this replica has stopped: {0}")]
     Halted(String),
@@ -109,23 +112,23 @@ impl CliError {
     /// The process's exit status; 2 is the command line's own.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        use crate::bench::BenchError as Bench;
+        use walras_client::LoadError;
         match self {
             Self::Client(ClientError::Refused { .. })
-            | Self::Bench(
-                Bench::Client(ClientError::Refused { .. })
-                | Bench::UnknownInstrument(_)
-                | Bench::NotOpen { .. }
-                | Bench::NoPrice { .. }
-                | Bench::Throttled { .. }
-                | Bench::NothingTaken { .. },
+            | Self::Load(
+                LoadError::Client(ClientError::Refused { .. })
+                | LoadError::UnknownInstrument(_)
+                | LoadError::NotOpen { .. }
+                | LoadError::NoPrice { .. }
+                | LoadError::Throttled { .. }
+                | LoadError::NothingTaken { .. },
             ) => 1,
             Self::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
             | Self::Unanswered { .. }
-            | Self::Bench(
-                Bench::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
-                | Bench::Url { .. }
-                | Bench::Socket { .. },
+            | Self::Load(
+                LoadError::Client(ClientError::Unreachable { .. } | ClientError::NotAVenue { .. })
+                | LoadError::Url { .. }
+                | LoadError::Socket { .. },
             ) => 3,
             Self::Damaged(_)
             | Self::Log(walras_log_store::LogError::Corrupt { .. })
@@ -142,14 +145,12 @@ impl CliError {
             | Self::Demo(_)
             | Self::Replay(_)
             | Self::Clear(_)
-            | Self::Bench(
-                Bench::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
-                | Bench::Replay(_)
-                | Bench::Log(_)
-                | Bench::WrongAnswer(_)
-                | Bench::Cluster(_)
-                | Bench::Folder { .. },
+            | Self::Load(
+                LoadError::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
+                | LoadError::Replay(_)
+                | LoadError::Cluster(_),
             )
+            | Self::Machine(_)
             | Self::Wrong(_)
             | Self::Io { .. } => 4,
         }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use tracing_subscriber::filter::LevelFilter;
 use walras_access::connections::prepare_descriptors;
 use walras_config::Config;
+use walras_demo::Demo;
 
 use super::args::{DemoArgs, LogFormat, LogLevel, ServeArgs};
 use super::{CliError, print};
-use crate::demo::Demo;
 use crate::node::Node;
 
 fn log_to_stderr(args: &ServeArgs) {
@@ -79,7 +79,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     prepare_descriptors();
     let data = PathBuf::from(&config.venue.data);
     let node = Node::start(&data, &config)?;
-    let demo = Demo::start(&node, &data, &config.demo)?;
+    let demo = Demo::start(node.venue(), node.access(), &data, &config.demo)?;
     let url = format!("http://{}", node.address());
     let program = std::env::args().next().unwrap_or_else(|| "walras".to_owned());
     print(&format!(

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use walras_client::{Client, ClientError};
 use walras_terminal::table::{fields, table};
 
 use super::{CliError, Output};
-use crate::client::{Client, ClientError};
 
 /// The token of the session that the command line opens where none is named. Programs take another one.
 const TOKEN: u64 = 0x77616c726173;

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use walras_access::now;
+use walras_client::Client;
 use walras_terminal::table::{fields, table};
 
 use super::args::{AccountArgs, AccountCommand, AccountPart, AmendArgs, BookArgs, CancelArgs, OrderArgs, TradesArgs};
 use super::session::send;
 use super::{CliError, Output};
-use crate::client::Client;
 
 /// A symbol in a path.
 fn in_path(symbol: &str) -> String {

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use walras_batch_solver::offers::Decimals;
 use walras_batch_solver::{Budget, Settings};
-use walras_node::clear::{Fills, Tables, clear, load_text};
+use walras_clear::{Fills, Tables, clear, load_text};
 use walras_types::{Commission, Mu};
 
 fn fixture(name: &str) -> PathBuf {
@@ -252,7 +252,7 @@ fn clears_or_says_why(text: &[u8]) {
     assert_eq!(fills.iter().count(), cleared.report.fill_count + cleared.report.pool_count);
     assert!(tables.human(&fills).contains("QUALITY"));
     let dir = tempfile::tempdir().unwrap();
-    walras_node::clear::write_plot(&dir.path().join("plot.svg"), &named, &cleared, 4).unwrap();
+    walras_clear::write_plot(&dir.path().join("plot.svg"), &named, &cleared, 4).unwrap();
 }
 
 fn number() -> impl Strategy<Value = String> {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use walras_node::client::ClientError;
+use walras_client::ClientError;
 use walras_types::RejectReason;
 
 use super::client::{Diary, Participant};

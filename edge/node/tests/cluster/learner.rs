@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tungstenite::{Error, Message, WebSocket};
-use walras_node::client::Client;
+use walras_client::Client;
 
 use super::client::{Diary, Participant};
 use super::{Cluster, PATIENCE, Shape, check_told, member, participants, progress, stop_in_order, until};

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use walras_access::now;
+use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
-use walras_node::client::{Client, ClientError};
 use walras_types::RejectReason;
 
 use super::proxy::{Passing, Proxy};

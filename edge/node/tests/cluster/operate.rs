@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use walras_node::client::Client;
+use walras_client::Client;
 
 use super::client::{Diary, Participant};
 use super::{Cluster, PATIENCE, Shape, check, member, participants, progress, stop_in_order, until};
@@ -247,7 +247,7 @@ fn a_cluster_on_one_machine_starts_stops_and_goes_on() {
         let cli = Cli { url: urls[0].to_owned(), key: Some(folder.join("operator.key")) };
         let status = cli.json(&["status"]);
         assert_eq!(ids(&status["replicas"], |row| row["member"] == "voter"), [1, 2, 3]);
-        let operator = Client::new(urls[0], Some(walras_node::client::read_key(&folder.join("operator.key")).unwrap()));
+        let operator = Client::new(urls[0], Some(walras_client::read_key(&folder.join("operator.key")).unwrap()));
         let made = operator.signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
         assert_eq!(made["account_id"], round, "it went on where it stopped");
         let index: u64 = made["log_index"].as_str().unwrap().parse().unwrap();

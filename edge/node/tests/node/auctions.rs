@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use walras_access::operator_key_file;
-use walras_node::client::Client;
+use walras_client::Client;
 use walras_types::RejectReason as R;
 
 use crate::cli::Cli;

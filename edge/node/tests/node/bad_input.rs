@@ -4,9 +4,8 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 use walras_access::now;
+use walras_client::{Client, headers, sign};
 use walras_gateway::Request;
-use walras_node::client::Client;
-use walras_node::signing::{headers, sign};
 use walras_types::RejectReason as R;
 
 use crate::support::{PATIENCE, Raw, Socket, Venue, code, config, key, limit};

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
+use walras_client::LoadError;
+use walras_client::load::{LoadOptions, LoadReport, Mode, run};
 use walras_gateway::ClientKey;
-use walras_node::bench::BenchError;
-use walras_node::bench::load::{LoadOptions, LoadReport, Mode, run};
 
 use crate::cli::Cli;
 use crate::support::{Venue, config, limit};
 
 /// 120 commands in three tenths of a second.
-fn load(url: String, key: &ClientKey, mode: Mode) -> Result<LoadReport, BenchError> {
+fn load(url: String, key: &ClientKey, mode: Mode) -> Result<LoadReport, LoadError> {
     let (instrument, time) = ("BTC-USD".to_owned(), Duration::from_millis(300));
     run(&LoadOptions { url, key: key.clone(), instrument, connections: 3, rate_per_second: 400, time, mode })
 }
@@ -63,7 +63,7 @@ fn a_throttled_load_stops_cleans_up_and_names_the_setting() {
     let market = venue.market();
     for (mode, key) in [(Mode::Resting, &market.alice_key), (Mode::Matching, &market.bob_key)] {
         let error = load(venue.url(), key, mode).unwrap_err();
-        assert!(matches!(error, BenchError::Throttled { acknowledged: 1.., .. }), "{error}");
+        assert!(matches!(error, LoadError::Throttled { acknowledged: 1.., .. }), "{error}");
         let said = error.to_string();
         assert!(said.contains("`throttle.requests_per_second`") && said.contains("--rate"), "{said}");
         let book = market.alice.get("/v1/instruments/BTC-USD/book").unwrap();

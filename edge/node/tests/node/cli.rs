@@ -137,7 +137,7 @@ fn the_log_is_dumped_and_verified_while_the_venue_runs_and_afterwards() {
     let cli = Cli { url: venue.url(), key_file: operator_key_file(&dir) };
     assert!(cli.text(&["log", "verify", dir.to_str().unwrap()]).starts_with("sound: "));
     // The market was made with the operator's key, and the log says so.
-    let key = walras_node::client::read_key(&cli.key_file).unwrap().key_id().to_string();
+    let key = walras_client::read_key(&cli.key_file).unwrap().key_id().to_string();
     let dump = cli.text(&["log", "dump", dir.to_str().unwrap(), "--from", "5"]);
     assert!(dump.contains(&format!(" {key} ")) && dump.contains("asset=USD (asset_id 1)"), "{dump}");
     let lines = cli.text(&["log", "dump", dir.to_str().unwrap(), "--json", "--limit", "1"]);
@@ -249,7 +249,7 @@ fn history_goes_through_a_venue_whose_log_a_node_then_serves() {
     let node = restart(walras_log_store::RealDisk, std::path::Path::new(data), &config());
     let hash: String = node.recovered().state_hash.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(report["state_hash"], hash.as_str());
-    let client = walras_node::client::Client::new(&format!("http://{}", node.address()), None);
+    let client = walras_client::Client::new(&format!("http://{}", node.address()), None);
     let book = client.get("/v1/instruments/SHARE-USD/book").unwrap();
     assert_eq!(book["bids"], serde_json::json!([["10.00", "30", 1]]));
     node.stop();

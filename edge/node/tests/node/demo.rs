@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde_json::Value;
 use walras_config as config;
 use walras_config::{Config, Demo as DemoConfig};
+use walras_demo::Demo;
 use walras_log_store::RealDisk;
-use walras_node::demo::Demo;
 use walras_node::node::Node;
 use walras_ports::View;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, InstrumentId};
@@ -38,7 +38,7 @@ fn run_for(node: &Node, commands: u64) {
 fn it_trades_stops_cleanly_and_goes_on() {
     let (dir, config) = (tempfile::tempdir().unwrap(), demo_config("max"));
     let node = Node::start(dir.path(), &config).unwrap();
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     let key = demo.key().clone();
     run_for(&node, 20_000);
     assert!(node.venue().status().progress().trades_total > 100);
@@ -49,7 +49,7 @@ fn it_trades_stops_cleanly_and_goes_on() {
 
     let node = restart(RealDisk, dir.path(), &config);
     assert!(node.recovered().log_index >= before);
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     assert_eq!(*demo.key(), key, "the page's key still works");
     run_for(&node, 5_000);
     demo.stop();
@@ -60,7 +60,7 @@ fn it_trades_stops_cleanly_and_goes_on() {
 fn bots_stay_within_their_limits_and_funds_are_conserved() {
     let (dir, config) = (tempfile::tempdir().unwrap(), demo_config("max"));
     let node = Node::start(dir.path(), &config).unwrap();
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     run_for(&node, 100_000);
     demo.stop();
     let venue = node.venue();
@@ -101,14 +101,14 @@ fn the_batch_market_is_one_of_the_configuration_and_opens_again_when_the_demo_do
         node.venue().read_blocking(of_first).unwrap()
     };
     assert_eq!(phase(&node), None, "its assets are not there yet");
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     assert_eq!(phase(&node), Some((BatchPhase::Open, 10)), "the bots are not let in before");
     demo.stop();
     let close =
         Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: BatchMarketId(0), phase: BatchPhase::Closed }));
     assert_eq!(node.venue().command_blocking(close).unwrap().rejected(), None);
     assert_eq!(phase(&node), Some((BatchPhase::Closed, 10)));
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     assert_eq!(phase(&node), Some((BatchPhase::Open, 10)));
     demo.stop();
     node.stop();
@@ -119,7 +119,7 @@ fn a_market_of_that_name_with_other_assets_is_not_traded_in() {
     let (dir, mut config) = (tempfile::tempdir().unwrap(), demo_config("1"));
     config.batch[0].assets.truncate(3);
     let node = Node::start(dir.path(), &config).unwrap();
-    let refused = Demo::start(&node, dir.path(), &config.demo).map(Demo::stop).unwrap_err().to_string();
+    let refused = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).map(Demo::stop).unwrap_err().to_string();
     assert!(refused.contains("main") && refused.contains("--data"), "{refused}");
     node.stop();
 }
@@ -146,7 +146,7 @@ fn its_batch_market_trades_ten_assets_near_what_they_are_worth() {
     let mut config = demo_config("1");
     config.demo.batch_bots = 10;
     let node = Node::start(dir.path(), &config).unwrap();
-    let demo = Demo::start(&node, dir.path(), &config.demo).unwrap();
+    let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     let client = operator(&format!("http://{}", node.address()), dir.path());
     let begun = Instant::now();
     let blocks = loop {

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
+use walras_client::Client;
 use walras_gateway::ClientKey;
-use walras_node::client::Client;
 
 use crate::support::{PATIENCE, spawn};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use walras_node::client::Client;
+use walras_client::Client;
 
 use crate::crowds::get_from;
 use crate::replica::one;

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use walras_access::{Clock, now};
 use walras_archive::{History, TradesQuery, verify_day};
+use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
 use walras_log_store::{RealDisk, open_read_only};
-use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
 use walras_sequencer::decode_entry;
 use walras_types::{InstrumentId, TimeNs};

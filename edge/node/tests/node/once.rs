@@ -5,9 +5,8 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use walras_client::{Client, ClientError, headers, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_node::client::{Client, ClientError};
-use walras_node::signing::{headers, sign};
 use walras_types::RejectReason;
 
 use crate::cli::Cli;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use walras_access::operator_key_file;
+use walras_client::Client;
 use walras_log_store::RealDisk;
-use walras_node::client::Client;
 use walras_types::RejectReason as R;
 
 use crate::cli::Cli;
@@ -19,7 +19,7 @@ fn the_last_operators_key_can_not_be_revoked() {
     let venue = Venue::start();
     let market = venue.market();
     let revoke = |client: &Client, id: &str| client.signed("DELETE", &format!("/v1/admin/keys/{id}"), None);
-    let own = walras_node::client::read_key(&operator_key_file(&venue.dir)).unwrap();
+    let own = walras_client::read_key(&operator_key_file(&venue.dir)).unwrap();
     assert_eq!(code(revoke(&market.operator, own.key_id().as_str())), u64::from(R::LastOperatorKey.number()));
     // The command line says what to do.
     let cli = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
@@ -28,7 +28,7 @@ fn the_last_operators_key_can_not_be_revoked() {
     // With another one it goes, and then that one is the last.
     let second = venue.dir.join("second.key");
     cli.text(&["admin", "key", "--permissions", "operator", "--out", second.to_str().unwrap()]);
-    let second = Client::new(&venue.url(), Some(walras_node::client::read_key(&second).unwrap()));
+    let second = Client::new(&venue.url(), Some(walras_client::read_key(&second).unwrap()));
     revoke(&second, own.key_id().as_str()).unwrap();
     let ids = key_ids(&second);
     let refused = ids.iter().filter(|id| revoke(&second, id).is_err()).count();
@@ -67,7 +67,7 @@ fn a_venue_that_nobody_could_administer_makes_a_key_at_its_start() {
     let mut venue = Venue::start();
     let market = venue.market();
     let before = key_ids(&market.operator);
-    let own = walras_node::client::read_key(&operator_key_file(&venue.dir)).unwrap();
+    let own = walras_client::read_key(&operator_key_file(&venue.dir)).unwrap();
     venue.stop();
     // As a version before this one could leave it.
     let path = venue.dir.join("keys.json");

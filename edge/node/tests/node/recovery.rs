@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use walras_client::{Client, ClientError};
 use walras_engine::Engine;
 use walras_log_store::{RealDisk, open_read_only};
-use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
 use walras_sequencer::decode_entry;
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use walras_access::Clock;
+use walras_client::Client;
 use walras_config::Config;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
-use walras_node::client::Client;
 use walras_node::node::Node;
 
 use crate::schema::{check_named, document};

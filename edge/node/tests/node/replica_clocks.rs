@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use walras_access::{Clock, now};
+use walras_client::Client;
+use walras_client::local_cluster::{LocalCluster, LocalOptions};
 use walras_config::Config;
 use walras_log_store::RealDisk;
-use walras_node::client::Client;
-use walras_node::local_cluster::{LocalCluster, LocalOptions};
 use walras_node::node::Node;
 use walras_types::TimeNs;
 use walras_wire::{Command, VenueCommand};

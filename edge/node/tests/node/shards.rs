@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use walras_client::{Client, read_key};
 use walras_config::{Config, Shard};
 use walras_gateway::ClientKey;
-use walras_node::client::{Client, read_key};
 use walras_node::node::Node;
 use walras_types::RejectReason;
 

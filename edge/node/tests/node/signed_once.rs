@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use walras_access::{Access, Clock, now, operator_key_file};
+use walras_client::{headers, read_key};
 use walras_gateway::{AuthFields, ClientKey, Request};
 use walras_log_store::RealDisk;
-use walras_node::client::read_key;
 use walras_node::node::Node;
-use walras_node::signing::headers;
 use walras_types::{RejectReason, TimeNs};
 
 use crate::support::{Raw, RawAnswer, Socket, config, operator, restart_by};

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use walras_access::Clock;
+use walras_client::{Client, ClientError};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
-use walras_node::client::{Client, ClientError};
 use walras_node::node::Node;
 use walras_types::RejectReason as R;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
+use walras_client::sign;
 use walras_gateway::Request;
-use walras_node::signing::sign;
 use walras_types::RejectReason as R;
 
 use crate::schema::{check_named, document};

@@ -14,8 +14,7 @@ use walras_gateway::{Algorithm, Permission};
 use walras_peer_link::keys;
 use walras_types::TimeNs;
 
-use crate::client::Client;
-use crate::node::NodeError;
+use crate::http::Client;
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +35,7 @@ pub enum LocalError {
     Access(#[from] AccessError),
     /// The operator's key, likewise.
     #[error(transparent)]
-    Node(#[from] NodeError),
+    OperatorKey(#[from] OperatorKeyError),
     /// No room for its ports.
     #[error("no {0} ports next to each other are free on 127.0.0.1: name another first one with --port")]
     Ports(u16),
@@ -325,8 +324,7 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     let key = generate(Algorithm::Ed25519);
     write_secret(&operator_key_file(dir), format!("{}\n", key.to_token().as_str()).as_bytes())?;
     let operator = [Permission::Operator].into_iter().collect();
-    let refused = |refusal| NodeError::from(OperatorKeyError::Refused(refusal));
-    access.add(key.record(None, operator).map_err(NodeError::from)?).map_err(refused)?;
+    access.add(key.record(None, operator).map_err(OperatorKeyError::from)?).map_err(OperatorKeyError::Refused)?;
     for id in 2..=count {
         let text = std::fs::read(data(1).join(Access::FILE)).map_err(io("could not read the keys of replica 1"))?;
         write_secret(&data(id).join(Access::FILE), &text)?;

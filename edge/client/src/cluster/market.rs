@@ -12,8 +12,8 @@ use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, Symbol};
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{Command, OrderCommand};
 
-use crate::bench::BenchError;
-use crate::client::{Client, ClientError};
+use crate::error::LoadError;
+use crate::http::{Client, ClientError};
 
 pub(super) fn settings(orders: &[String]) -> ClientSettings {
     let retry_delay_ns = 5_000_000;
@@ -25,10 +25,10 @@ pub(super) fn settings(orders: &[String]) -> ClientSettings {
 }
 
 /// The next free ids of the venue, and symbols that nothing there has: for each of so many markets of the same two assets.
-pub(super) fn options(client: &Client, accounts: u32, markets: u32) -> Result<Vec<VenueOptions>, BenchError> {
+pub(super) fn options(client: &Client, accounts: u32, markets: u32) -> Result<Vec<VenueOptions>, LoadError> {
     let count = |path: &str, field: &str| {
         let answer = client.get(path)?;
-        Ok::<_, BenchError>(answer[field].as_array().map_or(0, Vec::len) as u32)
+        Ok::<_, LoadError>(answer[field].as_array().map_or(0, Vec::len) as u32)
     };
     let (assets, instruments) = (count("/v1/assets", "assets")?, count("/v1/instruments", "instruments")?);
     let first_account = client.get("/v1/status")?["accounts"].as_u64().unwrap_or(0) as u32;
@@ -53,10 +53,10 @@ pub(super) fn is_market(command: &Command) -> bool {
 }
 
 /// A key that trades for an account, made known to all these replicas.
-pub fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, BenchError> {
+pub fn account_key(clients: &[Client], account: AccountId) -> Result<ClientKey, LoadError> {
     let key = generate(Algorithm::Ed25519);
     let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
-    let record = key.record(Some(account), permissions).map_err(|e| BenchError::Cluster(e.to_string()))?;
+    let record = key.record(Some(account), permissions).map_err(|e| LoadError::Cluster(e.to_string()))?;
     let body = json!({
         "account_id": account.0, "permissions": ["read", "trade"], "key_id": key.key_id().as_str(),
         "public_key": record.credential().to_text().as_str(),

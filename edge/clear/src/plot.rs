@@ -88,7 +88,7 @@ fn panel(named: &NamedMarket, cleared: &Cleared<'_>, pair: Pair) -> Option<Panel
         (rate * whole, (sells / rate + buys) * per_unit)
     };
     Some(Panel {
-        caption: format!("{} for {} at {}", sell.name, buy.name, crate::clear::tables::short(rate * whole)),
+        caption: format!("{} for {} at {}", sell.name, buy.name, crate::tables::short(rate * whole)),
         x_label: format!("rate: {} for one {}", buy.name, sell.name),
         y_label: sell.name.clone(),
         rate: rate * whole,
@@ -122,7 +122,7 @@ fn spread(market: &BatchMarket, pair: Pair, back: Pair, rate: f64) -> f64 {
 
 /// Four significant digits: the axis is logarithmic, so its marks are at no round numbers.
 fn rounded(rate: f64) -> String {
-    crate::clear::tables::short(format!("{rate:.3e}").parse().unwrap_or(rate))
+    crate::tables::short(format!("{rate:.3e}").parse().unwrap_or(rate))
 }
 
 type Cell<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -143,7 +143,7 @@ fn draw_panel(cell: &Cell<'_>, panel: &Panel) -> Result<(), Box<dyn std::error::
         .y_desc(&panel.y_label)
         .x_labels(6)
         .x_label_formatter(&|log_rate| rounded(log_rate.exp()))
-        .y_label_formatter(&|amount| crate::clear::tables::short(*amount))
+        .y_label_formatter(&|amount| crate::tables::short(*amount))
         .label_style((FONT, 12))
         .draw()?;
     for (points, name, colour) in [(&panel.supply, "offered", SUPPLY), (&panel.demand, "wanted", DEMAND)] {

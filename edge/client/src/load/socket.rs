@@ -11,8 +11,8 @@ use tungstenite::{Error, Message, WebSocket};
 use ureq::http::Uri;
 use walras_gateway::{ClientKey, Request};
 
-use crate::bench::BenchError;
-use crate::client::ClientError;
+use crate::error::LoadError;
+use crate::http::ClientError;
 use crate::signing::sign;
 
 /// Longest that a receiver waits before it looks around.
@@ -47,11 +47,11 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects and logs on.
-    pub(super) fn open(url: &str, key: &ClientKey) -> Result<Self, BenchError> {
-        let not_one = || BenchError::Url { url: url.to_owned() };
+    pub(super) fn open(url: &str, key: &ClientKey) -> Result<Self, LoadError> {
+        let not_one = || LoadError::Url { url: url.to_owned() };
         let uri: Uri = url.parse().map_err(|_| not_one())?;
         let host = uri.host().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(not_one)?;
-        let failed = |detail: String| BenchError::Socket { url: url.to_owned(), detail };
+        let failed = |detail: String| LoadError::Socket { url: url.to_owned(), detail };
         let stream =
             TcpStream::connect((host.trim_matches(['[', ']']), uri.port_u16().unwrap_or(80))).map_err(|e| failed(e.to_string()))?;
         let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(STUCK)));
@@ -78,20 +78,20 @@ impl Connection {
     }
 
     /// One to send with, one to receive with. The venue's pings, if it sent any, would be answered by the latter.
-    pub(super) fn split(self) -> Result<(Self, Self), BenchError> {
-        let failed = |e: std::io::Error| BenchError::Socket { url: self.url.clone(), detail: e.to_string() };
+    pub(super) fn split(self) -> Result<(Self, Self), LoadError> {
+        let failed = |e: std::io::Error| LoadError::Socket { url: self.url.clone(), detail: e.to_string() };
         let stream = self.socket.get_ref().try_clone().map_err(failed)?;
         stream.set_read_timeout(Some(LOOK_AROUND)).map_err(failed)?;
         let sender = Self { url: self.url.clone(), socket: WebSocket::from_raw_socket(stream, Role::Client, None) };
         Ok((sender, self))
     }
 
-    pub(super) fn send(&mut self, message: String) -> Result<(), BenchError> {
+    pub(super) fn send(&mut self, message: String) -> Result<(), LoadError> {
         self.socket.send(Message::text(message)).map_err(|e| self.failed(&e.to_string()))
     }
 
     /// The next message; `None` when none came for a while.
-    pub(super) fn receive(&mut self) -> Result<Option<Received>, BenchError> {
+    pub(super) fn receive(&mut self) -> Result<Option<Received>, LoadError> {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => {
@@ -117,7 +117,7 @@ impl Connection {
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
     }
 
-    fn failed(&self, detail: &str) -> BenchError {
-        BenchError::Socket { url: self.url.clone(), detail: detail.to_owned() }
+    fn failed(&self, detail: &str) -> LoadError {
+        LoadError::Socket { url: self.url.clone(), detail: detail.to_owned() }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Mode;
-use crate::bench::BenchError;
-use crate::client::Client;
+use crate::error::LoadError;
+use crate::http::Client;
 
 /// Most that a resting bid lies below the market, in parts per million; less where the collar is narrower.
 const DISTANCE_PPM: i128 = 500_000;
@@ -21,21 +21,21 @@ pub(super) struct Quote {
 }
 
 /// Looks at the market and chooses.
-pub(super) fn quote(client: &Client, instrument: &str, mode: Mode) -> Result<Quote, BenchError> {
+pub(super) fn quote(client: &Client, instrument: &str, mode: Mode) -> Result<Quote, LoadError> {
     let answer = client.get("/v1/instruments")?;
     let found =
         answer["instruments"].as_array().into_iter().flatten().find(|row| {
             row["symbol"].as_str().is_some_and(|symbol| symbol == instrument || symbol.replace('/', "-") == instrument)
         });
-    let row = found.ok_or_else(|| BenchError::UnknownInstrument(instrument.to_owned()))?;
+    let row = found.ok_or_else(|| LoadError::UnknownInstrument(instrument.to_owned()))?;
     let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
     if text("phase") != "continuous" {
-        return Err(BenchError::NotOpen { instrument: instrument.to_owned(), phase: text("phase") });
+        return Err(LoadError::NotOpen { instrument: instrument.to_owned(), phase: text("phase") });
     }
     let symbol = text("symbol");
     let book = client.get(&format!("/v1/instruments/{}/book?depth=1", symbol.replace('/', "-")))?;
     let price = Market::read(row, &book).and_then(|market| market.price(mode));
-    let price = price.map_err(|(why, advice)| BenchError::NoPrice { instrument: symbol.clone(), why, advice })?;
+    let price = price.map_err(|(why, advice)| LoadError::NoPrice { instrument: symbol.clone(), why, advice })?;
     Ok(Quote { instrument: symbol, price, size: text("lot_size") })
 }
 

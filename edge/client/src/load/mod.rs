@@ -25,8 +25,9 @@ use walras_terminal::progress::Slow;
 use self::market::{Quote, quote};
 pub use self::report::LoadReport;
 use self::socket::{Connection, Received};
-use super::{BenchError, Latencies};
-use crate::client::{Client, ClientError};
+use crate::error::LoadError;
+use crate::http::{Client, ClientError};
+use crate::latency::Latencies;
 
 /// How long after the last command was due its answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -206,7 +207,7 @@ impl Seen {
 }
 
 /// Makes the load.
-pub fn run(options: &LoadOptions) -> Result<LoadReport, BenchError> {
+pub fn run(options: &LoadOptions) -> Result<LoadReport, LoadError> {
     let client = Client::new(&options.url, Some(options.key.clone()));
     let quote = quote(&client, &options.instrument, options.mode)?;
     let plan = Plan::new(options, quote);
@@ -255,12 +256,12 @@ pub fn run(options: &LoadOptions) -> Result<LoadReport, BenchError> {
     }
     let throttled = shared.throttled.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(detail) = throttled {
-        return Err(BenchError::Throttled { acknowledged: seen.replies, setting: setting_of(&detail), detail });
+        return Err(LoadError::Throttled { acknowledged: seen.replies, setting: setting_of(&detail), detail });
     }
     if seen.replies == 0 {
         let refused = seen.refused.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
         let refused = if refused.is_empty() { "no answer came in time".to_owned() } else { refused };
-        return Err(BenchError::NothingTaken { sent: seen.sent, refused });
+        return Err(LoadError::NothingTaken { sent: seen.sent, refused });
     }
     let last = seen.last_answer.take().unwrap_or(start);
     Ok(LoadReport::new(options, &plan, seen, last.saturating_duration_since(start), left_open))
@@ -278,7 +279,7 @@ fn setting_of(detail: &str) -> &'static str {
 }
 
 /// One connection: this thread receives, another sends.
-fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, shared: &Shared) -> Result<Seen, BenchError> {
+fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, shared: &Shared) -> Result<Seen, LoadError> {
     let (mut sender, mut receiver) = connection.split()?;
     let (sent, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -295,7 +296,7 @@ fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, share
                     sent.fetch_add(1, Ordering::AcqRel);
                     sender.send(message)?;
                 }
-                Ok::<_, BenchError>(lateness)
+                Ok::<_, LoadError>(lateness)
             })();
             is_done.store(true, Ordering::Release);
             result
@@ -324,7 +325,7 @@ fn receive(
     start: Instant,
     shared: &Shared,
     sent: impl Fn() -> (u64, bool),
-) -> Result<Seen, BenchError> {
+) -> Result<Seen, LoadError> {
     let mut seen = Seen::default();
     let mut answers = 0;
     let mut give_up = plan.due(start, plan.commands()) + PATIENCE;

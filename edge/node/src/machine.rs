@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use walras_client::{Latencies, LatencyReport};
 use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
 use walras_market_history::workload::{Churn, ChurnConfig};
 use walras_market_history::workload_file::{INFO, WorkloadResult};
@@ -17,7 +18,29 @@ use walras_replay::{Loaded, Options, Progress, WorkloadReport};
 use walras_sequencer::encode_entry;
 use walras_terminal::progress::Slow;
 
-use super::{BenchError, Latencies, LatencyReport};
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The stream could not be run.
+    #[error(transparent)]
+    Replay(#[from] walras_replay::ReplayError),
+    /// The log under the data folder refused, or its disk.
+    #[error(transparent)]
+    Log(#[from] walras_log_store::LogError),
+    /// Something was measured that gave a wrong answer, so its speed means nothing.
+    #[error(
+        "{0} gave another answer than the stream's: its speed means nothing; please report this with the machine and the version"
+    )]
+    WrongAnswer(&'static str),
+    /// A folder could not be made.
+    #[error("could not make {}: {source}; choose another folder with --data", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
 
 /// Rounds of which the median is told.
 const ROUNDS: u32 = 5;
@@ -124,7 +147,7 @@ pub struct GroupedReport {
 }
 
 /// Measures. `progress` is told how far the stream's part is.
-pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Result<MachineReport, BenchError> {
+pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Result<MachineReport, MachineError> {
     let seed = 1;
     let config = ChurnConfig { commands: options.commands, ..ChurnConfig::standard(seed) };
     let mut churn = Churn::new(config);
@@ -161,12 +184,12 @@ pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Resu
     })
 }
 
-fn check(what: &'static str, found: Option<WorkloadReport>, expected: &WorkloadResult) -> Result<(), BenchError> {
+fn check(what: &'static str, found: Option<WorkloadReport>, expected: &WorkloadResult) -> Result<(), MachineError> {
     let is_right = found.is_some_and(|found| {
         (found.trades, found.volume_lots, found.commands_with_trade, found.level_hash)
             == (expected.trades, expected.volume_lots, expected.commands_with_trade, expected.level_hash)
     });
-    if is_right { Ok(()) } else { Err(BenchError::WrongAnswer(what)) }
+    if is_right { Ok(()) } else { Err(MachineError::WrongAnswer(what)) }
 }
 
 /// The machine this runs on.
@@ -187,9 +210,9 @@ fn machine() -> Machine {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(data: &Path) -> Result<Self, BenchError> {
+    fn new(data: &Path) -> Result<Self, MachineError> {
         let path = data.join(format!("bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|source| BenchError::Folder { path: path.clone(), source })?;
+        std::fs::create_dir_all(&path).map_err(|source| MachineError::Folder { path: path.clone(), source })?;
         Ok(Self(path))
     }
 }
@@ -201,7 +224,7 @@ impl Drop for Scratch {
     }
 }
 
-fn log_speed(data: &Path, entries: &[Vec<u8>], time: Duration) -> Result<LogSpeed, BenchError> {
+fn log_speed(data: &Path, entries: &[Vec<u8>], time: Duration) -> Result<LogSpeed, MachineError> {
     let scratch = Scratch::new(data)?;
     let options = LogOptions::default();
     let (mut log, _) = LogWriter::open(RealDisk, &scratch.0, options)?;
@@ -215,7 +238,7 @@ fn log_speed(data: &Path, entries: &[Vec<u8>], time: Duration) -> Result<LogSpee
             written += 1;
             bytes += entry.len() as u64;
         }
-        Ok::<u64, BenchError>(bytes)
+        Ok::<u64, MachineError>(bytes)
     };
     let mut phase = |count: usize, until: Duration| {
         let (mut syncs, mut groups, mut busy) = (Latencies::default(), 0_u64, Duration::ZERO);
@@ -231,7 +254,7 @@ fn log_speed(data: &Path, entries: &[Vec<u8>], time: Duration) -> Result<LogSpee
             log.maintain()?;
             bar.tell(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
             if begun.elapsed() >= until || bytes >= LOG_BYTES_MAX {
-                return Ok::<_, BenchError>((syncs.report(), groups as f64 * count as f64 / busy.as_secs_f64()));
+                return Ok::<_, MachineError>((syncs.report(), groups as f64 * count as f64 / busy.as_secs_f64()));
             }
         }
     };
@@ -244,12 +267,12 @@ fn log_speed(data: &Path, entries: &[Vec<u8>], time: Duration) -> Result<LogSpee
     let mut read = 0;
     while let Some(entry) = reader.next()? {
         if expected.next().map(Vec::as_slice) != Some(entry.payload) {
-            return Err(BenchError::WrongAnswer("the log"));
+            return Err(MachineError::WrongAnswer("the log"));
         }
         read += 1;
     }
     if read != written {
-        return Err(BenchError::WrongAnswer("the log"));
+        return Err(MachineError::WrongAnswer("the log"));
     }
     let entry_bytes = bytes as f64 / written as f64;
     Ok(LogSpeed {

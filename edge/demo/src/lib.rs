@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tracing::error;
-use walras_access::{AccessError, Refusal, write_secret};
+use walras_access::{Access, AccessError, Refusal, write_secret};
 use walras_config as config;
 use walras_config::{Config, ConfigError, Speed};
 use walras_ports::{DemoStatus, NoOutcome, VenueHandle};
@@ -26,8 +26,6 @@ use zeroize::Zeroizing;
 
 pub use scenario::Scenario;
 pub use stream::Source;
-
-use crate::node::Node;
 
 /// MiB of the log's history that a demo keeps, unless its configuration says otherwise: it trades without end.
 const KEEP_MIB: u64 = 128;
@@ -167,15 +165,14 @@ impl Demo {
         }
     }
 
-    /// Prepares the venue where that was not done before, and starts. The node was started with what [`Demo::configure`] made of its
+    /// Prepares the venue where that was not done before, and starts. Its node was started with what [`Demo::configure`] made of its
     /// configuration.
-    pub fn start(node: &Node, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
+    pub fn start(venue: VenueHandle, access: &Access, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
         let speed = config.speed()?;
         let source = Source::find(&config.file, config.seed)?;
-        let venue = node.venue();
         let (scenario, batch) = while_waiting("preparing the demo's markets and accounts", || {
             let bot_counts = (config.bots, config.batch_bots);
-            let scenario = Scenario::prepare(&venue, node.access(), data, &source, bot_counts)?;
+            let scenario = Scenario::prepare(&venue, access, data, &source, bot_counts)?;
             let batch = match config.batch_bots {
                 0 => None,
                 _ => Some(batch::BatchScenario::prepare(&venue, (scenario.user, scenario.user_signs()), scenario.batch_bots())?),

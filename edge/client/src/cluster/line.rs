@@ -11,7 +11,7 @@ use walras_types::LogIndex;
 use walras_wire::Command;
 
 use super::entries::Entries;
-use crate::bench::Latencies;
+use crate::latency::Latencies;
 
 /// A session and its connections.
 pub(super) struct Line {

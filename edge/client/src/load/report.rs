@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
 use super::{LoadOptions, Mode, Plan, Seen};
-use crate::bench::LatencyReport;
+use crate::latency::LatencyReport;
 
 /// How a venue answered a load.
 #[derive(Clone, Debug, serde::Serialize)]

@@ -1,4 +1,10 @@
-//! `walras clear`: a batch of offers from a file, cleared once, with prices, fills and what they are worth. docs/clear.md describes it.
+//! A batch of offers from a file, cleared once, with prices, fills and what they are worth: `walras clear`, which `docs/clear.md` describes.
+//!
+//! *Deliberately absent*: arguments (`edge/node`); finding prices and amounts (`walras-batch-solver`).
+//!
+//! *Invariant*: a file that can not be read ends in an error that says where it is wrong, never in a panic of ours.
+//!
+//! *Start reading* at [`load`], then [`clear()`] and [`Tables`].
 
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};

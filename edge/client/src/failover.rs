@@ -22,9 +22,9 @@ use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTick
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
-use super::BenchError;
-use super::cluster::account_key;
-use crate::client::{Client, read_key};
+use crate::cluster::account_key;
+use crate::error::LoadError;
+use crate::http::{Client, read_key};
 use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
 
 const MS: u64 = 1_000_000;
@@ -94,7 +94,7 @@ pub struct Death {
 }
 
 /// Lays out a cluster in `dir`, which should be empty, and lets its leaders die. `program` is the file of `walras`.
-pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result<Vec<Death>, BenchError> {
+pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result<Vec<Death>, LoadError> {
     let mut local = LocalCluster::prepare(program, dir, &layout(options)).map_err(told)?;
     for id in 1..=u64::from(options.replicas) {
         local.start(id).map_err(told)?;
@@ -109,7 +109,7 @@ pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result
             None => missed += 1,
         }
         if missed > options.deaths {
-            return Err(BenchError::Cluster(
+            return Err(LoadError::Cluster(
                 "leadership moves on by itself more often than not: wait longer for signs of life, or on a machine that does less"
                     .to_owned(),
             ));
@@ -119,8 +119,8 @@ pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result
     Ok(deaths)
 }
 
-fn told(error: LocalError) -> BenchError {
-    BenchError::Cluster(error.to_string())
+fn told(error: LocalError) -> LoadError {
+    LoadError::Cluster(error.to_string())
 }
 
 fn layout(options: &FailoverOptions) -> LocalOptions {
@@ -139,14 +139,14 @@ fn layout(options: &FailoverOptions) -> LocalOptions {
 }
 
 /// `None` when leadership had moved on by itself, so that the one killed was not the leader.
-fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOptions) -> Result<Option<Death>, BenchError> {
+fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOptions) -> Result<Option<Death>, LoadError> {
     let leader = local.wait_for_leader(PATIENCE).map_err(told)?;
     wait_until_even(local)?;
     let into_period_ns = random_u64() % (options.heartbeat_ms * MS);
     trader.trade(USUAL_NS + into_period_ns)?;
     trader.losses = 0;
     let Some(replica) = local.replicas.iter_mut().find(|replica| replica.id == leader) else {
-        return Err(BenchError::Cluster(format!("replica {leader} leads and is none of this cluster's")));
+        return Err(LoadError::Cluster(format!("replica {leader} leads and is none of this cluster's")));
     };
     let death_ns = trader.now_ns();
     let served = match options.manner {
@@ -170,7 +170,7 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
 
 /// Waits until all replicas have applied the same, and each is linked with all others: those that lost one dial it again after half a second
 /// at most, and a second death before that would be another experiment.
-fn wait_until_even(local: &LocalCluster) -> Result<(), BenchError> {
+fn wait_until_even(local: &LocalCluster) -> Result<(), LoadError> {
     let begun = Instant::now();
     let linked = |said: &Value| {
         let rows = said["replicas"].as_array().map_or(&[][..], Vec::as_slice);
@@ -183,7 +183,7 @@ fn wait_until_even(local: &LocalCluster) -> Result<(), BenchError> {
             return Ok(());
         }
         if begun.elapsed() > PATIENCE {
-            return Err(BenchError::Cluster("a replica that was started again does not catch up: see its replica.log".to_owned()));
+            return Err(LoadError::Cluster("a replica that was started again does not catch up: see its replica.log".to_owned()));
         }
         std::thread::sleep(Duration::from_millis(2)); // pause: other processes catch up
     }
@@ -210,7 +210,7 @@ struct Trader {
 
 impl Trader {
     /// Makes a market and an account in it.
-    fn enter(local: &LocalCluster, manner: Manner) -> Result<Self, BenchError> {
+    fn enter(local: &LocalCluster, manner: Manner) -> Result<Self, LoadError> {
         let key = read_key(&local.operator_key())?;
         let clients: Vec<Client> = local.replicas.iter().map(|replica| Client::new(&replica.url(), Some(key.clone()))).collect();
         // The leader, which knows at once what the command before did.
@@ -237,7 +237,7 @@ impl Trader {
             Manner::Silent => ClientSettings { logon_timeout_ns: SILENCE_NS, answer_timeout_ns: SILENCE_NS, ..settings },
         };
         let client = SessionClient::new(settings, key, epoch_ns)
-            .ok_or_else(|| BenchError::Cluster("the cluster has no order entry".to_owned()))?;
+            .ok_or_else(|| LoadError::Cluster("the cluster has no order entry".to_owned()))?;
         let mut trader = Self {
             client,
             stream: None,
@@ -262,7 +262,7 @@ impl Trader {
         self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn trade(&mut self, for_ns: u64) -> Result<(), BenchError> {
+    fn trade(&mut self, for_ns: u64) -> Result<(), LoadError> {
         let end_ns = self.now_ns() + for_ns;
         while self.now_ns() < end_ns {
             self.turn(end_ns)?;
@@ -271,7 +271,7 @@ impl Trader {
     }
 
     /// Whether its connection went with the replica that died: closed by the system when the process is gone, or given up for its silence.
-    fn is_cut_off(&mut self) -> Result<bool, BenchError> {
+    fn is_cut_off(&mut self) -> Result<bool, LoadError> {
         let give_up_ns = self.now_ns() + 1_000 * MS;
         while self.losses == 0 && self.now_ns() < give_up_ns {
             self.turn(give_up_ns)?;
@@ -280,27 +280,27 @@ impl Trader {
     }
 
     /// When it was logged on again, and when it had the first answer after that.
-    fn until_served_again(&mut self) -> Result<(u64, u64), BenchError> {
+    fn until_served_again(&mut self) -> Result<(u64, u64), LoadError> {
         let give_up_ns = self.now_ns() + u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
         loop {
             if let (Some(logged_on_ns), Some(answered_ns)) = (self.logged_on_ns, self.answered_ns) {
                 return Ok((logged_on_ns, answered_ns));
             }
             if self.now_ns() > give_up_ns {
-                return Err(BenchError::Cluster(format!("no replica served the participant again within {PATIENCE:?}")));
+                return Err(LoadError::Cluster(format!("no replica served the participant again within {PATIENCE:?}")));
             }
             self.turn(give_up_ns)?;
         }
     }
 
     /// Sends, waits for the next thing to do, `until_ns` at most, and reads.
-    fn turn(&mut self, until_ns: u64) -> Result<(), BenchError> {
+    fn turn(&mut self, until_ns: u64) -> Result<(), LoadError> {
         let now_ns = self.now_ns();
         self.look_after(now_ns);
         if self.client.is_logged_on() && self.client.unanswered_count() == 0 && now_ns >= self.order_due_ns {
             self.order_due_ns = now_ns + ORDER_EVERY_NS;
             let command = self.next_command();
-            self.client.submit(now_ns, &command).map_err(|e| BenchError::Cluster(e.to_string()))?;
+            self.client.submit(now_ns, &command).map_err(|e| LoadError::Cluster(e.to_string()))?;
         }
         self.write();
         let order_ns = if self.client.is_logged_on() { self.order_due_ns.max(now_ns + 1) } else { u64::MAX };
@@ -311,10 +311,10 @@ impl Trader {
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns.cast_signed() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(BenchError::Cluster(format!("waiting for a socket: {e}"))),
+            Err(e) => return Err(LoadError::Cluster(format!("waiting for a socket: {e}"))),
         }
         self.read();
-        self.ended.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
+        self.ended.take().map_or(Ok(()), |why| Err(LoadError::Cluster(why)))
     }
 
     /// An order that trades with nothing, or the cancel of the one before.

@@ -30,8 +30,9 @@ use walras_types::AccountId;
 use walras_wire::Command;
 use walras_wire::order_entry::{Copies, EntryVersion, Role};
 
-use super::{BenchError, LatencyReport};
-use crate::client::Client;
+use crate::error::LoadError;
+use crate::http::Client;
+use crate::latency::LatencyReport;
 use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};
@@ -113,14 +114,14 @@ impl std::fmt::Display for ClusterReport {
 }
 
 /// Replicas by what one of them says.
-pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, BenchError> {
+pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, LoadError> {
     let said = client.get("/v1/cluster")?;
     let one = |row: &Value| {
         let text = |field: &str| row[field].as_str().map(str::to_owned);
         Some(ReplicaAddress { url: format!("http://{}", text("http")?), orders: text("order_entry")? })
     };
     let replicas: Vec<_> = said["replicas"].as_array().into_iter().flatten().filter_map(one).collect();
-    if replicas.is_empty() { Err(BenchError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
+    if replicas.is_empty() { Err(LoadError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
 }
 
 /// What is sent.
@@ -162,7 +163,7 @@ pub struct LoadOptions {
 
 impl Flow {
     /// That of one of so many markets.
-    fn load(&self, market: u32, markets: u32) -> Result<Loaded, BenchError> {
+    fn load(&self, market: u32, markets: u32) -> Result<Loaded, LoadError> {
         match self {
             Self::Generated(seed) => {
                 let share = |all: u64| (all / u64::from(markets)).max(RESTING_ORDERS_MIN);
@@ -192,21 +193,21 @@ pub struct ClusterLoad {
 
 impl ClusterLoad {
     /// Sets up a market and accounts of its own, and logs their sessions on. `key` is an operator's that all replicas know.
-    pub fn prepare(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, seed: u64) -> Result<Self, BenchError> {
+    pub fn prepare(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, seed: u64) -> Result<Self, LoadError> {
         Self::prepare_flow(replicas, key, sessions, &Flow::Generated(seed))
     }
 
     /// The same with any flow.
-    pub fn prepare_flow(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, flow: &Flow) -> Result<Self, BenchError> {
+    pub fn prepare_flow(replicas: &[ReplicaAddress], key: &ClientKey, sessions: u32, flow: &Flow) -> Result<Self, LoadError> {
         let options = LoadOptions { sessions, markets: 1, flow: flow.clone(), ways: Ways::Leader };
         Self::prepare_with(replicas, key, &options)
     }
 
     /// The same with any load. All replicas by which it sends are to be among `replicas`: they are made to know the accounts' keys.
-    pub fn prepare_with(replicas: &[ReplicaAddress], key: &ClientKey, load: &LoadOptions) -> Result<Self, BenchError> {
+    pub fn prepare_with(replicas: &[ReplicaAddress], key: &ClientKey, load: &LoadOptions) -> Result<Self, LoadError> {
         let LoadOptions { sessions, markets, flow, ways } = load;
         let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, Some(key.clone()))).collect();
-        let first = clients.first().ok_or_else(|| BenchError::Cluster("no replica is named".to_owned()))?;
+        let first = clients.first().ok_or_else(|| LoadError::Cluster("no replica is named".to_owned()))?;
         let markets = if matches!(flow, Flow::Recorded(_)) { 1 } else { (*markets).max(1) };
         let options = options(first, (*sessions).max(2), markets)?;
         let loaded = (0..markets).map(|market| flow.load(market, markets)).collect::<Result<Vec<_>, _>>()?;
@@ -233,7 +234,7 @@ impl ClusterLoad {
         }
         load.drain()?;
         if load.tally.rejected > 0 {
-            return Err(BenchError::Cluster(
+            return Err(LoadError::Cluster(
                 "the venue rejected the market of the measurement: is another one being set up?".to_owned(),
             ));
         }
@@ -253,14 +254,14 @@ impl ClusterLoad {
         self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn log_on(&mut self, clients: Vec<AnyClient>) -> Result<(), BenchError> {
+    fn log_on(&mut self, clients: Vec<AnyClient>) -> Result<(), LoadError> {
         let now_ns = self.now_ns();
         self.lines = clients.into_iter().map(Line::new).collect();
         let give_up_ns = now_ns + PATIENCE_NS;
         while !self.lines.iter().all(|line| line.client.is_logged_on()) {
             self.turn(5_000_000)?;
             if self.now_ns() > give_up_ns {
-                return Err(BenchError::Cluster(
+                return Err(LoadError::Cluster(
                     "not all sessions could log on: does a replica lead, do all know the keys?".to_owned(),
                 ));
             }
@@ -269,7 +270,7 @@ impl ClusterLoad {
     }
 
     /// Sends for a while; what is due in `warm_up` does not count.
-    pub fn run(&mut self, offered: Offered, warm_up: Duration, time: Duration) -> Result<ClusterReport, BenchError> {
+    pub fn run(&mut self, offered: Offered, warm_up: Duration, time: Duration) -> Result<ClusterReport, LoadError> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let begin_ns = self.now_ns();
         let (from_ns, end_ns) = (begin_ns + ns(warm_up), begin_ns + ns(warm_up) + ns(time));
@@ -331,12 +332,12 @@ impl ClusterLoad {
         self.tally.late
     }
 
-    fn drain(&mut self) -> Result<(), BenchError> {
+    fn drain(&mut self) -> Result<(), LoadError> {
         let give_up_ns = self.now_ns() + PATIENCE_NS;
         while self.tally.unanswered > 0 {
             self.turn(TIMERS_EVERY_NS)?;
             if self.now_ns() > give_up_ns {
-                return Err(BenchError::Cluster(format!("{} commands were not answered", self.tally.unanswered)));
+                return Err(LoadError::Cluster(format!("{} commands were not answered", self.tally.unanswered)));
             }
         }
         Ok(())
@@ -360,7 +361,7 @@ impl ClusterLoad {
     }
 
     /// Writes, waits so long at most, reads.
-    fn turn(&mut self, wait_ns: u64) -> Result<(), BenchError> {
+    fn turn(&mut self, wait_ns: u64) -> Result<(), LoadError> {
         let now_ns = self.now_ns();
         let is_time = now_ns >= self.timers_ns;
         if is_time {
@@ -386,7 +387,7 @@ impl ClusterLoad {
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns.min(999_999_999).cast_signed() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(BenchError::Cluster(format!("waiting for sockets: {e}"))),
+            Err(e) => return Err(LoadError::Cluster(format!("waiting for sockets: {e}"))),
         }
         let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
@@ -400,7 +401,7 @@ impl ClusterLoad {
                 line.read(at, now_ns, &mut self.buffer, &mut self.tally);
             }
         }
-        self.tally.failed.take().map_or(Ok(()), |why| Err(BenchError::Cluster(why)))
+        self.tally.failed.take().map_or(Ok(()), |why| Err(LoadError::Cluster(why)))
     }
 }
 
@@ -424,7 +425,7 @@ impl Ways {
 }
 
 /// The commands of all markets, one of each in turn, with whose session sends them.
-fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Command)>, BenchError> {
+fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Command)>, LoadError> {
     let flows = loaded.iter().zip(options).zip(0_u64..).map(|((loaded, options), market)| {
         Ok(commands(loaded, options)?.filter_map(move |(_, mut command)| {
             let account = command.account()?;
@@ -432,7 +433,7 @@ fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Comm
             Some(((account.0 - options.first_account.0) as usize, command))
         }))
     });
-    let mut flows: Vec<_> = flows.collect::<Result<_, BenchError>>()?;
+    let mut flows: Vec<_> = flows.collect::<Result<_, LoadError>>()?;
     let mut all = Vec::new();
     while !flows.is_empty() {
         flows.retain_mut(|flow| flow.next().map(|one| all.push(one)).is_some());

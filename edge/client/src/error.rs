@@ -1,46 +1,16 @@
-//! `walras bench`: how fast this machine is, and how a running venue answers under load.
-//!
-//! [`machine`] measures book, engine and log in this process on a made stream whose answer is known; [`load`] sends orders to a venue
-//! over its WebSocket on a fixed schedule. Both are for an operator who wants to know what to expect; the figures of the project,
-//! measured beside other programs, are those of `make bench`.
+//! Why a load could not be measured.
 
-pub mod cluster;
-pub mod failover;
-mod latency;
-pub mod load;
-pub mod machine;
+use crate::http::ClientError;
 
-use std::path::PathBuf;
-
-pub use latency::{Latencies, LatencyReport};
-
-use crate::client::ClientError;
-
-/// Why there are no figures.
+/// Why a load has no figures.
 #[derive(Debug, thiserror::Error)]
-pub enum BenchError {
+pub enum LoadError {
     /// The venue refused a question, or could not be asked.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The stream could not be run.
+    /// The stream could not be made.
     #[error(transparent)]
     Replay(#[from] walras_replay::ReplayError),
-    /// The log under the data folder refused, or its disk.
-    #[error(transparent)]
-    Log(#[from] walras_log_store::LogError),
-    /// Something was measured that gave a wrong answer, so its speed means nothing.
-    #[error(
-        "{0} gave another answer than the stream's: its speed means nothing; please report this with the machine and the version"
-    )]
-    WrongAnswer(&'static str),
-    /// A folder could not be made.
-    #[error("could not make {}: {source}; choose another folder with --data", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// An address that a WebSocket can not be opened to.
     #[error("{url} is no address of the kind http://host:port; behind a proxy with TLS, run the bench on the venue's own machine")]
     Url {
