@@ -13,10 +13,7 @@
 //! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
 
 pub mod cli;
-pub mod http;
-pub mod json;
 pub mod machine;
 pub mod node;
 pub mod runtime;
 pub mod shards;
-pub mod ws;

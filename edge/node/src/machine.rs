@@ -201,7 +201,7 @@ fn machine() -> Machine {
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         cpu,
         version: env!("CARGO_PKG_VERSION"),
-        commit: env!("WALRAS_COMMIT"),
+        commit: walras_api::COMMIT,
         debug_build: cfg!(debug_assertions),
     }
 }

@@ -10,13 +10,14 @@ use tracing::{info, warn};
 use walras_access::connections::{Budget, Doors};
 pub use walras_access::operator_key_file;
 use walras_access::{Access, AccessError, Clock, OperatorKeyError, Start};
+use walras_api::http::{App, Server, ServerError};
+use walras_api::router;
 use walras_clock_sync::{ClockService, Source, StartError};
 use walras_config::{ClusterOptions, Config, ConfigError};
 use walras_gateway::{KeyError, Places};
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::VenueHandle;
 
-use crate::http::{App, Server, ServerError, router};
 use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue};
 use crate::shards::{Couriers, ShardsError};
 

@@ -1,12 +1,12 @@
 //! What clients send: bodies of requests and messages on a WebSocket.
 
 use walras_access::Refusal;
-use walras_node::json::requests::{
+use walras_api::json::requests::{
     AccountRequest, AccountStatusRequest, AmendRequest, AssetRequest, CancelRequest, FeesRequest, InstrumentRequest,
     InstrumentShardRequest, LimitsRequest, MassCancelRequest, OrderRequest, PhaseRequest, TransferOutRequest, TransferRequest,
     TransfersInRequest, parse,
 };
-use walras_node::ws::understand;
+use walras_api::ws::understand;
 use walras_ports::Catalog;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{

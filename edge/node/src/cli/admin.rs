@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use walras_access::write_secret;
+use walras_api::json::batches::hex;
 use walras_batch_signatures::SigningKey;
 use walras_client::{Client, ClientError, read_key};
 use walras_terminal::table::{fields, table};
 
 use super::args::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 use super::{CliError, Output, trade};
-use crate::json::batches::hex;
 
 pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, CliError> {
     let post = |path: &str, body: Value| -> Result<Output, CliError> {

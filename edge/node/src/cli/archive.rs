@@ -4,13 +4,13 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use walras_api::http::day_view;
 use walras_archive::{ArchiveError, Day, DayView, History, Listing, TradesQuery, verify_day};
 use walras_terminal::table;
 use walras_types::{InstrumentId, Side, TimeNs};
 
 use super::args::ArchiveCommand;
 use super::{CliError, Output};
-use crate::http::day_view;
 
 /// Trades that are read at a time.
 const PAGE: usize = 10_000;

@@ -1,6 +1,7 @@
 //! Batch markets from the command line: looking at them, and transactions, which are signed here.
 
 use serde_json::{Value, json};
+use walras_api::json::batches::{hex, unhex};
 use walras_batch_signatures::{SigningKey, check_key};
 use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
@@ -16,7 +17,6 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 use super::admin::public_key;
 use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::{CliError, Output};
-use crate::json::batches::{hex, unhex};
 
 fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
     answer[field].as_array().map_or(&[], Vec::as_slice)

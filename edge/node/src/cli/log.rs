@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::json;
+use walras_api::json::log_entry;
 use walras_log_store::{LogError, RealDisk, open_whole, verify};
 use walras_replica_log::Dump;
 use walras_sequencer::decode_entry;
@@ -13,7 +14,6 @@ use walras_types::LogIndex;
 use super::args::LogCommand;
 use super::log_text::LogText;
 use super::{CliError, audit, print};
-use crate::json::log_entry;
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
     match command {

@@ -4,13 +4,12 @@
 //! definition the numbers stand alone. Programs read `--json`.
 
 use serde_json::{Map, Value};
+use walras_api::json::log_entry;
 use walras_ports::{Catalog, InstrumentScale};
 use walras_sequencer::{Content, Entry};
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{Amount, AssetId, InstrumentId, Ordinal, PriceTicks, SizeLots};
 use walras_wire::{Command, InstrumentCommand, VenueCommand};
-
-use crate::json::log_entry;
 
 /// Writes lines, and learns definitions on the way.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 use tracing::warn;
+use walras_api::json::names;
 use walras_client::{Client, ClientError, Trust, read_key};
 use walras_config::{ShardPlan, ShardSite};
 use walras_courier::{Ended, Look, Pace, Pause, Step, Told, Trouble};
@@ -17,7 +18,6 @@ use walras_types::{RejectReason, ShardId, TransferSeq};
 use walras_wire::Command;
 
 use super::directory;
-use crate::json::names;
 
 /// Longest wait for an answer of the other shard.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -2,9 +2,9 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use walras_api::json::batches::{hex, unhex};
 use walras_batch_signatures::SigningKey;
 use walras_client::{Client, ClientError};
-use walras_node::json::batches::{hex, unhex};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, RejectReason, Rounding,
     TransactionSeq,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use walras_access::operator_key_file;
+use walras_api::ROUTES;
+use walras_api::json::batches::unhex;
 use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_node::http::ROUTES;
-use walras_node::json::batches::unhex;
 use walras_types::{AccountId, BatchPrice, OfferName, TransactionSeq};
 
 use crate::schema::{check, check_named, document};
@@ -200,7 +200,7 @@ fn public(walk: &mut Walk) {
     }
     walk.get(400, "/v1/ws");
     let yaml = walk.get(200, "/openapi.yaml");
-    assert_eq!(yaml.as_str(), Some(walras_node::http::OPENAPI_YAML));
+    assert_eq!(yaml.as_str(), Some(walras_api::http::OPENAPI_YAML));
     let json: Value = serde_json::from_str(walk.get(200, "/openapi.json").as_str().unwrap()).unwrap();
     assert_eq!(json, walk.document);
     assert!(walk.get(200, "/metrics").as_str().unwrap().contains("walras_trades_total 1\n"));

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use walras_access::operator_key_file;
+use walras_api::json::batches::hex;
 use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_config::{Batch, Config};
-use walras_node::json::batches::hex;
 use walras_types::{BatchOperation, PublicKey};
 
 use crate::cli::Cli;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The document.
 pub(crate) fn document() -> Value {
-    serde_saphyr::from_str(walras_node::http::OPENAPI_YAML).expect("openapi.yaml is YAML")
+    serde_saphyr::from_str(walras_api::http::OPENAPI_YAML).expect("openapi.yaml is YAML")
 }
 
 /// Checks a value against a schema; says where it fails.

@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use walras_access::{Clock, operator_key_file};
+use walras_api::json::batches::{hex, unhex};
 use walras_batch_signatures::SigningKey;
 use walras_client::{Client, ClientError, headers, read_key, sign};
 use walras_config::Config;
 use walras_gateway::{ClientKey, Request};
 use walras_log_store::Disk;
-use walras_node::json::batches::{hex, unhex};
 use walras_node::node::Node;
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, Rounding,

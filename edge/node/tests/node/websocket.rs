@@ -402,7 +402,7 @@ fn a_reader_that_does_not_read_is_dropped_and_the_others_notice_nothing() {
             break code;
         }
     };
-    assert_eq!(code, Some(walras_node::ws::CLOSE_SLOW));
+    assert_eq!(code, Some(walras_api::ws::CLOSE_SLOW));
     let mut again = Socket::connect(&venue.url());
     subscribe(&mut again, "book");
     assert_eq!(again.next_of("book")["kind"], "snapshot");

@@ -44,13 +44,11 @@ use walras_types::RejectReason;
 
 pub(crate) use bounds::bound_met;
 pub use error::{ApiError, status_of};
-pub(crate) use history::day_view;
+pub use history::day_view;
 pub use openapi::DOCUMENT as OPENAPI_YAML;
 pub(crate) use orders::fresh_client_order_id;
 pub(crate) use server::{Place, place_of, stopped};
 pub use server::{Server, ServerError};
-
-use crate::ws;
 
 /// What every request needs.
 #[derive(Clone, Debug)]
@@ -87,13 +85,16 @@ fn ok(body: &impl Serialize) -> Response {
     }
 }
 
+/// Where WebSockets are opened.
+const SOCKET: &str = "/v1/ws";
+
 macro_rules! routes {
     ($($method:ident $path:literal => $handler:expr;)*) => {
         /// Every route under `/v1` and beside it, for the test that holds `openapi.yaml` true.
-        pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)*];
+        pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)* ("get", SOCKET)];
 
-        fn routes() -> Router<App> {
-            Router::new()$(.route($path, route(stringify!($method), $method($handler))))*
+        fn routes(socket: MethodRouter<App>) -> Router<App> {
+            Router::new()$(.route($path, route(stringify!($method), $method($handler))))*.route(SOCKET, socket)
         }
     };
 }
@@ -165,7 +166,6 @@ routes! {
     post "/v1/admin/cluster/add" => cluster::add;
     post "/v1/admin/cluster/remove" => cluster::remove;
     post "/v1/admin/cluster/weather" => cluster::weather;
-    get "/v1/ws" => ws::upgrade;
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
     get "/metrics" => market::metrics;
@@ -173,9 +173,9 @@ routes! {
     get "/readyz" => health::ready;
 }
 
-/// The whole service.
-pub fn router(app: App) -> Router {
-    routes()
+/// The whole service, with what opens WebSockets.
+pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
+    routes(socket)
         .fallback(page::serve)
         .method_not_allowed_fallback(async || {
             let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");

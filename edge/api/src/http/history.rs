@@ -131,7 +131,7 @@ pub(super) async fn days(State(app): State<App>) -> Answer {
 }
 
 /// A day, as the API and the command line show it.
-pub(crate) fn day_view(view: &DayView) -> Value {
+pub fn day_view(view: &DayView) -> Value {
     let Some(manifest) = &view.manifest else { return json!({"day": view.day.to_string(), "closed": false}) };
     let Manifest { complete, missing, first_log_index, last_log_index, trades, books, files, notes, .. } = manifest;
     let missing: Vec<Value> =

@@ -32,7 +32,7 @@ pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> 
     json!({
         "venue": status.name(),
         "version": env!("CARGO_PKG_VERSION"),
-        "commit": env!("WALRAS_COMMIT"),
+        "commit": crate::COMMIT,
         "started_at_ns": status.started().0.to_string(),
         "takes_signed_from_ns": takes_signed_from.0.to_string(),
         "log_index": progress.log_index.0.to_string(),
