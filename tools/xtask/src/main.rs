@@ -5,8 +5,10 @@
 //! checks already is not repeated here.
 
 mod arms;
+mod circles;
 mod commands;
 mod documents;
+mod imports;
 mod layers;
 mod map;
 mod markdown;
@@ -25,6 +27,7 @@ type Guard = (&'static str, fn(&Tree) -> Vec<String>);
 const GUARDS: &[Guard] = &[
     ("arms: no pattern lists many events or commands", arms::check),
     ("commands: the program has every `walras ...` that a document shows", commands::check),
+    ("circles: few files import each other in a circle, and no folders of the node", circles::check),
     ("documents: links, paths and targets of make that they name exist", documents::check),
     ("layers: dependencies point down only", layers::check),
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
