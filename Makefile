@@ -41,7 +41,7 @@ clippy:
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
-guards: ## the map, the layers, the sizes, the words
+guards: ## the map, the layers, the sizes, the words, the documents
 	$(CARGO) run --quiet -p walras-xtask -- check
 
 # The same drawn cases in every run, so that a failure is the change's and comes again; `make cases` draws others.
@@ -109,11 +109,11 @@ sim: ## simulate a venue with faults: make sim SEEDS=1000
 PROPERTY_CRATES := $(shell grep -l '^proptest' core/*/Cargo.toml protocol/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$$/\1/p')
 
 drawn-test: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
-drawn-test: ## the properties of core and protocol with cases that nobody chose: make drawn-test SEED=1 for those of a seed
+drawn-test: ## the properties of core and protocol with newly drawn cases: make drawn-test SEED=1 for those of a seed
 	@echo "cases of seed $(PROPTEST_RNG_SEED); the same again: make drawn-test SEED=$(PROPTEST_RNG_SEED)"
 	$(CARGO) test --quiet $(addprefix --package ,$(PROPERTY_CRATES))
 
-cases: ## look for cases that the property tests do not know yet: make cases ROUNDS=10
+cases: ## search for failing cases of the property tests: make cases ROUNDS=10
 	./tools/cases.sh $${ROUNDS:-10}
 
 fuzz: ## fuzz every decoder and apply: make fuzz SECONDS_EACH=60
