@@ -1,5 +1,7 @@
-//! What must not be committed: paths of somebody's machine, registries' hosts, unfinished marks, shortcuts of tests.
+//! What must not be committed: paths of somebody's machine, registries' hosts, unfinished marks, shortcuts of tests. And words that make
+//! a document hard to read.
 
+use crate::markdown::{Kind, lines};
 use crate::tree::Tree;
 
 /// Built of pieces, so that this file does not complain about itself.
@@ -18,9 +20,25 @@ fn banned() -> Vec<(String, &'static str)> {
     ]
 }
 
+/// Words of documents that have a plainer one.
+const PLAINER: &[(&str, &str)] = &[
+    ("told", "reported, sent, configured"),
+    ("whoever", "name who: the operator, the sender, a client"),
+    ("anew", "again"),
+    ("beside", "next to, with, in addition to"),
+    ("can not", "cannot"),
+    ("for ever", "forever"),
+];
+/// Documents that are written in the code, whose words are the code's.
+const WRITTEN_ELSEWHERE: &[&str] = &["docs/configuration.md", "docs/reject-reasons.md"];
+
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let banned = banned();
-    let mut complaints = Vec::new();
+    let mut complaints: Vec<String> = tree
+        .with_ending(".md")
+        .filter(|(path, _)| (path.starts_with("docs/") || !path.contains('/')) && !WRITTEN_ELSEWHERE.contains(path))
+        .flat_map(|(path, text)| plainer_words(path, text))
+        .collect();
     for (path, text) in &tree.files {
         for (number, line) in text.lines().enumerate() {
             for (word, why) in &banned {
@@ -33,9 +51,39 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
     complaints
 }
 
+/// The plainer word for each that a document's prose should not have.
+fn plainer_words(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (number, (_, line)) in lines(text).enumerate().filter(|(_, (kind, _))| *kind == Kind::Prose) {
+        // A span that goes on over the end of a line counts as prose, which is rare and harmless.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let words: Vec<&str> = prose.split(|c: char| !c.is_alphanumeric()).collect();
+        for (word, plainer) in PLAINER {
+            let parts: Vec<&str> = word.split(' ').collect();
+            if words.windows(parts.len()).any(|window| window.iter().zip(&parts).all(|(a, b)| a.eq_ignore_ascii_case(b))) {
+                complaints.push(format!("{path}:{}: \"{word}\": write {plainer}", number + 1));
+            }
+        }
+    }
+    complaints
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_has_a_plainer_one_is_found_in_documents() {
+        let in_file = |path: &str, text: &str| check(&Tree::of(&[(path, text)]));
+        for text in ["He was told.", "Whoever", "| it can not |"] {
+            assert_eq!(in_file("docs/a.md", text).len(), 1, "{text}");
+        }
+        for text in ["retold `told` besides", "```\ntold\n```", "can, not"] {
+            assert_eq!(in_file("README.md", text), [""; 0], "{text}");
+        }
+        assert_eq!(in_file("docs/configuration.md", "told"), [""; 0]);
+        assert_eq!(in_file("experiments/x/README.md", "told"), [""; 0]);
+    }
 
     #[test]
     fn each_word_is_found() {
