@@ -194,7 +194,7 @@ fn scale(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// The offers in whole units.
-fn sells_of(offers: &[Offer]) -> anyhow::Result<Vec<(Pair, SellOffer)>> {
+pub(crate) fn sells_of(offers: &[Offer]) -> anyhow::Result<Vec<(Pair, SellOffer)>> {
     let asset = |index: usize| u16::try_from(index).map(AssetIndex);
     let mut sells = Vec::with_capacity(offers.len());
     for (number, offer) in (0_u64..).zip(offers) {

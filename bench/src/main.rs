@@ -9,7 +9,7 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    blocks, clearing, document, engine, fair_access, instructions, order_book, product, recovery, replay, replay_files,
+    batch, blocks, clearing, document, engine, fair_access, instructions, order_book, product, recovery, replay, replay_files,
     replication, siege, simulation,
 };
 
@@ -24,10 +24,11 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 12] = [
+const BENCHES: [Bench; 13] = [
     Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
+    Bench { name: "batch", about: "prices of hard batch markets: whales, tails, thin and dense ones", run: run_batch },
     Bench { name: "blocks", about: "blocks of a batch market on the ledger, proposed and validated", run: run_blocks },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
     Bench { name: "replay_files", about: "recorded files of every shape, each in a process", run: run_replay_files },
@@ -187,6 +188,11 @@ fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
         scratch: options.streams.clone(),
     };
     clearing::run(&config, report)
+}
+
+fn run_batch(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let rounds = if options.small { 2 } else { options.rounds };
+    batch::run(&batch::Config { rounds, is_full: !options.small }, report)
 }
 
 fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {
