@@ -1,5 +1,6 @@
 //! Why something is not done, and what exactly was wrong with it.
 
+use walras_replica::NoOutcome;
 use walras_types::RejectReason;
 
 /// A refusal with what exactly was wrong.
@@ -34,5 +35,14 @@ impl Refusal {
     #[must_use]
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(RejectReason::Malformed, detail)
+    }
+}
+
+impl From<NoOutcome> for Refusal {
+    fn from(why: NoOutcome) -> Self {
+        match why {
+            NoOutcome::Refused(reason) => reason.into(),
+            NoOutcome::InDoubt(reason) => Self::new(reason, NoOutcome::IN_DOUBT),
+        }
     }
 }

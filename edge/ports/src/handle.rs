@@ -15,12 +15,13 @@ use crate::catalog::{Catalog, SharedCatalog};
 use crate::cluster::ClusterStatus;
 use crate::doorbell::Doorbell;
 use crate::feed::{ConnectionId, HoldStatus, HoldView, Shared, Subscription};
-use crate::numbered::{Asker, Number, NumberedOutcome};
-use crate::outcome::{Answer, NoOutcome, Outcome};
+use crate::numbered::Asker;
+use crate::outcome::Answer;
 use crate::request::{ClusterRequest, Inbound, Request, View};
 use crate::signatures::Signatures;
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
+use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome};
 
 /// The venue as everybody else sees it: clone it freely.
 #[derive(Clone, Debug)]

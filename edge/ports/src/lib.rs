@@ -41,11 +41,12 @@ pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, Publication, Push, Shared, Subscription, TickerPush,
 };
 pub use handle::{VenueHandle, VenueParts};
-pub use numbered::{Asker, Kept, Number, NumberedOutcome, NumberedReply};
-pub use outcome::{Answer, NoOutcome, Outcome, Reply};
+pub use numbered::{Asker, NumberedReply};
+pub use outcome::{Answer, Reply};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
 pub use shards::{CourierPort, CourierReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
 pub use status::{DemoStatus, Progress, Status, Storage};
+pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};

@@ -1,4 +1,5 @@
-//! One replica of a venue as a state machine without I/O: what stands between sockets and disks on one side and the sequencer on the other.
+//! One replica of a venue as a state machine without I/O: it joins order entry, fair access, the sequencer, the engine and what is
+//! derived from it. Inputs come in by the methods of [`Replica`], what is to be done goes out as [`Effect`]s.
 //! `edge/node` runs it on real sockets, clocks and disks, `tools/sim` on simulated ones; both run this code.
 //!
 //! *Deliberately absent*: sockets, encryption, threads, clocks, files; the log (`walras-consensus`), the order of commands
@@ -9,17 +10,36 @@
 //! - Several connections have one session only where all of them send copies; otherwise the latest logon has it.
 //! - A session that a connection waits for is asked for until nobody waits for it any more.
 //!
-//! *Start reading* at [`OrderEntry`].
+//! - A request that waits is answered once, unless it gives up.
+//! - Whatever is not an input changes nothing: no clock, no entropy, no order of threads.
+//!
+//! *Start reading* at [`Replica::round`]; what it wants to happen is [`Effect`].
 
+mod effect;
+mod frozen;
+mod host;
+mod numbered;
 mod order_entry;
+mod outcome;
+mod peer_clocks;
 mod probe;
+mod reads;
+mod replica;
+mod state;
 
 use walras_sequencer::RemoteOpening;
 
-pub use order_entry::{Backend, Charge, ConnectionEnd, Loss, OrderEntry};
-pub use probe::{PassedOn, Probe, Route};
+pub use effect::{Effect, WaiterAnswer};
+pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
+pub use order_entry::{Charge, ConnectionEnd, Loss, OrderEntry};
+pub use outcome::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};
+pub use peer_clocks::clock_trouble;
+pub use probe::{Applied, PassedOn, Probe, Publication, Route};
+pub use replica::{PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
+pub use state::{Derived, State};
 
-/// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again; `serial` never is.
+/// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;
+/// `serial` never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId {
     /// Its place.

@@ -16,17 +16,17 @@ use crate::{Origin, StreamId};
 pub type Charge<'a> = dyn FnMut(&Principal, Permission) -> Result<(), Refusal> + 'a;
 
 /// What order entry hands commands to.
-pub struct Backend<'a, P> {
+pub(crate) struct Backend<'a, P> {
     /// The sequencer of this replica.
-    pub sequencer: &'a mut ReplicatedSequencer<Origin>,
+    pub(crate) sequencer: &'a mut ReplicatedSequencer<Origin>,
     /// Passes commands on to the leader; `None`: only a leader takes commands.
-    pub fair: Option<&'a mut FairAccess<Origin>>,
+    pub(crate) fair: Option<&'a mut FairAccess<Origin>>,
     /// When the input came.
-    pub at: GatewayTime,
+    pub(crate) at: GatewayTime,
     /// Where the leader takes orders, as far as it is known.
-    pub leader: &'a str,
+    pub(crate) leader: &'a str,
     /// Observes.
-    pub probe: &'a mut P,
+    pub(crate) probe: &'a mut P,
 }
 
 /// Why a connection is over.
@@ -95,8 +95,7 @@ enum Immediate {
 
 impl OrderEntry {
     /// Without connections.
-    #[must_use]
-    pub fn new(settings: ServerSettings) -> Self {
+    pub(crate) fn new(settings: ServerSettings) -> Self {
         Self {
             settings,
             connections: Vec::new(),
@@ -111,7 +110,7 @@ impl OrderEntry {
     }
 
     /// A client has connected. Its place must be free.
-    pub fn accept(&mut self, stream: StreamId, now_ns: u64) {
+    pub(crate) fn accept(&mut self, stream: StreamId, now_ns: u64) {
         if self.connections.len() <= stream.place {
             self.connections.resize_with(stream.place + 1, || None);
         }
@@ -131,18 +130,24 @@ impl OrderEntry {
     }
 
     /// Bytes came, cut anywhere. Afterwards ask for [`next_logon`](Self::next_logon).
-    pub fn on_bytes<P: Probe>(&mut self, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>, backend: &mut Backend<'_, P>) {
+    pub(crate) fn on_bytes<P: Probe>(
+        &mut self,
+        stream: StreamId,
+        bytes: &[u8],
+        charge: &mut Charge<'_>,
+        backend: &mut Backend<'_, P>,
+    ) {
         let now_ns = backend.at.now_ns;
         self.serve(stream, charge, backend, |server, host| server.on_bytes(now_ns, bytes, host));
     }
 
-    /// A logon whose signature is to be checked; then say [`on_authenticated`](Self::on_authenticated).
+    /// A logon whose signature is to be checked; then say [`crate::Replica::on_authenticated`].
     pub fn next_logon(&mut self) -> Option<(StreamId, LogonRequest)> {
         self.logons.pop_front()
     }
 
     /// The verdict on a logon.
-    pub fn on_authenticated<P: Probe>(
+    pub(crate) fn on_authenticated<P: Probe>(
         &mut self,
         stream: StreamId,
         verdict: Result<Principal, Refusal>,
@@ -183,7 +188,7 @@ impl OrderEntry {
     }
 
     /// The client closed the connection, or it broke: the connection is gone.
-    pub fn on_lost<P: Probe>(&mut self, stream: StreamId, backend: &mut Backend<'_, P>) {
+    pub(crate) fn on_lost<P: Probe>(&mut self, stream: StreamId, backend: &mut Backend<'_, P>) {
         let Some(connection) = connection_at(&mut self.connections, stream) else { return };
         connection.server.on_disconnect();
         self.end_if_over(stream, Loss::Lost, backend);
@@ -199,7 +204,7 @@ impl OrderEntry {
     }
 
     /// The next connection that has something to write or is over, each once.
-    pub fn next_dirty<P: Probe>(&mut self, backend: &mut Backend<'_, P>) -> Option<StreamId> {
+    pub(crate) fn next_dirty<P: Probe>(&mut self, backend: &mut Backend<'_, P>) -> Option<StreamId> {
         while let Some(stream) = self.dirty.pop_front() {
             if let Some(connection) = connection_at(&mut self.connections, stream) {
                 connection.is_dirty = false;
@@ -211,8 +216,7 @@ impl OrderEntry {
     }
 
     /// Whether [`next_dirty`](Self::next_dirty) may find a connection.
-    #[must_use]
-    pub fn is_dirty(&self) -> bool {
+    pub(crate) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
 
@@ -306,7 +310,7 @@ impl OrderEntry {
     }
 
     /// The log has opened a connection's session.
-    pub fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
+    pub(crate) fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
         let Some(ours) = self.connection(stream).map(Connection::claim) else { return };
         let others = self.by_session.get(&session).cloned().unwrap_or_default();
         for other in others.into_iter().filter(|other| *other != stream.place) {
@@ -314,7 +318,8 @@ impl OrderEntry {
             if theirs.has_copies && ours.has_copies {
                 continue;
             }
-            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the venue knows.
+            // The later logon has the session, not the one that the log opened last: a client gives a connection up before the
+            // venue knows.
             if theirs.stamp_ns > ours.stamp_ns {
                 return self.replace(stream.place);
             }
@@ -349,7 +354,14 @@ impl OrderEntry {
     }
 
     /// The log has opened a session, for each connection here that waits for it.
-    pub fn open_applied(&mut self, now_ns: u64, open: &OpenSession, session: SessionId, next: SessionSeq, reports: &Reports) {
+    pub(crate) fn open_applied(
+        &mut self,
+        now_ns: u64,
+        open: &OpenSession,
+        session: SessionId,
+        next: SessionSeq,
+        reports: &Reports,
+    ) {
         for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
             if let Some(connection) = connection_at(&mut self.connections, stream) {
                 connection.opening = None;
@@ -359,19 +371,19 @@ impl OrderEntry {
     }
 
     /// The leader does not open a session.
-    pub fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+    pub(crate) fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
         for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
             self.not_opened(stream, reason);
         }
     }
 
     /// A session could not be opened.
-    pub fn not_opened(&mut self, stream: StreamId, reason: RejectReason) {
+    pub(crate) fn not_opened(&mut self, stream: StreamId, reason: RejectReason) {
         self.bye(stream, ByeReason::Rejected(reason), "");
     }
 
     /// A client has logged on at another replica: connections that did so before have lost the session.
-    pub fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+    pub(crate) fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
         for place in self.by_session.get(&session).cloned().unwrap_or_default() {
             if self.connections[place].as_ref().is_some_and(|connection| connection.stamp_ns < logged_on_ns) {
                 self.replace(place);
@@ -380,12 +392,12 @@ impl OrderEntry {
     }
 
     /// What clients were sent does not follow from the state any more: all connections are over.
-    pub fn fail_all(&mut self) {
+    pub(crate) fn fail_all(&mut self) {
         self.each(|server| server.bye(ByeReason::VenueFault, ""));
     }
 
     /// Another replica leads, or none: all clients are sent there.
-    pub fn not_leader(&mut self, leader: &str) {
+    pub(crate) fn not_leader(&mut self, leader: &str) {
         self.each(|server| server.not_leader(leader));
     }
 
@@ -398,7 +410,7 @@ impl OrderEntry {
     }
 
     /// As [`Self::not_leader`], for a connection whose session was not opened.
-    pub fn sent_away(&mut self, stream: StreamId, leader: &str) {
+    pub(crate) fn sent_away(&mut self, stream: StreamId, leader: &str) {
         if let Some(connection) = connection_at(&mut self.connections, stream) {
             connection.server.not_leader(leader);
             self.mark_dirty(stream);
@@ -411,17 +423,17 @@ impl OrderEntry {
     }
 
     /// A session's command was in the log and not its session's next, or the leader does not take it.
-    pub fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+    pub(crate) fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
         self.with_session(ordinal.session, |server| server.refused(ordinal, reason, None));
     }
 
     /// A session's command was late.
-    pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+    pub(crate) fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
         self.with_session(ordinal.session, |server| server.late(ordinal, late_ns));
     }
 
     /// A session is closed.
-    pub fn closed(&mut self, session: SessionId) {
+    pub(crate) fn closed(&mut self, session: SessionId) {
         let reason = ByeReason::Rejected(RejectReason::UnknownSession);
         self.with_session(session, |server| server.bye(reason, "The session was closed."));
     }
@@ -437,7 +449,7 @@ impl OrderEntry {
     }
 
     /// Something concerns an account.
-    pub fn report(&mut self, account: AccountId, report: &Report<'_>) {
+    pub(crate) fn report(&mut self, account: AccountId, report: &Report<'_>) {
         let Self { by_account, connections, dirty, .. } = self;
         for &place in by_account.get(&account).into_iter().flatten() {
             let Some(connection) = &mut connections[place] else { continue };
@@ -448,7 +460,7 @@ impl OrderEntry {
     }
 
     /// Ends silent connections.
-    pub fn on_timer(&mut self, now_ns: u64) {
+    pub(crate) fn on_timer(&mut self, now_ns: u64) {
         let Self { connections, dirty, .. } = self;
         for connection in connections.iter_mut().flatten() {
             if connection.server.deadline_ns().is_some_and(|at| at <= now_ns) {
@@ -459,8 +471,7 @@ impl OrderEntry {
     }
 
     /// When [`on_timer`](Self::on_timer) has something to do.
-    #[must_use]
-    pub fn deadline_ns(&self) -> u64 {
+    pub(crate) fn deadline_ns(&self) -> u64 {
         self.connections.iter().flatten().filter_map(|connection| connection.server.deadline_ns()).min().unwrap_or(u64::MAX)
     }
 }

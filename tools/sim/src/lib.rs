@@ -15,13 +15,12 @@
 //! is shown by planted faults ([`cluster::Mutation`], [`shards::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
 //! checkers that are there for it.
 //!
-//! *What a simulated replica shares with the node*: the engine and all below it; `walras-sequencer` with its consensus, batches included; the
-//! replica's log, its snapshots and what opens them after a crash (`walras-replica-log` on `walras-log-store`); the venue's and the
-//! client's ends of order entry, the ring of reports, authorisation (`walras-gateway`); the connections of a replica and their sessions
-//! (`walras-replica`); market data. *What it does not*: the node's host of these,
-//! `edge/node/src/runtime/replica`, whose queues and threads (log, snapshots, connections) `cluster/replica` does again in one thread, in the
-//! same order of steps but in its own code; the links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their
-//! buffers; HTTP and WebSocket; who solves batches and who checks their signatures. A gateway is part of each replica, as in the node.
+//! *What a simulated replica shares with the node*: the replica itself (`walras-replica`) with all below it: order entry, fair access, the sequencer with its
+//! consensus and batches, the engine, market data, reports, requests that wait, the order of steps; the replica's log, its snapshots and what opens them
+//! after a crash (`walras-replica-log` on `walras-log-store`); the client's end of order entry and authorisation (`walras-gateway`). *What it does not*: the
+//! node's driver of these, `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the
+//! links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a program that sends
+//! commands under numbers stands for the former); leader clocks; who solves batches and who checks their signatures. A gateway is part of each replica.
 //! What is not shared is tested on real processes: `edge/node/tests/cluster`. Between shards the couriers are `walras-courier`, as in the node; their threads,
 //! clients and the handlers that answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!

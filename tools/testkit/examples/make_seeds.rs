@@ -138,7 +138,7 @@ fn states() {
         listener.market.snapshot(&mut bytes);
         put("market_data_restore", &format!("after-{count}"), &bytes);
         bytes.clear();
-        listener.books.snapshot(&mut bytes);
+        listener.readers.books.snapshot(&mut bytes);
         put("market_data_restore", &format!("books-after-{count}"), &bytes);
     }
     for (seed, count) in [(1, 30), (2, 80)] {

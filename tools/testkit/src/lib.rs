@@ -27,7 +27,7 @@ pub mod shard_commands;
 pub mod smoke;
 
 pub use choices::{Choices, Random};
-pub use listener::Listener;
+pub use listener::{Listener, Readers};
 
 // The naive book and its driver belong to the tests of `core/order-book`. They are compiled here a second time, at the root, as there.
 #[allow(dead_code, reason = "the fuzz target uses a part of it")]

@@ -6,19 +6,19 @@ use crossbeam_channel::{Receiver, Sender, never, select};
 use tokio::sync::oneshot;
 use tracing::{error, info};
 use walras_access::Clock;
-use walras_archive::Recorder;
-use walras_engine::{ChangedLevel, Engine};
-use walras_market_data::{AccountDelta, Fills, MarketData};
+use walras_engine::Engine;
+use walras_market_data::AccountDelta;
 use walras_ports::{
-    Asker, Catalog, Feed, Inbound, KeyRing, NoOutcome, Outcome, Progress, Queues, Request, SharedCatalog, Stage, Stages, Status,
-    Storage, View,
+    Asker, Feed, Inbound, KeyRing, NoOutcome, Outcome, Progress, Queues, Request, SharedCatalog, Stage, Stages, Status, Storage,
+    View,
 };
+use walras_replica::{Derived, FrozenState};
 use walras_sequencer::{Applied, Batch, Entry, KeyName, Sequencer, SolveJob};
 use walras_types::{AccountId, LogIndex, RejectReason};
-use walras_wire::{AccountEvent, BatchEvent, BatchMarketEvent, Command, Event, InstrumentEvent, VenueCommand, VenueEvent};
+use walras_wire::{Command, Event, VenueCommand};
 
 use super::batches::{Declared, Solver};
-use super::frozen::FrozenState;
+use super::listeners::Listeners;
 use super::log_thread::{LogDone, LogJob};
 use super::recovery::SnapshotJob;
 
@@ -27,130 +27,23 @@ pub(super) const BURST_MAX: usize = 1024;
 
 /// Everything that follows from the log: what recovery rebuilds and the thread then keeps.
 pub(super) struct Core {
-    pub(super) market: MarketData,
-    pub(super) fills: Fills,
-    pub(super) catalog: Catalog,
-    /// For those who check signatures.
-    pub(super) keys: KeyRing,
-    /// Where the past is kept.
-    pub(super) archive: Option<Recorder>,
+    pub(super) derived: Derived,
+    pub(super) listeners: Listeners,
     deltas: Vec<(AccountId, AccountDelta)>,
-    accounts: u64,
-    rejects: u64,
 }
 
 impl Core {
-    pub(super) fn new(engine: &Engine, market: MarketData, fills: Fills, keys: KeyRing) -> Self {
-        let mut catalog = Catalog::default();
-        engine.assets().iter().for_each(|asset| catalog.add_asset(*asset));
-        engine.instruments().for_each(|instrument| catalog.add_instrument(instrument.spec));
-        keys.clear();
-        for view in engine.batch_markets() {
-            catalog.add_batch(view.spec);
-            keys.set_domain(view.spec.market, view.spec.domain);
-        }
-        for account in (0..engine.account_count()).map(AccountId) {
-            if let Some(key) = engine.transaction_key(account) {
-                keys.set_key(account, key);
-            }
-        }
-        let accounts = u64::from(engine.account_count());
-        Self { market, fills, catalog, keys, archive: None, deltas: Vec::new(), accounts, rejects: 0 }
+    pub(super) fn new(engine: &Engine, derived: Derived, keys: KeyRing) -> Self {
+        Self { derived, listeners: Listeners::new(engine, keys), deltas: Vec::new() }
     }
 
-    /// Accounts.
-    pub(super) fn accounts(&self) -> u64 {
-        self.accounts
-    }
-
-    /// Commands rejected since this was asked before.
-    pub(super) fn take_rejects(&mut self) -> u64 {
-        std::mem::take(&mut self.rejects)
-    }
-
-    /// Takes the events of one entry and the levels that it changed, of which nobody need hear in a replay; whether the catalog changed.
-    pub(super) fn on_events(
-        &mut self,
-        entry: &Entry,
-        engine: &Engine,
-        events: &[Event],
-        changed: impl Iterator<Item = ChangedLevel>,
-        feed: Option<&mut Feed>,
-    ) -> bool {
-        let Entry { log_index, time, ordinal: _, key: _, content } = entry;
-        let (log_index, time) = (*log_index, *time);
-        let mut watch = feed.map(Feed::accounts);
-        let mut catalog_changed = false;
-        if let Err(e) = self.market.on_entry(log_index, time) {
+    /// Takes the events of one entry, of which no feed need hear in a replay; whether the catalog changed.
+    pub(super) fn on_events(&mut self, entry: &Entry, engine: &Engine, events: &[Event], feed: Option<&mut Feed>) -> bool {
+        let Self { derived, listeners, deltas } = self;
+        if let Err(e) = derived.on_entry(engine, entry, events, deltas) {
             error!("market data: {e}");
         }
-        for event in events {
-            catalog_changed |= self.take(event);
-            if let Err(e) = self.market.on_event(log_index, time, event) {
-                error!("market data: {e}");
-            }
-            if let Event::Batch(BatchEvent::Cleared(cleared)) = event
-                && let Some(last) = engine.batch_market(cleared.market).and_then(|view| view.last)
-            {
-                self.market.on_block(&last.header, last.roots, last.touched);
-            }
-            self.deltas.clear();
-            self.market.private_deltas(event, &mut self.deltas);
-            for (account, delta) in &self.deltas {
-                if let AccountDelta::Filled(fill) = delta {
-                    self.fills.push(*account, *fill);
-                }
-                if let Some(watch) = &mut watch {
-                    watch.note(*account, delta, content.command());
-                }
-            }
-        }
-        for ChangedLevel { instrument, side, price } in changed {
-            if let Err(e) = self.market.on_changed_level(instrument, side, price) {
-                error!("market data: {e}");
-            }
-        }
-        if let Some(archive) = &mut self.archive {
-            archive.on_entry(log_index, time, events, engine);
-        }
-        catalog_changed
-    }
-
-    /// Notes what the catalog, the keys and the counts hold of an event. Returns whether the catalog changed.
-    fn take(&mut self, event: &Event) -> bool {
-        match event {
-            Event::Rejected(_) => self.rejects += 1,
-            Event::Account(AccountEvent::Created(_)) => self.accounts += 1,
-            Event::Account(AccountEvent::KeySet(set)) => self.keys.set_key(set.account, set.key),
-            Event::Venue(VenueEvent::AssetCreated(spec)) => {
-                self.catalog.add_asset(*spec);
-                return true;
-            }
-            Event::Instrument(InstrumentEvent::Created(spec)) => {
-                self.catalog.add_instrument(*spec);
-                return true;
-            }
-            Event::BatchMarket(BatchMarketEvent::Created(spec)) => {
-                self.catalog.add_batch(spec);
-                self.keys.set_domain(spec.market, spec.domain);
-                return true;
-            }
-            Event::Account(AccountEvent::StatusChanged(_) | AccountEvent::RiskLimitsChanged(_)) => {}
-            Event::Account(AccountEvent::Deposited(_) | AccountEvent::Withdrawn(_) | AccountEvent::FeesCollected(_)) => {}
-            Event::Venue(VenueEvent::IssuerSet(_) | VenueEvent::AccessDelaysChanged(_)) => {}
-            Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => {}
-            Event::BatchMarket(BatchMarketEvent::AssetAdded(_) | BatchMarketEvent::PhaseChanged(_)) => {}
-            Event::BatchMarket(BatchMarketEvent::IntervalChanged(_) | BatchMarketEvent::AccountFeeChanged(_)) => {}
-            Event::Order(_) | Event::Session(_) | Event::Batch(_) | Event::Shard(_) => {}
-        }
-        false
-    }
-
-    /// The archive gets what was recorded.
-    pub(super) fn flush_archive(&mut self) {
-        if let Some(archive) = &mut self.archive {
-            archive.flush();
-        }
+        listeners.on_events(entry, engine, events, deltas, feed)
     }
 }
 
@@ -273,8 +166,8 @@ impl EngineThread {
             }
             let instant = Instant::now();
             if instant >= next_flush {
-                self.feed.flush(self.sequencer.engine(), &mut self.core.market);
-                self.core.flush_archive();
+                self.feed.flush(self.sequencer.engine(), &mut self.core.derived.market);
+                self.core.listeners.flush_archive();
                 next_flush = instant + self.pace.flush_every;
             }
             if instant >= next_tick {
@@ -293,8 +186,8 @@ impl EngineThread {
                 self.snapshot(None);
             }
         }
-        self.feed.flush(self.sequencer.engine(), &mut self.core.market);
-        self.core.flush_archive();
+        self.feed.flush(self.sequencer.engine(), &mut self.core.derived.market);
+        self.core.listeners.flush_archive();
         if self.pace.snapshot_index < self.sequencer.engine().last_applied() {
             self.snapshot_or_wait(None);
         }
@@ -309,7 +202,7 @@ impl EngineThread {
     }
 
     fn drive_batches(&mut self, instant: Instant) {
-        if let Some(command) = self.declared.step(instant, self.sequencer.engine(), &self.core.catalog) {
+        if let Some(command) = self.declared.step(instant, self.sequencer.engine(), &self.core.listeners.catalog) {
             self.submit(command, None, None);
         }
         let mut jobs = std::mem::take(&mut self.jobs);
@@ -366,8 +259,8 @@ impl EngineThread {
         let mut applied_count = 0;
         sequencer.apply_durable(|engine, Applied { entry, origin, numbered, events }| {
             applied_count += 1;
-            if core.on_events(entry, engine, events, engine.changed_levels(), Some(&mut *feed)) {
-                shared_catalog.set(core.catalog.clone());
+            if core.on_events(entry, engine, events, Some(&mut *feed)) {
+                shared_catalog.set(core.listeners.catalog.clone());
             }
             if let Some(asker) = origin {
                 stages.ended(Stage::Apply, *durable);
@@ -375,26 +268,26 @@ impl EngineThread {
             }
         });
         status.add_commands(applied_count);
-        status.add_rejects(core.take_rejects());
+        status.add_rejects(core.listeners.take_rejects());
         self.publish_status();
     }
 
     pub(super) fn publish_status(&self) {
         let engine = self.sequencer.engine();
-        self.status.show(Progress::of(engine, &self.core.market));
-        self.status.set_accounts(self.core.accounts);
+        self.status.show(Progress::of(engine, &self.core.derived.market));
+        self.status.set_accounts(self.core.listeners.accounts());
     }
 
     fn serve(&mut self, request: Request) {
         let engine = self.sequencer.engine();
         match request {
             Request::Read(question) => {
-                let (market, fills, indicatives) = (&self.core.market, &self.core.fills, self.feed.indicatives());
+                let (market, fills, indicatives) = (&self.core.derived.market, &self.core.derived.fills, self.feed.indicatives());
                 question(&View { engine, market, fills, indicatives });
             }
             Request::Connect { connection, queue } => self.feed.connect(connection, queue),
             Request::Subscribe { connection, subscription } => {
-                self.feed.subscribe(connection, subscription, engine, &self.core.market, &self.core.fills);
+                self.feed.subscribe(connection, subscription, engine, &self.core.derived.market, &self.core.derived.fills);
             }
             Request::Unsubscribe { connection, subscription } => self.feed.unsubscribe(connection, subscription),
             Request::Disconnect { connection } => self.feed.disconnect(connection),
@@ -427,8 +320,8 @@ impl EngineThread {
         let index = engine.last_applied();
         self.pace.snapshot_index = index;
         self.pace.snapshot_at = Instant::now();
-        let fills = self.core.fills.clone();
-        let state = FrozenState::new(engine, &self.core.market, vec![Box::new(move |out| fills.snapshot(out))]);
+        let fills = self.core.derived.fills.clone();
+        let state = FrozenState::new(engine, &self.core.derived.market, vec![Box::new(move |out| fills.snapshot(out))]);
         // The thread ends only after this one has.
         let _ = self.snapshots.send(SnapshotJob { index, state, reply });
     }

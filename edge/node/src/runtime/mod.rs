@@ -13,10 +13,9 @@ mod archive;
 mod batches;
 mod engine_thread;
 mod fair_clock;
-mod frozen;
+mod listeners;
 mod log_history;
 mod log_thread;
-mod numbered;
 mod recovery;
 mod replica;
 

@@ -16,6 +16,7 @@ use walras_ports::{
     Asker, Doorbell, Feed, HoldStatus, KeyRing, Queues, ReleaseSource, SharedCatalog, Signatures, Stages, Status, VenueHandle,
     VenueParts,
 };
+use walras_replica::{Derived, FrozenState, split_part, split_parts};
 use walras_sequencer::{EntryError, LogGap, Sequencer, decode_entry};
 use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::{LogIndex, RejectReason, TimeNs};
@@ -23,7 +24,6 @@ use walras_types::{LogIndex, RejectReason, TimeNs};
 use super::archive;
 use super::batches::{Declared, Solver};
 use super::engine_thread::{Core, EngineThread, Pace};
-use super::frozen::{FrozenState, split_part, split_parts};
 use super::log_thread::LogThread;
 
 /// Reads and subscriptions that may wait for the engine's thread.
@@ -176,11 +176,11 @@ impl Venue {
             while_waiting("bringing the archive up to date", || archive::recorder_of_log(service, &engine, &log, &snapshot_store))
         });
         let (keys, key_changes) = KeyRing::new();
-        let mut core = Core::new(&engine, market, fills, keys);
-        core.archive = recorder.transpose()?;
+        let mut core = Core::new(&engine, Derived { market, fills }, keys);
+        core.listeners.archive = recorder.transpose()?;
         let mut sequencer = Sequencer::new(engine, config.log.queue_entries);
         let entries_replayed = replay(&log, snapshot_index, &mut sequencer, &mut core)?;
-        if let Some(recorder) = &mut core.archive {
+        if let Some(recorder) = &mut core.listeners.archive {
             recorder.go_live();
         }
         archive::compare(archive.service.as_ref(), sequencer.engine());
@@ -208,7 +208,7 @@ impl Venue {
         }
 
         let shared_catalog = SharedCatalog::default();
-        shared_catalog.set(core.catalog.clone());
+        shared_catalog.set(core.listeners.catalog.clone());
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
         let log_thread = LogThread::new(log);
@@ -219,7 +219,7 @@ impl Venue {
         let stages = Stages::default();
         let held = HoldStatus::new(ReleaseSource::new(clock.clone(), None), stages.clone());
         let mut feed = Feed::new(status.clone(), held).map_err(RecoveryError::Thread)?;
-        feed.prime(&core.market);
+        feed.prime(&core.derived.market);
         let thread = EngineThread {
             sequencer,
             core,
@@ -314,7 +314,7 @@ fn replay<D: Disk>(
         let entry =
             decode_entry(stored.index, stored.payload).map_err(|source| RecoveryError::Entry { index: stored.index, source })?;
         let (engine, events) = sequencer.replay(&entry)?;
-        core.on_events(&entry, engine, events, std::iter::empty(), None);
+        core.on_events(&entry, engine, events, None);
         count += 1;
         progress.set(count);
     }

@@ -11,11 +11,10 @@ mod publication;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine, Uncross};
-use walras_fair_access::publications::Publications;
+use walras_fair_access::publications::ReleaseTime;
 use walras_market_data::{
     BatchFeed, BookChanges, BookLevel, Candle, Fills, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
 };
@@ -160,12 +159,9 @@ enum Out {
 
 #[derive(Debug)]
 struct Hold {
-    publications: Publications,
-    /// The last entry that published.
-    published: LogIndex,
+    /// When the state after the last entry may be known.
+    known_from: ReleaseTime,
     held: HoldStatus,
-    /// What is applied now was so before this process: nobody is there to whom it is new.
-    is_replaying: bool,
 }
 
 /// All connections and what they have been sent.
@@ -191,12 +187,12 @@ impl Feed {
         Self::over(Out::Now, held, status)
     }
 
-    /// One that publishes about so often, and holds what is public until its release time, after at most `delay_ns_max`. It begins replaying:
-    /// say [`Self::begin_from`], then [`Self::go_live`].
-    pub fn holding(status: Status, every: Duration, delay_ns_max: u64, held: HoldStatus) -> std::io::Result<Self> {
-        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        let publications = Publications::new(every_ns, delay_ns_max);
-        let hold = Hold { publications, published: LogIndex(0), held: held.clone(), is_replaying: true };
+    /// One that holds what is public until its release time: say [`Self::set_known_from`] before anything else.
+    ///
+    /// # Errors
+    /// No thread to give it out.
+    pub fn holding(status: Status, held: HoldStatus) -> std::io::Result<Self> {
+        let hold = Hold { known_from: ReleaseTime::default(), held: held.clone() };
         Self::over(Out::Held(hold), held, status)
     }
 
@@ -217,23 +213,17 @@ impl Feed {
         matches!(self.out, Out::Held(_))
     }
 
-    /// Whether something was applied since the last publication, of one that holds: the next entry is to publish it.
-    pub fn is_behind(&self, engine: &Engine) -> bool {
-        matches!(&self.out, Out::Held(hold) if hold.published < engine.last_applied())
-    }
-
-    /// Goes on from this state, where entries before it were not seen.
-    pub fn begin_from(&mut self, engine: &Engine) {
+    /// From when on the state after the last entry may be known, where it is held.
+    pub fn set_known_from(&mut self, known_from: ReleaseTime) {
         if let Out::Held(hold) = &mut self.out {
-            hold.publications.begin_from(engine.time().0, engine.access_delays().release_ns);
-            hold.held.set_known_from(hold.publications.known_from());
+            hold.known_from = known_from;
+            hold.held.set_known_from(known_from);
         }
     }
 
     /// What this process begins with has been applied: from here on it publishes.
     pub fn go_live(&mut self, engine: &Engine, market: &MarketData) {
-        if let Out::Held(hold) = &mut self.out {
-            hold.is_replaying = false;
+        if let Out::Held(hold) = &self.out {
             // What may be known by now is not late: nobody could ask before.
             let is_held = !hold.held.public_in().is_zero();
             self.prime(market);
@@ -241,26 +231,16 @@ impl Feed {
         }
     }
 
-    /// An entry was applied, stamped by a clock so far ahead. Where its time calls for a publication, which it does on all replicas alike, there it is: held
-    /// for so long from that time on.
-    pub fn on_entry(&mut self, engine: &Engine, market: &mut MarketData, ahead_ns: Option<i64>) -> Option<u64> {
-        let Out::Held(hold) = &mut self.out else { return None };
-        let held_ns = hold.publications.on_entry(engine.time().0, engine.access_delays().release_ns, ahead_ns);
-        hold.held.set_known_from(hold.publications.known_from());
-        let held_ns = held_ns?;
-        hold.published = engine.last_applied();
-        if hold.is_replaying {
-            return None;
-        }
+    /// Publishes the state after an entry at which all replicas do, where it is held.
+    pub fn publish(&mut self, engine: &Engine, market: &mut MarketData) {
         self.flush(engine, market);
         self.give(true, Item::Progress(Progress::of(engine, market)));
-        Some(held_ns)
     }
 
     /// Gives an item to who it is for; public ones, which show the state after the last entry, when that may be known.
     fn give(&mut self, is_public: bool, item: Item) {
         let given = match &self.out {
-            Out::Held(hold) if is_public => self.gate.publish(hold.publications.known_from(), item),
+            Out::Held(hold) if is_public => self.gate.publish(hold.known_from, item),
             Out::Now | Out::Held(_) => self.gate.pass(item),
         };
         if let Err(Lost) = given {
@@ -575,6 +555,8 @@ fn snapshot(
 mod tests {
     use walras_wire::{AccessDelays, Command, VenueCommand};
 
+    use walras_fair_access::publications::Publications;
+
     use super::*;
     use walras_access::Clock;
 
@@ -588,6 +570,8 @@ mod tests {
     struct Replica {
         engine: Engine,
         market: MarketData,
+        publications: Publications,
+        is_live: bool,
         feed: Feed,
         held: HoldStatus,
         status: Status,
@@ -598,16 +582,27 @@ mod tests {
         fn begins_from(engine: Engine) -> Self {
             let source = ReleaseSource::new(Clock::new(|| TimeNs(START_NS + 1_000 * MS)), None);
             let (held, status) = (HoldStatus::new(source, Stages::default()), Status::new("test", TimeNs(0)));
-            let every = Duration::from_millis(10);
-            let mut feed = Feed::holding(status.clone(), every, 30 * MS, held.clone()).unwrap();
-            feed.begin_from(&engine);
-            Self { engine, market: MarketData::new(), feed, held, status }
+            let mut publications = Publications::new(10 * MS, 30 * MS);
+            publications.begin_from(engine.time().0, engine.access_delays().release_ns);
+            let mut feed = Feed::holding(status.clone(), held.clone()).unwrap();
+            feed.set_known_from(publications.known_from());
+            Self { engine, market: MarketData::new(), publications, is_live: false, feed, held, status }
         }
 
         fn apply(&mut self, after_ms: u64, command: Command) -> bool {
             let time = TimeNs(START_NS + after_ms * MS);
             self.engine.apply(self.engine.last_applied().next(), time, &command, &mut Vec::new());
-            self.feed.on_entry(&self.engine, &mut self.market, None).is_some()
+            let publishes = self.publications.on_entry(time.0, self.engine.access_delays().release_ns, None).is_some();
+            self.feed.set_known_from(self.publications.known_from());
+            if publishes && self.is_live {
+                self.feed.publish(&self.engine, &mut self.market);
+            }
+            publishes && self.is_live
+        }
+
+        fn go_live(&mut self) {
+            self.is_live = true;
+            self.feed.go_live(&self.engine, &self.market);
         }
 
         /// From when on the state may be known, in milliseconds after the start, as answers wait for it.
@@ -620,7 +615,7 @@ mod tests {
     fn what_is_replayed_is_published_to_nobody_and_is_not_late() {
         let mut replica = Replica::begins_from(Engine::new());
         assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Venue(VenueCommand::Tick))));
-        replica.feed.go_live(&replica.engine, &replica.market);
+        replica.go_live();
         until("what is replayed is shown", || replica.status.progress().log_index == replica.engine.last_applied());
         assert_eq!(replica.held.view().pieces, 0);
         assert!(replica.apply(1_000, Command::Venue(VenueCommand::Tick)));
@@ -632,7 +627,7 @@ mod tests {
     fn a_delay_that_shrinks_lets_nobody_know_sooner_also_where_a_replica_begins_between() {
         let delay = |release_ns| Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns: 0, release_ns }));
         let mut all = Replica::begins_from(Engine::new());
-        all.feed.go_live(&all.engine, &all.market);
+        all.go_live();
         all.apply(995, delay(25 * MS));
         assert!(all.apply(1_001, Command::Venue(VenueCommand::Tick)));
         assert_eq!(all.known_from_ms(), 1_026);
@@ -640,7 +635,7 @@ mod tests {
         let mut bytes = Vec::new();
         all.engine.snapshot(&mut bytes);
         let mut begun = Replica::begins_from(Engine::restore(&bytes).unwrap());
-        begun.feed.go_live(&begun.engine, &begun.market);
+        begun.go_live();
         // The first entry here, and not the first of its interval.
         for replica in [&mut all, &mut begun] {
             assert!(!replica.apply(1_009, Command::Venue(VenueCommand::Tick)));

@@ -84,15 +84,10 @@ impl World {
         self.next_read += 1;
         let floor = self.checks.borrow().read_floor();
         self.reads.insert((replica, token), floor);
-        let mut taken = false;
         self.with_process(replica, |process, _| {
-            taken = process.read(token)?;
+            process.read(token);
             Ok(())
-        })?;
-        if !taken {
-            self.reads.remove(&(replica, token));
-        }
-        Ok(())
+        })
     }
 
     pub(super) fn read_ready(&mut self, replica: usize, token: ReadToken) {

@@ -3,7 +3,7 @@
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, SessionSeq, TimeNs};
+use walras_types::{AccountId, LogIndex, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role, decode_client, encode_client, split_frame};
 use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
@@ -242,8 +242,12 @@ impl Client {
 
     pub(super) fn on_bytes(&mut self, now_ns: u64, line: usize, bytes: &[u8], checks: &mut Checks) {
         let clock_ns = self.clock_ns(now_ns);
-        let Self { end, number, account, .. } = self;
-        end.on_bytes(line, clock_ns, bytes, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
+        let Self { end, number, account, mutation, .. } = self;
+        end.on_bytes(line, clock_ns, bytes, &mut |event: ClientEvent| {
+            if let Some(event) = arrives(*mutation, event) {
+                checks.on_told(*number, *account, &event);
+            }
+        });
     }
 
     /// What it does with a connection now that time has passed or something came.
@@ -302,5 +306,17 @@ impl Client {
     pub(super) fn deadline_ns(&self, now_ns: u64) -> u64 {
         let of_end = self.end.deadline_ns().map(|at| at.saturating_sub(EPOCH_NS).saturating_add_signed(-self.skew_ns));
         of_end.unwrap_or(u64::MAX).min(self.think_ns).max(now_ns + 1)
+    }
+}
+
+/// What a planted fault leaves of an event on its way to a client's user.
+fn arrives(mutation: Option<Mutation>, event: ClientEvent) -> Option<ClientEvent> {
+    let is_hit = |log_index: LogIndex| log_index.0.is_multiple_of(50);
+    match (mutation, event) {
+        (Some(Mutation::LoseReport), ClientEvent::Report { log_index, .. }) if is_hit(log_index) => None,
+        (Some(Mutation::AnswerMixedUp), ClientEvent::Answer { session_seq, log_index, time, rejected }) if is_hit(log_index) => {
+            Some(ClientEvent::Answer { session_seq, log_index: LogIndex(log_index.0 - 1), time, rejected })
+        }
+        (_, event) => Some(event),
     }
 }

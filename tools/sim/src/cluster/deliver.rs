@@ -114,6 +114,12 @@ impl World {
                 }
                 Out::ReadReady(token) if token.0 >= NUMBERS_FROM => self.told.push((replica, Heard::Read(token.0))),
                 Out::ReadReady(token) => self.read_ready(replica, token),
+                Out::Requested(request, answer) => self.on_requested(request, answer)?,
+                Out::HandsOver(to) => {
+                    self.trace
+                        .line(self.now_ns, || format!("replica {}: its clock is far off, {to} is to lead", replica_id(replica)));
+                    self.report.clock_handovers += 1;
+                }
                 Out::Told(number, fate) => self.told.push((replica, Heard::Fate(number, fate))),
             }
         }

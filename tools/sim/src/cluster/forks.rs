@@ -401,6 +401,8 @@ impl World {
                 | Out::Voted
                 | Out::Members(_)
                 | Out::ReadReady(_)
+                | Out::Requested(..)
+                | Out::HandsOver(_)
                 | Out::Told(..) => {}
             }
         }

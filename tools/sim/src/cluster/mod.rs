@@ -1,8 +1,8 @@
 //! The replicated venue: three to five replicas, a spare one, clients that retry at any of them, an operator, and somebody who hands
 //! leadership over and changes the members.
 //!
-//! Replicas are the product's `ReplicatedSequencer` with its consensus, on the product's log and snapshots in a simulated disk each, with
-//! order entry, reports and market data as in the node. Clients talk the binary session protocol over byte streams that are cut anywhere;
+//! Replicas are the product's (`walras_replica::Replica`), on the product's log and snapshots in a simulated disk each, with
+//! order entry, reports and market data. Clients talk the binary session protocol over byte streams that are cut anywhere;
 //! replicas talk in messages that are lost, doubled, late and overtaken, and send each other snapshots in pieces.
 //!
 //! *Start reading* at `world.rs`, then `replica/process.rs` and `checks/mod.rs`.
@@ -20,6 +20,8 @@ mod mutation;
 mod net;
 mod replica;
 mod report;
+mod requester;
+mod requests;
 pub(crate) mod shard;
 mod strikes;
 mod tempo;

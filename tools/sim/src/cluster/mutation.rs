@@ -24,6 +24,8 @@ mutations! {
     /// A client says something else under the number of what is unanswered when it sends it again. The venue refuses it where the first one
     /// is in the log.
     RetryAltered,
+    /// A program that sends commands over HTTP gives what is unanswered another number when it sends it again.
+    RequestRenumbered,
     /// A replica starts without the vote that it wrote down.
     ForgetVote,
     /// A replica starts from its snapshot without the slots that follow it.

@@ -122,4 +122,10 @@ report! {
     joint_changes,
     /// Leaderships handed over.
     handovers,
+    /// Leaders that handed over since their clock was far off.
+    clock_handovers,
+    /// Commands answered that came over no connection, as over HTTP.
+    requests,
+    /// Commands of which clients were told that they were late for their place in the order of stamps.
+    late,
 }

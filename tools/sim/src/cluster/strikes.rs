@@ -105,6 +105,7 @@ impl World {
         StartFrom {
             me: replica_id(replica),
             named,
+            compares_clocks: self.requester.is_some(),
             disk: disk.clone(),
             genesis: self.genesis.clone(),
             peers: (0..self.machines.len()).filter(|other| *other != replica).map(replica_id).collect(),

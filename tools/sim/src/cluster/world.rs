@@ -22,6 +22,7 @@ use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
 use super::replica::{Out, Process, ReplicaTimer, StreamId};
 use super::report::{Report, Settings};
+use super::requester::Requester;
 use super::shard::{Heard, OfShards};
 use super::tempo::{Density, Tempo};
 use super::transfers::Transfer;
@@ -97,6 +98,8 @@ pub(super) enum Event {
     /// The operator looks after replicas that are lost.
     Repair,
     Read,
+    /// The program without a connection sends something.
+    Request,
     Fork(ForkEvent),
 }
 
@@ -118,6 +121,8 @@ pub(super) enum Wait {
     Lagging,
     /// A client has not heard all reports.
     Reports,
+    /// The program without a connection lacks an answer.
+    Requester,
 }
 
 /// Simulated time in which everybody must be answered once faults have stopped.
@@ -147,6 +152,8 @@ pub(crate) struct World {
     pub(super) members: Vec<Members>,
     pub(super) clients: Vec<Client>,
     pub(super) keys: Vec<KeyRecord>,
+    /// A program without a connection.
+    pub(super) requester: Option<Requester>,
     pub(super) network: Network,
     pub(super) faults: Choices<'static>,
     pub(super) transfers: BTreeMap<u64, Transfer>,
@@ -275,8 +282,11 @@ impl World {
         let unwatched = (settings.mutation == Some(Mutation::Diverge)).then(|| replica_id(1));
         let mutation = settings.mutation;
         let checks =
-            Checks::new(checks::Options { clients: clients.len(), unwatched, reports_kept, has_threads, has_strays, mutation });
+            Checks::new(checks::Options { clients: clients.len() + 1, unwatched, reports_kept, has_threads, has_strays, mutation });
         let checks = Rc::new(RefCell::new(checks));
+        // Planted faults are looked for without it, but for its own. Shards have couriers in its place.
+        let has_requester = of_shards.is_none() && matches!(mutation, None | Some(Mutation::RequestRenumbered));
+        let requester = has_requester.then(|| Requester::new(clients.len(), &random, mutation));
         Self {
             settings: *settings,
             tempo,
@@ -291,6 +301,7 @@ impl World {
             genesis,
             clients,
             keys,
+            requester,
             network: Network::new(Choices::of_random(random.fork(2))),
             faults,
             transfers: BTreeMap::new(),
@@ -365,6 +376,9 @@ impl World {
         let first_fault_ns = pause_ns(&mut self.faults) * self.density.rarer;
         self.schedule.at(first_fault_ns, Event::Fault);
         self.schedule.at(READ_NS, Event::Read);
+        if self.requester.is_some() {
+            self.schedule.at(READ_NS, Event::Request);
+        }
     }
 
     /// The next thing happens; whether there was one.
@@ -408,6 +422,9 @@ impl World {
         if let Some(client) = self.clients.iter().position(|client| !content(client)) {
             return Some(Wait::Client(client));
         }
+        if self.requester.as_ref().is_some_and(|requester| !requester.is_content()) {
+            return Some(Wait::Requester);
+        }
         let Some(members) = self.leaders_members() else { return Some(Wait::NoLeader) };
         let is_unfinished = |machine: &Machine| {
             let leading = machine.process.as_ref().filter(|process| process.is_leading());
@@ -435,6 +452,7 @@ impl World {
                 let lagging = self.leaders_members().into_iter().flat_map(|members| self.lagging(members));
                 lagging.map(|at| format!("replica {} has not all of {entries} entries", replica_id(at))).collect()
             }
+            Some(Wait::Requester) => vec!["a program without a connection waits for an answer".to_owned()],
             Some(Wait::Reports) => vec!["a client has not heard all reports".to_owned()],
         }
     }
@@ -468,7 +486,7 @@ impl World {
         let members = self.leaders_members().expect("a healed world has a leader");
         let running = self.machines.iter().enumerate().filter_map(|(at, machine)| {
             let process = machine.process.as_ref().filter(|_| members.contains(replica_id(at)))?;
-            Some((replica_id(at), process.engine(), process.listener()))
+            Some((replica_id(at), process.engine(), process.market()))
         });
         for (at, machine) in self.machines.iter().enumerate() {
             if let Some(process) = &machine.process {
@@ -490,6 +508,8 @@ impl World {
         (self.report.held, self.report.reordered, self.report.out_of_sequence) =
             (held.judged, held.reordered, held.out_of_sequence);
         self.report.pieces = checks.piece_count();
+        self.report.late = checks.late_count();
+        self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
         self.report.entries = checks.entry_count();
         self.report.answers = checks.answer_count();
         self.report.reports = checks.report_count();
@@ -576,6 +596,7 @@ impl World {
             }
             Event::Repair => self.repair(),
             Event::Fork(event) => self.on_fork(event),
+            Event::Request => self.request(),
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }

@@ -9,21 +9,20 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use tracing::debug;
-use walras_access::Clock;
 use walras_access::connections::{Doors, Guest, Kind, tell_shortage};
-use walras_fair_access::clock::ClockStatus;
 use walras_gateway::{Refusal, SourceId};
+use walras_log_store::Disk;
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
-use walras_replica::{Backend, ConnectionEnd, Loss, OrderEntry, Origin, StreamId};
-use walras_sequencer::{GatewayTime, ReplicatedSequencer};
+use walras_replica::{ConnectionEnd, Loss, OrderEntry, Replica, StreamId};
+use walras_sequencer::GatewayTime;
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
 
-use super::fair::Fair;
+use super::feeds::Feeds;
 use super::read_turns::{ReadTurns, TURN_BYTES};
-use super::surroundings::SharedAccess;
-use super::traces::Traces;
+use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
+use super::times::Times;
 
 struct Socket {
     stream: TcpStream,
@@ -60,32 +59,16 @@ pub(super) struct EntrySockets {
 const FAREWELL_NS: u64 = 5_000_000_000;
 
 /// Where bytes of sockets go.
-pub(super) struct EntryPort<'a> {
-    pub(super) entry: &'a mut OrderEntry,
-    pub(super) sequencer: &'a mut ReplicatedSequencer<Origin>,
-    pub(super) clock: &'a Clock,
+pub(super) struct EntryPort<'a, D: Disk> {
+    pub(super) replica: &'a mut Replica<Feeds, ReplicaFiles<D>>,
+    pub(super) times: &'a mut Times,
     pub(super) now_ns: u64,
-    /// Where the leader takes orders, as far as it is known.
-    pub(super) leader: &'a str,
-    /// Passes on to the leader what comes here; without it only a leader takes orders.
-    pub(super) fair: Option<&'a mut Fair>,
-    pub(super) traces: &'a mut Traces,
 }
 
-impl EntryPort<'_> {
-    /// Lets order entry act on what comes now: the stamps of commands that were read at once are the same.
-    fn with<R>(&mut self, act: impl FnOnce(&mut OrderEntry, &mut Backend<'_, Traces>) -> R) -> R {
-        let now_ns = self.now_ns;
-        let at = match &mut self.fair {
-            Some(fair) => fair.at(now_ns),
-            None => {
-                let now = self.clock.now();
-                GatewayTime { now_ns, now, time_ns: now.0, status: ClockStatus::Good }
-            }
-        };
-        let fair = self.fair.as_mut().map(|fair| &mut fair.access);
-        let Self { entry, sequencer, leader, traces, .. } = self;
-        act(entry, &mut Backend { sequencer, fair, at, leader, probe: traces })
+impl<D: Disk> EntryPort<'_, D> {
+    /// Commands that are read at once have the same stamps: the time is taken for each read.
+    fn at(&mut self) -> GatewayTime {
+        self.times.at(self.now_ns)
     }
 }
 
@@ -122,7 +105,7 @@ impl EntrySockets {
         self.tokens.contains(&token.0)
     }
 
-    pub(super) fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_>) {
+    pub(super) fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl Disk>) {
         let at = ready.token().0 - self.tokens.start;
         if at == 0 {
             self.accept(port);
@@ -133,7 +116,7 @@ impl EntrySockets {
             && let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut)
         {
             socket.is_blocked = false;
-            port.entry.mark_dirty(StreamId { place, serial: socket.serial });
+            port.replica.entry_mut().mark_dirty(StreamId { place, serial: socket.serial });
         }
         let is_ending = ready.is_read_closed() || ready.is_error();
         if (ready.is_readable() || is_ending) && !self.read_turns.waits(place) {
@@ -152,7 +135,7 @@ impl EntrySockets {
     }
 
     /// Begins a round, with what was left in the one before.
-    pub(super) fn read_on(&mut self, port: &mut EntryPort<'_>) {
+    pub(super) fn read_on(&mut self, port: &mut EntryPort<'_, impl Disk>) {
         while let Ok(stream) = self.displaced.1.try_recv() {
             self.displace(stream, port);
         }
@@ -166,7 +149,7 @@ impl EntrySockets {
         }
     }
 
-    fn accept(&mut self, port: &mut EntryPort<'_>) {
+    fn accept(&mut self, port: &mut EntryPort<'_, impl Disk>) {
         while let Some((mut stream, remote)) = self.listener.accept(port.now_ns) {
             let place = self.free.pop().unwrap_or(self.sockets.len());
             let token = Token(self.tokens.start + 1 + place);
@@ -191,7 +174,8 @@ impl EntrySockets {
             debug!("order entry: {remote} connected");
             let source = SourceId::of(remote.ip());
             self.sockets[place] = Some(Socket { stream, serial: id.serial, source, is_blocked: false, guest, over_since_ns: None });
-            port.entry.accept(id, port.now_ns);
+            let at = port.at();
+            port.replica.on_connected(at, id);
         }
         if let Some(news) = self.listener.take_news() {
             tell_shortage("order entry", news);
@@ -199,7 +183,7 @@ impl EntrySockets {
     }
 
     /// Reads what is there, as far as it is the connection's turn, and with `to_the_end` whether anything may still come.
-    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_>) {
+    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_, impl Disk>) {
         let mut taken = 0;
         loop {
             let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
@@ -214,7 +198,8 @@ impl EntrySockets {
                     taken += len;
                     self.read_turns.has_read(len);
                     self.take(id, len, port);
-                    // A short read has emptied the socket, and the poll reports what comes later; but it may already have reported an end.
+                    // A short read has emptied the socket, and the poll reports what comes later; but it may already have reported
+                    // an end.
                     if len < room && !to_the_end {
                         return;
                     }
@@ -226,34 +211,27 @@ impl EntrySockets {
         }
     }
 
-    fn take(&mut self, id: StreamId, len: usize, port: &mut EntryPort<'_>) {
+    fn take(&mut self, id: StreamId, len: usize, port: &mut EntryPort<'_, impl Disk>) {
         let Self { sockets, buffer, access, .. } = self;
         let Some(Socket { source, guest, .. }) = sockets.get(id.place).and_then(Option::as_ref) else { return };
-        port.with(|entry, backend| {
-            let now = backend.at.now;
-            entry.on_bytes(
-                id,
-                &buffer[..len],
-                &mut |principal, permission| match access.get() {
-                    Some(access) => access.charge_entry(now, principal, permission),
-                    None => Ok(()),
-                },
-                backend,
-            );
-            while let Some((stream, logon)) = entry.next_logon() {
-                let verdict = match access.get() {
-                    Some(access) => access.authorize_logon(&logon, *source),
-                    None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
-                };
-                let verdict = verdict.and_then(|principal| {
-                    let detail = Some("All places for participants are taken.".into());
-                    let full = Refusal { reason: RejectReason::Overloaded, detail, retry_after_ns: None };
-                    if guest.has_shown(principal.permissions()) { Ok(principal) } else { Err(full) }
-                });
-                entry.on_authenticated(stream, verdict, backend);
-            }
+        let at = port.at();
+        port.replica.on_bytes(at, id, &buffer[..len], &mut |principal, permission| match access.get() {
+            Some(access) => access.charge_entry(at.now, principal, permission),
+            None => Ok(()),
         });
-        self.log_ends(port.entry);
+        while let Some((stream, logon)) = port.replica.entry_mut().next_logon() {
+            let verdict = match access.get() {
+                Some(access) => access.authorize_logon(&logon, *source),
+                None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
+            };
+            let verdict = verdict.and_then(|principal| {
+                let detail = Some("All places for participants are taken.".into());
+                let full = Refusal { reason: RejectReason::Overloaded, detail, retry_after_ns: None };
+                if guest.has_shown(principal.permissions()) { Ok(principal) } else { Err(full) }
+            });
+            port.replica.on_authenticated(at, stream, verdict);
+        }
+        self.log_ends(port.replica.entry_mut());
     }
 
     /// Says which connections have ended, and why.
@@ -265,18 +243,19 @@ impl EntrySockets {
     }
 
     /// The client is gone.
-    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_>) {
-        port.with(|entry, backend| entry.on_lost(id, backend));
-        self.log_ends(port.entry);
+    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Disk>) {
+        let at = port.at();
+        port.replica.on_disconnected(at, id);
+        self.log_ends(port.replica.entry_mut());
         self.remove(id);
     }
 
     /// Another connection needs the place.
-    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_>) {
-        port.entry.bye(id, ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
+    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Disk>) {
+        port.replica.entry_mut().bye(id, ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
         if let Some(socket) = self.socket(id) {
             // What the socket does not take now is not waited for.
-            let _ = socket.write(id, port.entry);
+            let _ = socket.write(id, port.replica.entry_mut());
             self.lose(id, port);
         }
     }
@@ -294,9 +273,8 @@ impl EntrySockets {
         self.sockets.get_mut(id.place)?.as_mut().filter(|socket| socket.serial == id.serial)
     }
 
-    /// Ends what is silent, and lets go of what has ended and is not read.
+    /// Lets go of connections that are over and not read.
     pub(super) fn on_timer(&mut self, now_ns: u64, entry: &mut OrderEntry) {
-        entry.on_timer(now_ns);
         for place in 0..self.sockets.len() {
             let Some(socket) = &mut self.sockets[place] else { continue };
             let id = StreamId { place, serial: socket.serial };
@@ -308,18 +286,19 @@ impl EntrySockets {
     }
 
     /// Writes what there is.
-    pub(super) fn flush(&mut self, port: &mut EntryPort<'_>) {
-        while let Some(id) = port.with(|entry, backend| entry.next_dirty(backend)) {
+    pub(super) fn flush(&mut self, port: &mut EntryPort<'_, impl Disk>) {
+        let at = port.at();
+        while let Some(id) = port.replica.next_dirty(at) {
             let Some(socket) = self.socket(id) else { continue };
-            let is_lost = !socket.is_blocked && socket.write(id, port.entry).is_err();
+            let is_lost = !socket.is_blocked && socket.write(id, port.replica.entry_mut()).is_err();
             if is_lost {
                 self.lose(id, port);
-            } else if port.entry.is_over(id) && port.entry.output(id).is_empty() {
-                port.entry.remove(id);
+            } else if port.replica.entry().is_over(id) && port.replica.entry().output(id).is_empty() {
+                port.replica.entry_mut().remove(id);
                 self.remove(id);
             }
         }
-        self.log_ends(port.entry);
+        self.log_ends(port.replica.entry_mut());
     }
 }
 

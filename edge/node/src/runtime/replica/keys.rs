@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use walras_consensus::ReplicaId;
 use walras_peer_link::Links;
 
-use super::surroundings::SharedAccess;
+use super::snapshot_transfer::SharedAccess;
 
 /// Stands last in such a message; the sequencer's own kinds are small numbers, and it drops what it does not know.
 const KEYS: u8 = 0xF0;

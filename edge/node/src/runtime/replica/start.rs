@@ -1,6 +1,6 @@
 //! Start and stop of a replica: its log and newest snapshot, then the threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -21,27 +21,26 @@ use walras_ports::{
     ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, PeerView, Progress, Queues, ReleaseSource, Request, SharedCatalog,
     Signatures, Stages, Status, VenueHandle, VenueParts,
 };
-use walras_replica::OrderEntry;
+use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
-use walras_sequencer::{DiskId, Halt, Introductions, ReplicatedSequencer, ReplicatedSettings};
+use walras_sequencer::{DiskId, ForwardSettings, Halt, IntakeSettings, Introductions, ReplicatedSettings};
 use walras_terminal::progress::while_waiting;
 use walras_wire::WIRE_VERSION;
 
 use super::alarm::Alarm;
-use super::barriers::Barriers;
-use super::clocks::Clocks;
 use super::entry_sockets::EntrySockets;
-use super::fair::Fair;
+use super::feeds::{Feeds, Freezing};
 use super::keys::{self, KeyShare};
+use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
 use super::storage::{LogThread, SnapshotThread};
-use super::surroundings::{SharedAccess, State, Surroundings};
+use super::times::Times;
 use super::traces::Traces;
 use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
 use crate::runtime::archive;
 use crate::runtime::batches::{Declared, Solver};
-use crate::runtime::engine_thread::Pace;
-use crate::runtime::numbered::NumberedWaits;
+use crate::runtime::fair_clock::FairClock;
+use crate::runtime::listeners::Listeners;
 use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
 
 /// A replica that goes on from what its disk has.
@@ -55,8 +54,9 @@ pub struct AcceptedLoss {
     pub had_crashed: bool,
 }
 
-/// Lets a replica that did not stop in good order start again under durability "memory": closed in good order, its log promises what it holds and no
-/// more. What was acknowledged and is on no disk is lost with it, so this is for the end of a majority, with all replicas stopped.
+/// Lets a replica that did not stop in good order start again under durability "memory": closed in good order, its log promises
+/// what it holds and no more. What was acknowledged and is on no disk is lost with it, so this is for the end of a majority, with
+/// all replicas stopped.
 ///
 /// # Errors
 /// A log that can not be opened, or one that is no replica's.
@@ -175,9 +175,10 @@ impl ReplicaVenue {
         let fault = |detail: String| RecoveryError::Snapshot { index: recovered.snapshot.log_index, detail };
         let ((keys, key_changes), threads) = (KeyRing::new(), config.engine.threads());
         let mut state = match state {
-            None => State::genesis(reports, keys),
-            Some(bytes) => while_waiting("restoring the newest snapshot", || State::decode(&bytes, reports, keys).map_err(fault))?,
+            None => State::genesis(reports),
+            Some(bytes) => while_waiting("restoring the newest snapshot", || State::decode(&bytes, reports).map_err(fault))?,
         };
+        let mut listeners = Listeners::new(&state.engine, keys);
         state.engine.set_threads(threads);
         while_waiting("preparing the batch markets", || state.engine.prepare_batches());
         let snapshot_index = recovered.snapshot.log_index;
@@ -185,7 +186,7 @@ impl ReplicaVenue {
         if let Some(service) = &archive.service {
             let catch_up = || archive::recorder_of_replica(service, &state.engine, &log, recovered.snapshot.slot, &store);
             let recorder = while_waiting("bringing the archive up to date", catch_up)?;
-            state.core.archive = Some(recorder);
+            listeners.archive = Some(recorder);
         }
 
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
@@ -210,8 +211,8 @@ impl ReplicaVenue {
             })
             .transpose()?;
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
-        let fair = fair_access.map(|options| Fair::new(me, options, clock_source.clone(), clock.clone()));
-        status.set_fair_access(fair.is_some() || release.is_some());
+        let fair_clock = fair_access.map(|options| FairClock::new(options.clock, clock_source.clone(), clock.clone()));
+        status.set_fair_access(fair_clock.is_some() || release.is_some());
         let entry_address = sockets.as_ref().map(EntrySockets::address);
 
         let views = peers.iter().map(|(id, peer)| {
@@ -219,7 +220,7 @@ impl ReplicaVenue {
         });
         let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), views.collect());
         let shared_catalog = SharedCatalog::default();
-        shared_catalog.set(state.core.catalog.clone());
+        shared_catalog.set(listeners.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
         let stages = Stages::default();
         // Market data is released by the clock that stamps orders, or would.
@@ -228,15 +229,11 @@ impl ReplicaVenue {
         let held = HoldStatus::new(release_source.clone(), stages.clone());
         let mut feed = match release {
             None => Feed::new(status.clone(), held.clone()).map_err(RecoveryError::Thread)?,
-            Some(_) => {
-                let delay_ns_max = config.fair_access.release_max_us.saturating_mul(1_000);
-                Feed::holding(status.clone(), flush_every, delay_ns_max, held.clone()).map_err(RecoveryError::Thread)?
-            }
+            Some(_) => Feed::holding(status.clone(), held.clone()).map_err(RecoveryError::Thread)?,
         };
-        feed.prime(&state.core.market);
-        feed.begin_from(&state.engine);
+        feed.prime(&state.derived.market);
         if !feed.is_holding() {
-            status.show(Progress::of(&state.engine, &state.core.market));
+            status.show(Progress::of(&state.engine, &state.derived.market));
         }
         let (log_jobs_in, log_jobs) = unbounded();
         let (log_done_in, log_done) = unbounded();
@@ -245,41 +242,9 @@ impl ReplicaVenue {
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
         let others = peers.keys().copied().filter(|id| *id != me).collect();
-        let mut around = Surroundings {
-            core: state.core,
-            feed,
-            published: Vec::new(),
-            traces: Traces::new(stages.clone()),
-            release_source,
-            reports: state.reports,
-            links,
-            entry: OrderEntry::new(ServerSettings::default()),
-            sockets,
-            waiters: Waiters::default(),
-            numbered: NumberedWaits::default(),
-            log: log_jobs_in,
-            snapshots: snapshots_in,
-            store: store.clone(),
-            note,
-            writing: 0,
-            sending: BTreeMap::new(),
-            not_sent: Vec::new(),
-            addresses: peers.into_iter().map(|(id, peer)| (id, peer.addresses)).collect(),
-            leader: None,
-            leader_entry: Arc::from(""),
-            now_ns: 0,
-            applied_count: 0,
-            shared_catalog: shared_catalog.clone(),
-            status: status.clone(),
-            cluster: cluster.clone(),
-            replaced: false,
-            fair,
-            solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
-            barriers: Barriers::default(),
-            threads,
-        };
         let log_thread =
             LogThread { log, is_short: false, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
+        let (store_of_thread, store_of_replica) = (store.clone(), store.clone());
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
         let (news_in, news) = unbounded();
@@ -289,7 +254,7 @@ impl ReplicaVenue {
             spawn("snapshot", move || snapshot_thread.run())?,
             spawn("keys", move || keys::learn(&learns, &news))?,
         ];
-        let settings = ReplicatedSettings {
+        let sequencing = ReplicatedSettings {
             waiting_max: config.log.queue_entries,
             checkpoint_every,
             release,
@@ -297,14 +262,44 @@ impl ReplicaVenue {
             peers: others,
             ..ReplicatedSettings::new(consensus)
         };
-        let start = || ReplicatedSequencer::start(0, settings, recovered, state.engine, seed, &mut around);
-        let sequencer = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
-        around.feed.go_live(sequencer.engine(), &around.core.market);
-        if let Some(recorder) = &mut around.core.archive {
+        let digest_key = walras_access::random_u64();
+        let fair = fair_access.map(|options| (ForwardSettings::default(), IntakeSettings { digest_key, ..options.intake }));
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let publish = release.map(|_| PublishSettings {
+            every_ns: nanoseconds(flush_every),
+            delay_ns_max: config.fair_access.release_max_us.saturating_mul(1_000),
+        });
+        let settings = ReplicaSettings {
+            sequencing,
+            entry: ServerSettings::default(),
+            fair,
+            publish,
+            addresses: peers.iter().map(|(id, peer)| (*id, peer.addresses.order_entry.as_str().into())).collect(),
+            clock_error_ns_max,
+            tick_every_ns: nanoseconds(Duration::from_millis(config.log.tick_interval_ms)),
+            threads,
+        };
+        let feeds = Feeds {
+            listeners,
+            feed,
+            traces: Traces::new(stages.clone()),
+            release_source: release_source.clone(),
+            shared_catalog: shared_catalog.clone(),
+            applied_count: 0,
+            is_replaced: false,
+            freezing: Freezing::Took(Duration::ZERO),
+        };
+        let mut times = Times { host: clock.clone(), fair: fair_clock };
+        let (at, files) = (times.at(0), ReplicaFiles { store: store_of_replica, note });
+        let start = || Replica::start(at, settings, recovered, state, seed, (feeds, files));
+        let mut replica = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        replica.go_live();
+        let (Feeds { listeners, feed, .. }, engine, derived) = replica.observe();
+        feed.go_live(engine, &derived.market);
+        if let Some(recorder) = &mut listeners.archive {
             recorder.go_live();
         }
-        archive::compare(archive.service.as_ref(), sequencer.engine());
-        let engine = sequencer.engine();
+        archive::compare(archive.service.as_ref(), engine);
         let recovered = Recovered {
             snapshot_index,
             entries_replayed: engine.last_applied().0 - snapshot_index.0,
@@ -318,30 +313,34 @@ impl ReplicaVenue {
             info!("replica {me} recovered to log entry {} in {:?}", recovered.log_index, begun.elapsed());
         }
         let thread = ReplicaThread {
-            sequencer,
-            around,
+            replica,
+            times,
+            release_source,
+            links,
+            sockets,
+            waiters: Waiters::default(),
+            log: log_jobs_in,
+            snapshots: snapshots_in,
+            store: store_of_thread,
+            sending: BTreeSet::new(),
+            status: status.clone(),
+            cluster: cluster.clone(),
+            solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
             poll,
             alarm,
             doorbell: doorbell.clone(),
             queues: Queues { commands, requests },
             log_done,
             snapshots_done,
-            clock: clock.clone(),
             begun: Instant::now(),
-            pace: Pace {
-                flush_every,
-                tick_every: Duration::from_millis(config.log.tick_interval_ms),
-                snapshot_every: 0,
-                snapshot_every_time: Duration::ZERO,
-                snapshot_at: Instant::now(),
-                snapshot_index,
-            },
+            now_ns: 0,
+            flush_every,
             link_events: Vec::new(),
+            effects: Vec::new(),
             stopping: None,
             receiving: BTreeMap::new(),
             declared: Declared::new(&config.batch),
             keys: KeyShare::new(Arc::clone(&access), news_in),
-            clocks: Clocks::new(clock_error_ns_max),
         };
         let (alive, ended) = watch::channel(());
         let run = move || {

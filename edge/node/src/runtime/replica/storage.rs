@@ -8,10 +8,9 @@ use walras_consensus::{Durability, ReplicaId, SnapshotMeta, Ticket, Write};
 use walras_log_store::Disk;
 use walras_peer_link::SnapshotId;
 use walras_ports::Doorbell;
+use walras_replica::{FrozenState, engine_hash};
 use walras_replica_log::{Incoming, IncomingId, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Snapshots};
 use walras_types::LogIndex;
-
-use crate::runtime::frozen::{FrozenState, engine_hash};
 
 /// Asked of the log's thread.
 pub(super) enum LogJob {

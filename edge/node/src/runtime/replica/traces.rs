@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use walras_ports::{Stage, Stages};
-use walras_replica::{PassedOn, Probe, Route};
 use walras_sequencer::{Timed, is_timed};
 use walras_types::Ordinal;
 
@@ -107,16 +106,6 @@ impl Traces {
     pub(super) fn published(&self, transit_ns: i64) {
         let transit_ns = u64::try_from(transit_ns).unwrap_or(0);
         self.stages.record(Stage::Publish, Instant::now(), Duration::from_nanos(transit_ns), 1);
-    }
-}
-
-impl Probe for Traces {
-    fn passed_on(&mut self, passed: &PassedOn<'_>) {
-        self.received(passed.ordinal);
-        match passed.route {
-            Route::Sequencer => self.sequenced(passed.ordinal),
-            Route::Stamped { .. } => {}
-        }
     }
 }
 

@@ -6,15 +6,15 @@ use walras_consensus::ReplicaId;
 use walras_engine::Engine;
 use walras_replica::Origin;
 use walras_sequencer::{AppliedEntry, Entry};
-use walras_testkit::Listener;
 use walras_types::LogIndex;
 
 use super::threads::Threads;
 use crate::cluster::mutation::Mutation;
 use crate::common::checks::conservation::Conservation;
+use crate::common::checks::depth::{self, Market};
 use crate::common::checks::log_time::LogTime;
 use crate::common::checks::replay::Replay;
-use crate::common::checks::{Checked, Violation, depth};
+use crate::common::checks::{Checked, Violation};
 
 /// The log as the first replica that applied each entry had it.
 pub(super) struct History {
@@ -51,9 +51,9 @@ impl History {
         &self.replay
     }
 
-    pub(super) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, listener: &Listener) -> Checked {
+    pub(super) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: Market<'_>) -> Checked {
         self.next.insert(replica, engine.last_applied().next());
-        depth::check(engine, listener)?;
+        depth::check(engine, market)?;
         self.replay.check_state(engine)
     }
 
@@ -76,20 +76,24 @@ impl History {
         if let Some(threads) = &mut self.threads {
             threads.on_entry(&self.replay, self.replay.get(index).expect("it was replayed just now"))?;
         }
-        if let (Some(mutation), Some(events)) = (self.mutation, self.replay.last_events_mut()) {
-            mutation.spoil(index, events);
-        }
         if self.replay.keeps(index) {
             self.conservation.check(self.replay.engine(), &self.replay)?;
         }
         Ok(true)
     }
 
+    /// What a wrong engine would have told of the last entry is what is checked from here on.
+    pub(super) fn spoil_last(&mut self, index: LogIndex) {
+        if let (Some(mutation), Some(events)) = (self.mutation, self.replay.last_events_mut()) {
+            mutation.spoil(index, events);
+        }
+    }
+
     pub(super) fn on_applied(
         &mut self,
         replica: ReplicaId,
         engine: &Engine,
-        listener: &Listener,
+        market: Market<'_>,
         applied: &AppliedEntry<'_, Origin>,
     ) -> Checked {
         let index = applied.entry.log_index;
@@ -106,20 +110,23 @@ impl History {
         }
         self.replay.check_released(index, applied.entry.time, applied.events)?;
         if self.replay.keeps(index) {
-            depth::check(engine, listener)?;
+            depth::check(engine, market)?;
             self.replay.check_state(engine)?;
         }
         Ok(())
     }
 
-    pub(super) fn on_end<'a>(&mut self, replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a Listener)>) -> Checked {
+    pub(super) fn on_end<'a>(&mut self, replicas: impl Iterator<Item = (ReplicaId, &'a Engine, Market<'a>)>) -> Checked {
         let head = self.replay.engine();
         head.check_invariants();
         let hash = head.state_hash();
-        for (replica, engine, listener) in replicas {
+        for (replica, engine, market) in replicas {
             engine.check_invariants();
-            listener.check_invariants();
-            depth::check(engine, listener)?;
+            market.0.check_invariants();
+            if let Some(readers) = market.1 {
+                readers.check_invariants();
+            }
+            depth::check(engine, market)?;
             if engine.last_applied() == head.last_applied() && engine.state_hash() != hash {
                 return Err(Violation::new("replay", format!("at the end the state of replica {replica} is not that of a replay")));
             }

@@ -36,17 +36,20 @@ mod sessions;
 mod slots;
 mod threads;
 
+use std::collections::BTreeMap;
+
 use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{ClientError, ClientEvent};
 use walras_replica::Origin;
 use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
-use walras_testkit::Listener;
+use walras_testkit::Readers;
 use walras_types::{AccountId, LogIndex, Ordinal, SessionId};
 use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
+use crate::common::checks::depth::Market;
 use crate::common::checks::replay::Replay;
 use crate::common::checks::{Checked, Violation};
 
@@ -74,6 +77,10 @@ pub(crate) struct Checks {
     unwatched: Option<ReplicaId>,
     /// Replicas were set back to an older state: what they do is no part of the history.
     is_set_back: bool,
+    /// Readers of market data, by the entry after which a snapshot was taken.
+    readers: BTreeMap<LogIndex, Vec<u8>>,
+    /// Notices of late commands.
+    late: u64,
 }
 
 /// What is checked besides, and how.
@@ -109,12 +116,31 @@ impl Checks {
             releases: releases::Releases::default(),
             unwatched,
             is_set_back: false,
+            readers: BTreeMap::new(),
+            late: 0,
         }
     }
 
     /// For replicas that were set back to an older state.
     pub(crate) fn of_the_set_back(options: Options) -> Self {
         Self { is_set_back: true, ..Self::new(options) }
+    }
+
+    /// Who read a replica's market data up to an entry, as a snapshot found them.
+    pub(crate) fn readers_after(&self, log_index: LogIndex) -> Option<Readers> {
+        match self.readers.get(&log_index) {
+            Some(bytes) => Some(Readers::restore(bytes).expect("they were saved")),
+            None => (log_index == LogIndex(0)).then(Readers::default),
+        }
+    }
+
+    /// A snapshot is taken of what they have read so far: they go on from it with the replica that does.
+    pub(crate) fn keep_readers(&mut self, readers: &Readers) {
+        self.readers.entry(readers.log_index()).or_insert_with(|| {
+            let mut bytes = Vec::new();
+            readers.snapshot(&mut bytes);
+            bytes
+        });
     }
 
     /// A replay of the log.
@@ -161,6 +187,11 @@ impl Checks {
         self.holds.as_ref().map(hold::Holds::counts).unwrap_or_default()
     }
 
+    /// Commands of which their clients were told that they were late.
+    pub(crate) fn late_count(&self) -> u64 {
+        self.late
+    }
+
     /// Pieces of market data held until their time.
     pub(crate) fn piece_count(&self) -> u64 {
         self.releases.count()
@@ -185,12 +216,12 @@ impl Checks {
     }
 
     /// A replica goes on from a state.
-    pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, listener: &Listener) {
+    pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: Market<'_>) {
         if let Some(holds) = &mut self.holds {
             holds.on_start(replica);
         }
         if self.unwatched != Some(replica) && !self.is_set_back {
-            let checked = self.history.on_start(replica, engine, listener);
+            let checked = self.history.on_start(replica, engine, market);
             self.note(checked);
         }
     }
@@ -200,7 +231,7 @@ impl Checks {
         &mut self,
         replica: ReplicaId,
         engine: &Engine,
-        listener: &Listener,
+        market: Market<'_>,
         applied: &AppliedEntry<'_, Origin>,
     ) {
         if self.violation.is_some() || self.is_set_back {
@@ -213,6 +244,8 @@ impl Checks {
                 self.sessions.on_entry(replayed)?;
                 self.reports.on_entry(replayed);
                 self.releases.on_entry(replayed);
+                self.history.spoil_last(applied.entry.log_index);
+                let replayed = self.history.replay().get(applied.entry.log_index).expect("it is there still");
                 self.limits.on_entry(replayed)?;
                 self.priority.on_entry(replayed)?;
                 self.funds.on_entry(replayed, self.history.replay().engine())?;
@@ -222,7 +255,7 @@ impl Checks {
             {
                 holds.on_applied(replica, applied.entry.log_index, ordinal)?;
             }
-            if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, listener, applied) }
+            if self.unwatched == Some(replica) { Ok(()) } else { self.history.on_applied(replica, engine, market, applied) }
         });
         self.note(checked);
     }
@@ -333,7 +366,7 @@ impl Checks {
 
     /// What a client's user is told.
     pub(crate) fn on_told(&mut self, client: usize, account: Option<AccountId>, event: &ClientEvent) {
-        let Self { answers, sessions, linear, reports, history, .. } = self;
+        let Self { answers, sessions, linear, reports, history, late, .. } = self;
         let checked = match event {
             ClientEvent::LoggedOn { session } => sessions.on_logged_on(client, *session),
             ClientEvent::Answer { session_seq, log_index, time, rejected } => answers
@@ -343,7 +376,11 @@ impl Checks {
                 reports.on_report(client, account, *report_seq, *log_index, *time, event)
             }
             ClientEvent::ReportsMissing { from, next } => reports.on_missing(client, account, *from, *next),
-            ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => Ok(()),
+            ClientEvent::Late { .. } => {
+                *late += 1;
+                Ok(())
+            }
+            ClientEvent::Disconnected { .. } => Ok(()),
             ClientEvent::Ended(error) => Err(ended(client, error)),
         };
         self.note(checked);
@@ -363,7 +400,7 @@ impl Checks {
     /// The run is over: everything once more.
     pub(crate) fn on_end<'a>(
         &mut self,
-        replicas: impl Iterator<Item = (ReplicaId, &'a Engine, &'a Listener)>,
+        replicas: impl Iterator<Item = (ReplicaId, &'a Engine, Market<'a>)>,
         traders: &[usize],
     ) -> Checked {
         self.result()?;

@@ -7,17 +7,20 @@ pub(crate) mod releases;
 mod start;
 mod storage;
 mod streams;
-mod surroundings;
+mod watch;
 
 pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
-pub(crate) use start::{StartError, StartFrom, Started, holds};
-pub(crate) use surroundings::report_settings;
+pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};
 
 use crate::common::clock::EPOCH_NS;
 
 /// A connection of a client. Never the same twice in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StreamId(pub(crate) u64);
+
+/// Requests of the program that has no connection have numbers from here on: a number is one request's, however often the same
+/// command is sent.
+pub(crate) const REQUESTS_FROM: u64 = 1 << 48;
 
 /// Replicas' ids are below it.
 const GATEWAYS: u16 = 16;

@@ -1,21 +1,24 @@
-//! The process: what comes in, and what the sequencer and its surroundings make of it.
+//! The process: the product's replica, and in place of its driver's threads, sockets and links a few timers and queues.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
-use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry};
+use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term};
 use walras_engine::{BatchMarketView, Engine};
+use walras_fair_access::clock::ClockStatus;
 use walras_gateway::Gateway;
-use walras_replica::{Backend, OrderEntry, Origin, WaiterId};
-use walras_replica_log::{Incoming, IncomingId, SnapshotInfo};
-use walras_sequencer::{GatewayMessage, Halt, ReplicatedSequencer};
-use walras_testkit::Listener;
+use walras_market_data::MarketData;
+use walras_replica::{Effect, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
+use walras_replica_log::{Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots};
+use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SolveJob};
+use walras_testkit::Readers;
 use walras_types::{Answer, LogIndex, RejectReason, TimeNs};
-use walras_wire::{Command, VenueCommand, decode_command};
+use walras_wire::{Command, decode_command};
 
-use super::fair::{self, People};
-use super::releases::Releases;
-use super::streams::{Taken, Watch};
-use super::surroundings::Surroundings;
-use super::{StreamId, batches};
+use super::storage::{LogJob, Storage};
+use super::streams::Streams;
+use super::watch::{Taken, Watch};
+use super::{REQUESTS_FROM, StreamId, batches, fair};
 use crate::cluster::mutation::Mutation;
 use crate::cluster::tempo::Density;
 use crate::common::batches::solve;
@@ -34,6 +37,14 @@ pub(crate) struct Moment {
     pub(crate) is_quiet: bool,
 }
 
+impl Moment {
+    /// The same for the replica. Every clock says that it is right, those too that are not.
+    pub(super) fn time(self) -> GatewayTime {
+        let Self { now_ns, clock_ns, .. } = self;
+        GatewayTime { now_ns, now: TimeNs(clock_ns), time_ns: clock_ns, status: ClockStatus::Good }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplicaTimer {
     /// Something is due by [`Process::deadline_ns`].
@@ -46,8 +57,6 @@ pub(crate) enum ReplicaTimer {
     SnapshotWritten,
     /// A segment is prepared.
     Upkeep,
-    /// Time is told where nothing else is.
-    Tick,
     /// Somebody sends transactions of a batch market.
     Batch,
     /// A closed batch is solved.
@@ -83,6 +92,10 @@ pub(crate) enum Out {
     ReadReady(ReadToken),
     /// Whoever waits under this number is told.
     Told(u64, Fate),
+    /// A request of the program that has no connection is answered.
+    Requested(u64, WaiterAnswer),
+    /// A leader whose clock is far off most others' hands over.
+    HandsOver(ReplicaId),
 }
 
 /// What came of a command that somebody of one of several shards has submitted.
@@ -115,127 +128,151 @@ const WRITE_NS: u64 = 20_000;
 const MEMORY_SYNC_NS: u64 = 20_000_000;
 const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
-const TICK_NS: u64 = 500_000_000;
 const SOLVE_NS: u64 = 4_000_000;
 
 pub(crate) struct Process {
-    pub(super) sequencer: ReplicatedSequencer<Origin>,
-    pub(super) around: Surroundings,
+    replica: Replica<Watch, Disk>,
+    pub(super) storage: Storage,
+    /// Checks logons, and how often a key sends.
+    gateway: Gateway,
+    streams: Streams,
     /// Snapshots that come.
     incoming: Incoming<VenueDisk>,
+    /// Closed batches that a solver is at, oldest first.
+    solving: VecDeque<SolveJob>,
+    /// The last vote that it wrote down.
+    vote: Option<(Term, ReplicaId)>,
+    me: ReplicaId,
     density: Density,
+    mutation: Option<Mutation>,
+    now: GatewayTime,
+    effects: Vec<Effect>,
+    out: Vec<Out>,
 }
 
 type Done = Result<(), Stop>;
 
+/// What a replica reads and writes at once.
+pub(super) struct Disk {
+    pub(super) snapshots: Snapshots<VenueDisk>,
+    pub(super) note: Note<VenueDisk>,
+}
+
+impl ReplicaDisk for Disk {
+    fn read_snapshot(&mut self, meta: &SnapshotMeta) -> Result<Vec<u8>, String> {
+        self.snapshots.read(meta.slot).and_then(SnapshotReader::read_all).map_err(|e| e.to_string())
+    }
+
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.note.write(bytes).map_err(|e| e.to_string())
+    }
+}
+
 impl Process {
-    pub(super) fn new(sequencer: ReplicatedSequencer<Origin>, around: Surroundings, density: Density) -> Self {
-        Self { sequencer, around, incoming: Incoming::new(), density }
+    pub(super) fn new(
+        (me, at): (ReplicaId, Moment),
+        replica: Replica<Watch, Disk>,
+        (storage, gateway): (Storage, Gateway),
+        density: Density,
+        mutation: Option<Mutation>,
+    ) -> Self {
+        Self {
+            replica,
+            storage,
+            gateway,
+            streams: Streams::default(),
+            incoming: Incoming::new(),
+            solving: VecDeque::new(),
+            vote: None,
+            me,
+            density,
+            mutation,
+            now: at.time(),
+            effects: Vec::new(),
+            out: Vec::new(),
+        }
     }
 
     /// The first things that it does.
     pub(crate) fn begin(&mut self, at: Moment) -> Done {
-        self.around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
-        self.around.out.push(Out::Timer { after_ns: self.density.batch_pause_ns, timer: ReplicaTimer::Batch });
+        self.out.push(Out::Timer { after_ns: self.density.batch_pause_ns, timer: ReplicaTimer::Batch });
         self.settle(at)
     }
 
     /// Before anything happens.
     pub(crate) fn at(&mut self, at: Moment) {
-        (self.around.now_ns, self.around.clock_ns) = (at.now_ns, at.clock_ns);
-        self.around.sync_ns = SYNC_NS * at.slow;
-        self.around.snapshot_ns = SNAPSHOT_NS * at.slow;
-        self.around.solve_ns = SOLVE_NS * at.slow;
+        self.now = at.time();
+        self.replica.observe().0.clock_ns = at.clock_ns;
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
-        let Self { sequencer, around: Surroundings { fair, entry, out, reports, now_ns, me, checks, mutation, .. }, .. } = self;
-        if let Some(fair) = fair
-            && GatewayMessage::is_one(&bytes)
-        {
-            // Who does not lead drops orders.
-            let at = fair::time(at.now_ns, at.clock_ns);
-            let heard = if sequencer.is_leading() { fair::heard(bytes, *me, at, checks, *mutation) } else { Some(bytes) };
-            if let Some(bytes) = heard {
-                let mut people = People { me: *me, checks, entry, out, reports, now_ns: *now_ns };
-                fair.on_message(at, from, &bytes, sequencer, &mut people);
-            }
-            return Ok(());
-        }
-        self.on_sequencers_message(at, from, bytes)
-    }
-
-    fn on_sequencers_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
-        Ok(self.sequencer.on_message(at.now_ns, from, bytes, &mut self.around)?)
+        // A replica that does not lead drops orders.
+        let heard = if self.replica.fair().is_some() && self.is_leading() && GatewayMessage::is_one(&bytes) {
+            fair::heard(bytes, self.me, at.time(), &self.replica.probe().checks, self.mutation)
+        } else {
+            Some(bytes)
+        };
+        heard.map_or(Ok(()), |bytes| Ok(self.replica.on_message(at.time(), from, bytes)?))
     }
 
     pub(crate) fn on_linked(&mut self, at: Moment, peer: ReplicaId) -> Done {
-        self.sequencer.on_linked(at.now_ns, peer);
+        self.replica.on_linked(at.time(), peer);
         Ok(())
     }
 
     pub(crate) fn on_unreachable(&mut self, peer: ReplicaId) -> Done {
-        Ok(self.sequencer.on_unreachable(peer, &mut self.around)?)
+        Ok(self.replica.on_unreachable(self.now, peer)?)
     }
 
     pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
-        Ok(self.sequencer.on_link_lost(at.now_ns, peer, &mut self.around)?)
+        Ok(self.replica.on_link_lost(at.time(), peer)?)
     }
 
     pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
-        let Self { sequencer, around, density, .. } = self;
+        let Self { replica, storage, density, out, .. } = self;
+        let now = at.time();
         match timer {
-            ReplicaTimer::Deadline => {
-                sequencer.on_timer(at.now_ns, around)?;
-                around.entry.on_timer(at.now_ns);
-            }
+            // What is due is done in the round.
+            ReplicaTimer::Deadline => {}
             ReplicaTimer::Written => {
-                around.storage.is_writing = false;
-                if let Some(ticket) = around.storage.hand_over()? {
-                    sequencer.on_persisted(ticket, around)?;
-                    if around.storage.syncing.replace(ticket).is_none() {
-                        around.out.push(Out::Timer { after_ns: MEMORY_SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+                storage.is_writing = false;
+                if let Some(ticket) = storage.hand_over()? {
+                    replica.on_persisted(now, ticket)?;
+                    if storage.syncing.replace(ticket).is_none() {
+                        out.push(Out::Timer { after_ns: MEMORY_SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
                     }
                 }
             }
             ReplicaTimer::Synced => {
-                let ticket = around.storage.end_sync(at.now_ns)?;
-                if around.storage.upkeep.is_some() {
-                    around.out.push(Out::Timer { after_ns: UPKEEP_NS * at.slow, timer: ReplicaTimer::Upkeep });
+                let ticket = storage.end_sync(at.now_ns)?;
+                if storage.upkeep.is_some() {
+                    out.push(Out::Timer { after_ns: UPKEEP_NS * at.slow, timer: ReplicaTimer::Upkeep });
                 }
-                if let Some(ticket) = ticket.filter(|_| around.mutation != Some(Mutation::PersistedBeforeSync)) {
-                    sequencer.on_persisted(ticket, around)?;
+                if let Some(ticket) = ticket.filter(|_| self.mutation != Some(Mutation::PersistedBeforeSync)) {
+                    replica.on_persisted(now, ticket)?;
                 }
-                around.storage.remove_old();
+                storage.remove_old();
             }
             ReplicaTimer::SnapshotWritten => {
-                if let Some((at, hash)) = around.storage.hash_state() {
-                    sequencer.on_state_hashed(at, hash, around)?;
+                if let Some((log_index, hash)) = storage.hash_state() {
+                    replica.on_state_hashed(now, log_index, hash)?;
                 }
-                if let Some(meta) = around.storage.write_state() {
-                    sequencer.on_snapshot_durable(&meta, around)?;
-                }
+                let written = storage.write_state();
+                replica.on_snapshot_written(now, written.as_ref())?;
             }
-            ReplicaTimer::Upkeep => around.storage.keep_up(),
+            ReplicaTimer::Upkeep => storage.keep_up(),
             ReplicaTimer::Batch => {
-                around.out.push(Out::Timer { after_ns: density.batch_pause_ns, timer: ReplicaTimer::Batch });
-                if sequencer.is_leading() {
-                    for command in batches::commands(sequencer.engine(), at, density.batch_interval_ns) {
+                out.push(Out::Timer { after_ns: density.batch_pause_ns, timer: ReplicaTimer::Batch });
+                if replica.sequencer().is_leading() {
+                    for command in batches::commands(replica.engine(), at, density.batch_interval_ns) {
                         // What is not taken is not missed.
-                        let _ = sequencer.submit(TimeNs(at.clock_ns), None, &command, None);
+                        replica.submit(now, command, None, None);
                     }
                 }
             }
             ReplicaTimer::Solved => {
-                if let Some(job) = around.solving.pop_front() {
-                    sequencer.on_solved(at.now_ns, TimeNs(at.clock_ns), solve(&job));
-                }
-            }
-            ReplicaTimer::Tick => {
-                around.out.push(Out::Timer { after_ns: TICK_NS, timer: ReplicaTimer::Tick });
-                if sequencer.is_leading() && sequencer.waiting() == 0 {
-                    // Where it is not taken, another replica leads by now.
-                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &Command::Venue(VenueCommand::Tick), None);
+                if let Some(job) = self.solving.pop_front() {
+                    replica.on_solved(now, solve(&job));
                 }
             }
         }
@@ -243,71 +280,55 @@ impl Process {
     }
 
     pub(crate) fn accept(&mut self, stream: StreamId, client: usize) {
-        let Surroundings { streams, entry, now_ns, .. } = &mut self.around;
-        entry.accept(streams.accept(stream, client), *now_ns);
+        let id = self.streams.accept(stream, client);
+        self.replica.on_connected(self.now, id);
     }
 
     pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, bytes: &[u8]) {
-        let Some((id, source)) = self.around.streams.of(stream) else { return };
-        let clock_ns = at.clock_ns;
-        let taken = self.with_entry(at, |entry, gateway, backend| {
-            let charge = &mut |principal: &_, permission| gateway.charge(clock_ns, principal, permission, 1);
-            entry.on_bytes(id, bytes, charge, backend);
-            while let Some((id, logon)) = entry.next_logon() {
-                entry.on_authenticated(id, logon.authorize(gateway, clock_ns, source), backend);
-            }
-            std::mem::take(&mut backend.probe.taken)
-        });
-        self.plant(at, taken);
-    }
-
-    pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId) {
-        if let Some((id, _)) = self.around.streams.of(stream) {
-            self.with_entry(at, |entry, _, backend| entry.on_lost(id, backend));
-            self.around.streams.remove(stream);
+        let Self { replica, gateway, streams, .. } = self;
+        let Some((id, source)) = streams.of(stream) else { return };
+        let (now, clock_ns) = (at.time(), at.clock_ns);
+        replica.on_bytes(now, id, bytes, &mut |principal, permission| gateway.charge(clock_ns, principal, permission, 1));
+        while let Some((id, logon)) = replica.entry_mut().next_logon() {
+            let verdict = logon.authorize(gateway, clock_ns, source);
+            replica.on_authenticated(now, id, verdict);
         }
-    }
-
-    fn with_entry<R>(
-        &mut self,
-        at: Moment,
-        act: impl FnOnce(&mut OrderEntry, &mut Gateway, &mut Backend<'_, Watch<'_>>) -> R,
-    ) -> R {
-        let Self { sequencer, around, .. } = self;
-        let Surroundings { entry, gateway, fair, leader_address: leader, me, checks, mutation, .. } = around;
-        let probe = &mut Watch { me: *me, checks, mutation: *mutation, taken: Vec::new() };
-        let at = fair::time(at.now_ns, at.clock_ns);
-        let done = act(entry, gateway, &mut Backend { sequencer, fair: fair.as_deref_mut(), at, leader, probe });
-        // Why a connection ended is of no interest here.
-        while entry.next_end().is_some() {}
-        done
+        self.plant(now);
     }
 
     /// What planted faults do with commands that came in just now.
-    fn plant(&mut self, at: Moment, taken: Vec<Taken>) {
-        let Self { sequencer, around, .. } = self;
-        let last = made(sequencer);
+    fn plant(&mut self, now: GatewayTime) {
+        let taken = std::mem::take(&mut self.replica.observe().0.taken);
+        let sequencer = self.replica.sequencer();
+        let made = sequencer.engine().last_applied().0 + sequencer.waiting() as u64;
         let count = taken.len() as u64;
         for (behind, one) in (1..=count).rev().zip(taken) {
             match one {
                 Taken::Early(ordinal, content) => {
-                    let log_index = LogIndex(last.0 + 1 - behind);
-                    around.entry.answer(ordinal, Answer { log_index, rejected: None, content }, None);
+                    let log_index = LogIndex(made + 1 - behind);
+                    self.replica.entry_mut().answer(ordinal, Answer { log_index, rejected: None, content }, None);
                 }
                 Taken::Unnumbered(bytes) => {
                     let command = decode_command(&bytes).expect("it was decoded before");
-                    let _ = sequencer.submit(TimeNs(at.clock_ns), None, &command, None);
+                    self.replica.submit(now, command, None, None);
                 }
             }
+        }
+    }
+
+    pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId) {
+        if let Some((id, _)) = self.streams.of(stream) {
+            self.replica.on_disconnected(at.time(), id);
+            self.streams.remove(stream);
         }
     }
 
     /// A snapshot begins to come.
     pub(crate) fn begin_snapshot(&mut self, id: IncomingId, info: &SnapshotInfo) {
-        let writer = match self.around.mutation {
+        let writer = match self.mutation {
             // Whatever comes of it counts as all of it.
-            Some(Mutation::TakeHalfASnapshot) => self.around.storage.snapshots.begin(info.meta.clone()),
-            _ => self.around.storage.snapshots.receive(info.clone()),
+            Some(Mutation::TakeHalfASnapshot) => self.storage.snapshots.begin(info.meta.clone()),
+            _ => self.storage.snapshots.receive(info.clone()),
         };
         if let Ok(writer) = writer {
             // One whose place it takes is found not to have arrived when its end comes.
@@ -322,7 +343,7 @@ impl Process {
 
     /// The rest of it will not come.
     pub(crate) fn give_up_snapshot(&mut self, at: Moment, id: IncomingId, message: Bytes) -> Done {
-        if self.around.mutation == Some(Mutation::TakeHalfASnapshot) {
+        if self.mutation == Some(Mutation::TakeHalfASnapshot) {
             return self.end_snapshot(at, id, message).map(drop);
         }
         self.incoming.give_up(id);
@@ -334,126 +355,166 @@ impl Process {
         if self.incoming.finish(id).is_err() {
             return Ok(false);
         }
-        self.on_sequencers_message(at, id.from, message)?;
+        self.replica.on_snapshot_received(at.time(), id.from, message)?;
         Ok(true)
     }
 
     pub(crate) fn snapshot_sent(&mut self, to: ReplicaId, arrived: bool) -> Done {
-        if self.around.mutation == Some(Mutation::ForgetSnapshotSent) {
+        if self.mutation == Some(Mutation::ForgetSnapshotSent) {
             return Ok(());
         }
         let arrived = if arrived { Ok(()) } else { Err(()) };
-        Ok(self.sequencer.on_snapshot_sent(to, arrived, &mut self.around)?)
+        Ok(self.replica.on_snapshot_sent(self.now, to, arrived)?)
     }
 
     /// Hands leadership over; whether that was begun.
     pub(crate) fn transfer_to(&mut self, at: Moment, to: ReplicaId) -> Result<bool, Stop> {
-        Ok(self.sequencer.transfer_to(at.now_ns, to, &mut self.around)?.is_ok())
+        Ok(self.replica.transfer_to(at.time(), to)?.is_ok())
     }
 
     /// Changes the members, by a joint configuration where there are several changes; whether that was begun.
     pub(crate) fn change_members(&mut self, changes: &[MemberChange]) -> Result<bool, Stop> {
-        Ok(self.sequencer.change_members(changes, &mut self.around)?.is_ok())
+        Ok(self.replica.change_members(self.now, changes)?.is_ok())
     }
 
-    /// Asks to read; whether it was taken.
-    pub(crate) fn read(&mut self, token: ReadToken) -> Result<bool, Stop> {
-        if self.around.mutation == Some(Mutation::ReadAtOnce) {
-            self.around.out.push(Out::ReadReady(token));
-            return Ok(true);
+    /// Asks to read. [`Out::ReadReady`] says when the state has come far enough.
+    pub(crate) fn read(&mut self, token: ReadToken) {
+        if self.mutation == Some(Mutation::ReadAtOnce) {
+            self.out.push(Out::ReadReady(token));
+        } else {
+            self.replica.read(WaiterId(token.0));
         }
-        Ok(self.sequencer.read(token, &mut self.around)?.is_ok())
     }
 
     /// Submits a command of no session; whether it was taken. [`Out::Told`] says what came of it.
     pub(crate) fn submit(&mut self, at: Moment, command: &Command, number: u64) -> bool {
-        self.sequencer.submit(TimeNs(at.clock_ns), None, command, Some(Origin::Waiter(WaiterId(number)))).is_ok()
+        let is_leading = self.is_leading();
+        if is_leading {
+            self.replica.submit(at.time(), *command, None, Some(WaiterId(number)));
+        }
+        is_leading
     }
 
-    /// What the rest of a round does, whatever came in: propose, begin to write, send.
+    /// Submits a session's command that came over no connection. [`Out::Requested`] says what came of it.
+    pub(crate) fn submit_numbered(&mut self, at: Moment, number: Number, command: &Command, request: u64) {
+        self.replica.submit_numbered(at.time(), number, command, WaiterId(request));
+    }
+
+    /// What the rest of a round does, whatever came in: the replica's round, then what follows from it.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
-        self.settle_fairness(at);
-        self.sequencer.drive_batches(at.now_ns, TimeNs(at.clock_ns), &mut self.around);
-        self.sequencer.propose(at.now_ns, &mut self.around)?;
-        if self.sequencer.is_leading() {
-            self.around.checks.borrow_mut().on_made(self.around.me, made(&self.sequencer));
-        }
+        self.carry_out(at)?;
+        self.replica.round(at.time(), || None)?;
+        self.carry_out(at)?;
         self.write(at)?;
-        while let Some(to) = self.around.not_sent.pop() {
-            self.sequencer.on_snapshot_sent(to, Err(()), &mut self.around)?;
+        self.carry_out(at)?;
+        let Watch { releases, checks, .. } = self.replica.observe().0;
+        if let Some(releases) = releases {
+            releases.release(at.clock_ns, &mut checks.borrow_mut());
         }
-        if at.now_ns >= self.sequencer.next_deadline_ns() {
-            self.sequencer.on_timer(at.now_ns, &mut self.around)?;
-        }
-        self.write(at)?;
         self.flush(at);
+        // What was written to nobody any more may have ended a session.
+        self.carry_out(at)
+    }
+
+    /// Does what the replica wants to happen, as far as it is done here.
+    fn carry_out(&mut self, at: Moment) -> Done {
+        loop {
+            let mut effects = std::mem::take(&mut self.effects);
+            self.replica.take_effects(&mut effects);
+            if effects.is_empty() {
+                self.effects = effects;
+                return Ok(());
+            }
+            for effect in effects.drain(..) {
+                self.carry_out_one(at, effect)?;
+            }
+            self.effects = effects;
+        }
+    }
+
+    fn carry_out_one(&mut self, at: Moment, effect: Effect) -> Done {
+        match effect {
+            Effect::Send { to, bytes } => self.out.push(Out::Send { to, bytes }),
+            Effect::Persist(write) => {
+                let vote = write.hard_state.vote.map(|vote| (write.hard_state.term, vote));
+                if vote != self.vote && vote.is_some_and(|(_, vote)| vote != self.me) {
+                    self.out.push(Out::Voted);
+                }
+                self.vote = vote;
+                self.storage.jobs.push_back(LogJob::Write(write));
+            }
+            Effect::Snapshot { meta, state } => {
+                self.storage.take_state(meta, state.encode());
+                self.out.push(Out::Timer { after_ns: SNAPSHOT_NS * at.slow, timer: ReplicaTimer::SnapshotWritten });
+            }
+            Effect::LetGo(meta) => self.storage.jobs.push_back(LogJob::LetGo(meta)),
+            Effect::SendSnapshot { to, meta, message } => {
+                let info = self.storage.snapshots.list().into_iter().find(|info| info.meta == meta);
+                match (info, self.storage.read(meta.slot)) {
+                    (Some(info), Ok(state)) => self.out.push(Out::SendSnapshot { to, info, state, message }),
+                    _ => self.replica.on_snapshot_sent(at.time(), to, Err(()))?,
+                }
+            }
+            Effect::Solve(job) => {
+                self.solving.push_back(job);
+                self.out.push(Out::Timer { after_ns: SOLVE_NS * at.slow, timer: ReplicaTimer::Solved });
+            }
+            Effect::Answer { waiter: WaiterId(request), answer } if request >= REQUESTS_FROM => {
+                self.out.push(Out::Requested(request, answer));
+            }
+            Effect::Answer { waiter: WaiterId(number), answer } => match answer {
+                WaiterAnswer::Command(Ok(outcome)) => self.out.push(Out::Told(number, Fate::Done(outcome.rejected()))),
+                WaiterAnswer::Command(Err(_)) => self.out.push(Out::Told(number, Fate::Unknown)),
+                WaiterAnswer::Read => self.out.push(Out::ReadReady(ReadToken(number))),
+                WaiterAnswer::Numbered(_) => unreachable!("nobody sends commands under numbers beside sessions"),
+            },
+            Effect::Role(change) => self.out.push(Out::Role(change)),
+            Effect::Members(members) => self.out.push(Out::Members(members)),
+            Effect::CopiesDiffer { gateway, ordinal } => {
+                unreachable!("clients send the same again, and {ordinal:?} came by {gateway} with something else")
+            }
+            Effect::HandsOver { to, .. } => self.out.push(Out::HandsOver(to)),
+            Effect::Leading(_) => {}
+        }
         Ok(())
     }
 
     /// Writes to clients what there is.
     fn flush(&mut self, at: Moment) {
-        if !self.around.entry.is_dirty() {
-            return;
-        }
-        let outs = self.with_entry(at, |entry, _, backend| {
-            let mut outs = Vec::new();
-            while let Some(id) = entry.next_dirty(backend) {
-                let (bytes, ends) = (entry.output(id).to_vec(), entry.is_over(id));
-                entry.consume(id, bytes.len());
-                if ends {
-                    entry.remove(id);
-                }
-                outs.push((StreamId(id.serial), bytes, ends));
-            }
-            outs
-        });
-        for (stream, bytes, ends) in outs {
+        let Self { replica, streams, out, .. } = self;
+        while let Some(id) = replica.next_dirty(at.time()) {
+            let entry = replica.entry_mut();
+            let (bytes, ends) = (entry.output(id).to_vec(), entry.is_over(id));
+            entry.consume(id, bytes.len());
+            let stream = StreamId(id.serial);
             if ends {
-                self.around.streams.remove(stream);
+                entry.remove(id);
+                streams.remove(stream);
             }
             if ends || !bytes.is_empty() {
-                self.around.out.push(Out::Stream { stream, bytes, ends });
+                out.push(Out::Stream { stream, bytes, ends });
             }
         }
-    }
-
-    fn settle_fairness(&mut self, at: Moment) {
-        let Self { sequencer, around, .. } = self;
-        if let Surroundings { fair: Some(fair), entry, out, reports, now_ns, me, checks, .. } = around {
-            let before = made(sequencer);
-            let mut people = People { me: *me, checks, entry, out, reports, now_ns: *now_ns };
-            let at = fair::time(at.now_ns, at.clock_ns);
-            fair.settle(at, sequencer, &mut people);
-            if sequencer.is_leading() {
-                checks.borrow_mut().on_let_go(*me, at, before, made(sequencer));
-            }
-        }
-        let published = around.releases.as_mut().map_or_else(Vec::new, Releases::take_published);
-        for (log_index, held_ns, transit_ns) in published {
-            sequencer.published(log_index, held_ns, Some(transit_ns), around);
-        }
-        if let Surroundings { fair: Some(fair), releases: Some(releases), me, checks, mutation, .. } = around {
-            sequencer.steer_release(at.now_ns, TimeNs(at.clock_ns), fair.delay_ns());
-            releases.release(*me, at.clock_ns, &mut checks.borrow_mut(), *mutation);
-        }
+        // Why a connection ended is of no interest here.
+        while replica.entry_mut().next_end().is_some() {}
     }
 
     fn write(&mut self, at: Moment) -> Done {
-        let Self { sequencer, around, .. } = self;
-        if around.storage.durability == Durability::Memory {
-            if !around.storage.jobs.is_empty() && !std::mem::replace(&mut around.storage.is_writing, true) {
-                around.out.push(Out::Timer { after_ns: WRITE_NS * at.slow, timer: ReplicaTimer::Written });
+        let Self { replica, storage, out, .. } = self;
+        if storage.durability == Durability::Memory {
+            if !storage.jobs.is_empty() && !std::mem::replace(&mut storage.is_writing, true) {
+                out.push(Out::Timer { after_ns: WRITE_NS * at.slow, timer: ReplicaTimer::Written });
             }
             return Ok(());
         }
-        if around.storage.syncing.is_some() {
+        if storage.syncing.is_some() {
             return Ok(());
         }
-        if let Some(ticket) = around.storage.hand_over()? {
-            around.storage.syncing = Some(ticket);
-            around.out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
-            if around.mutation == Some(Mutation::PersistedBeforeSync) {
-                sequencer.on_persisted(ticket, around)?;
+        if let Some(ticket) = storage.hand_over()? {
+            storage.syncing = Some(ticket);
+            out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+            if self.mutation == Some(Mutation::PersistedBeforeSync) {
+                replica.on_persisted(at.time(), ticket)?;
             }
         }
         Ok(())
@@ -461,36 +522,34 @@ impl Process {
 
     /// Ends in good order.
     pub(crate) fn stop(self) -> Result<(), String> {
-        let Self { around, incoming, .. } = self;
+        let Self { storage, incoming, .. } = self;
         drop(incoming);
-        around.storage.close()
+        storage.close()
     }
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
     pub(crate) fn deadline_ns(&self) -> u64 {
-        let Surroundings { entry, fair, releases, now_ns, clock_ns, .. } = &self.around;
-        let held_ns = fair.as_ref().and_then(|fair| fair.wait_ns(fair::time(*now_ns, *clock_ns)));
-        let released_ns = releases.as_ref().and_then(|releases| releases.wait_ns(*clock_ns));
-        let wait_ns = held_ns.into_iter().chain(released_ns).min();
-        let fair_ns = wait_ns.map_or(u64::MAX, |wait_ns| now_ns.saturating_add(wait_ns));
-        self.sequencer.next_deadline_ns().min(entry.deadline_ns()).min(fair_ns)
+        let released_ns = self.replica.probe().releases.as_ref().and_then(|releases| releases.wait_ns(self.now.now.0));
+        let released_ns = released_ns.map_or(u64::MAX, |wait_ns| self.now.now_ns.saturating_add(wait_ns));
+        self.replica.deadline_ns(self.now).min(released_ns)
     }
 
     /// What it wants to happen, into an empty list.
     pub(crate) fn take_out(&mut self, outs: &mut Vec<Out>) {
-        std::mem::swap(&mut self.around.out, outs);
+        std::mem::swap(&mut self.out, outs);
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        self.sequencer.engine()
+        self.replica.engine()
     }
 
-    pub(crate) fn listener(&self) -> &Listener {
-        &self.around.listener
+    /// Its market data, and who reads it.
+    pub(crate) fn market(&self) -> (&MarketData, Option<&Readers>) {
+        (self.replica.market(), self.replica.probe().readers.as_ref())
     }
 
     pub(crate) fn members(&self) -> &Members {
-        self.sequencer.members()
+        self.replica.sequencer().members()
     }
 
     /// A batch that is closed and not cleared, or collects.
@@ -507,27 +566,27 @@ impl Process {
 
     /// Whether it takes part in the cluster.
     pub(crate) fn is_settled(&self) -> bool {
-        self.sequencer.is_settled()
+        self.replica.sequencer().is_settled()
     }
 
     pub(crate) fn is_leading(&self) -> bool {
-        self.sequencer.is_leading()
+        self.replica.sequencer().is_leading()
     }
 
     pub(crate) fn is_following_or_leading(&self) -> bool {
-        self.sequencer.leader().is_some()
+        self.replica.sequencer().leader().is_some()
     }
 
     /// What its log holds in slots that are decided.
     pub(crate) fn decided_slots(&self) -> Result<Vec<SlotEntry>, String> {
-        let held = self.around.storage.log.slots();
-        let end = held.end.min(self.sequencer.status().committed.next());
+        let held = self.storage.log.slots();
+        let end = held.end.min(self.replica.sequencer().status().committed.next());
         let mut entries = Vec::new();
         // What waits to be written may replace what is there.
-        if held.start >= end || !self.around.storage.jobs.is_empty() {
+        if held.start >= end || !self.storage.jobs.is_empty() {
             return Ok(entries);
         }
-        let mut reader = self.around.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;
+        let mut reader = self.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;
         while let Some(entry) = reader.next().map_err(|e| e.to_string())? {
             entries.push(entry);
         }
@@ -535,13 +594,13 @@ impl Process {
     }
 
     pub(crate) fn describe(&self) -> String {
-        let status = self.sequencer.status();
+        let status = self.replica.sequencer().status();
         let role = match status.role {
             Role::Leader => "leads".to_owned(),
             Role::Candidate => "stands".to_owned(),
             Role::Follower { leader } => format!("follows {leader:?}"),
         };
-        let fair = self.around.fair.as_ref().map_or_else(String::new, |fair| {
+        let fair = self.replica.fair().map_or_else(String::new, |fair| {
             let (sequenced, leader) = (fair.sequenced(), fair.leader());
             format!(
                 ", {} passed on to {leader:?} and unanswered, {} held, {} early, d_s {} ns",
@@ -558,18 +617,13 @@ impl Process {
             status.last,
             status.committed,
             self.engine().last_applied(),
-            self.sequencer.waiting(),
+            self.replica.sequencer().waiting(),
             self.members()
         )
     }
 
     /// Snapshots written, and gone on from.
     pub(crate) fn snapshot_counts(&self) -> (u64, u64) {
-        (self.around.storage.written_count, self.around.installed_count)
+        (self.storage.written_count, self.replica.probe().installed_count)
     }
-}
-
-/// The last entry that a leader has made, decided or not.
-fn made(sequencer: &ReplicatedSequencer<Origin>) -> LogIndex {
-    LogIndex(sequencer.engine().last_applied().0 + sequencer.waiting() as u64)
 }

@@ -1,13 +1,12 @@
-//! Market data at a replica with fair access: published where the product says that the log's time calls for it, held until its release time by the
-//! product's hold.
+//! Market data at a replica with fair access, held until its release time by the product's hold.
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Tracking};
-use walras_fair_access::publications::Publications;
+use walras_fair_access::publications::{Publications, ReleaseTime};
 use walras_fair_access::release::{Hold, HoldSettings};
 use walras_sequencer::ReleaseRules;
-use walras_types::LogIndex;
+use walras_types::{LogIndex, TimeNs};
 
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
@@ -32,64 +31,55 @@ pub(super) fn rules() -> ReleaseRules {
 /// What waits for its time, by the entry that it shows the state after.
 #[derive(Debug)]
 pub(super) struct Releases {
+    me: ReplicaId,
+    mutation: Option<Mutation>,
     hold: Hold<LogIndex>,
-    publications: Publications,
-    /// Entries at which it published, for how long that is held, and how long after their making.
-    published: Vec<(LogIndex, u64, i64)>,
     /// The delay in force, and the one before it.
     delays_ns: (u64, u64),
+    /// For [`Mutation::ReleaseAfresh`].
+    afresh: Publications,
 }
 
 impl Releases {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(me: ReplicaId, mutation: Option<Mutation>) -> Self {
         let hold = Hold::new(HoldSettings { held_max: 64, wait_max_ns: 2_000_000_000 });
-        let publications = Publications::new(PUBLISH_EVERY_NS, DELAY_NS_MAX);
-        Self { hold, publications, published: Vec::new(), delays_ns: (0, 0) }
-    }
-
-    /// Goes on from a state.
-    pub(super) fn begin_from(&mut self, me: ReplicaId, engine: &Engine, checks: &mut Checks, mutation: Option<Mutation>) {
-        let time_ns = engine.time().0;
-        checks.on_begin_from(me, time_ns);
-        if mutation != Some(Mutation::ReleaseAfresh) {
-            self.publications.begin_from(time_ns, engine.access_delays().release_ns);
-        }
+        Self { me, mutation, hold, delays_ns: (0, 0), afresh: Publications::new(PUBLISH_EVERY_NS, DELAY_NS_MAX) }
     }
 
     /// An entry was applied.
-    pub(super) fn on_applied(
-        &mut self,
-        me: ReplicaId,
-        engine: &Engine,
-        clock_ns: u64,
-        checks: &mut Checks,
-        mutation: Option<Mutation>,
-    ) {
-        let (time_ns, delay_ns) = (engine.time().0, engine.access_delays().release_ns);
+    pub(super) fn on_applied(&mut self, engine: &Engine, time: TimeNs, clock_ns: u64, checks: &mut Checks) {
+        let delay_ns = engine.access_delays().release_ns;
         if delay_ns != self.delays_ns.0 {
             self.delays_ns = (delay_ns, self.delays_ns.0);
         }
-        let is_old = mutation == Some(Mutation::ReleaseByOldDelay) && me.get() == 2;
-        let counts_ns = if is_old { self.delays_ns.1 } else { delay_ns };
-        let Some(held_ns) = self.publications.on_entry(time_ns, counts_ns, None) else { return };
-        let release_ns = self.publications.known_from().log_ns;
-        let log_index = engine.last_applied();
-        checks.on_published(me, log_index, release_ns);
-        // What is not taken, since a clock is far off, is lost to all readers here, who connect anew.
-        let _ = self.hold.push(clock_ns, release_ns, log_index);
-        self.published.push((log_index, held_ns, clock_ns.wrapping_sub(time_ns).cast_signed()));
-    }
-
-    /// Lets go of what is due.
-    pub(super) fn release(&mut self, me: ReplicaId, clock_ns: u64, checks: &mut Checks, mutation: Option<Mutation>) {
-        let by_ns = if mutation == Some(Mutation::ReleaseEarly) { clock_ns + 1_000_000 } else { clock_ns };
-        while let Some(due) = self.hold.release_due(by_ns) {
-            checks.on_piece_released(me, due.data, clock_ns);
+        if self.mutation == Some(Mutation::ReleaseAfresh) && self.afresh.on_entry(time.0, delay_ns, None).is_some() {
+            self.hold(engine.last_applied(), self.afresh.known_from().log_ns, clock_ns, checks);
         }
     }
 
-    pub(super) fn take_published(&mut self) -> Vec<(LogIndex, u64, i64)> {
-        std::mem::take(&mut self.published)
+    /// The replica publishes the state after an entry; how long after its making.
+    pub(super) fn publish(&mut self, engine: &Engine, known_from: ReleaseTime, clock_ns: u64, checks: &mut Checks) -> i64 {
+        let is_old = self.mutation == Some(Mutation::ReleaseByOldDelay) && self.me.get() == 2;
+        let (now_ns, before_ns) = self.delays_ns;
+        let release_ns = if is_old { known_from.log_ns - now_ns + before_ns } else { known_from.log_ns };
+        if self.mutation != Some(Mutation::ReleaseAfresh) {
+            self.hold(engine.last_applied(), release_ns, clock_ns, checks);
+        }
+        clock_ns.wrapping_sub(engine.time().0).cast_signed()
+    }
+
+    fn hold(&mut self, log_index: LogIndex, release_ns: u64, clock_ns: u64, checks: &mut Checks) {
+        checks.on_published(self.me, log_index, release_ns);
+        // What is not taken, since a clock is far off, is lost to all readers here, who connect anew.
+        let _ = self.hold.push(clock_ns, release_ns, log_index);
+    }
+
+    /// Lets go of what is due.
+    pub(super) fn release(&mut self, clock_ns: u64, checks: &mut Checks) {
+        let by_ns = if self.mutation == Some(Mutation::ReleaseEarly) { clock_ns + 1_000_000 } else { clock_ns };
+        while let Some(due) = self.hold.release_due(by_ns) {
+            checks.on_piece_released(self.me, due.data, clock_ns);
+        }
     }
 
     /// How long nothing is due.

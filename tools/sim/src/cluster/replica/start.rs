@@ -1,29 +1,28 @@
 //! A start: the log and the snapshots beside it, then the sequencer.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::path::Path;
 use std::rc::Rc;
 
 use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
 use walras_engine::Engine;
-use walras_gateway::session::{Reports, ServerSettings};
+use walras_gateway::session::{ReportSettings, Reports, ServerSettings};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{DiskFile, LogError, LogOptions};
-use walras_replica::OrderEntry;
+use walras_market_data::MarketData;
+use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
-use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSequencer, ReplicatedSettings, StartHalt};
-use walras_testkit::Listener;
+use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSettings, StartHalt};
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::{AccountEvent, Event};
 
-use super::fair;
-use super::process::{Moment, Process};
-use super::releases::{self, Releases};
+use super::process::{Disk, Moment, Process};
 use super::storage::Storage;
-use super::streams::Streams;
-use super::surroundings::{State, Surroundings, report_settings};
+use super::watch::Watch;
+use super::{fair, releases};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 use crate::cluster::tempo::Density;
@@ -51,6 +50,8 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) is_fair: bool,
     /// Whether then stamps of replicas whose clocks are apart from the others' are discarded.
     pub(crate) has_strays: bool,
+    /// Whether a leader whose clock is far off hands over.
+    pub(crate) compares_clocks: bool,
     /// How dense work is.
     pub(crate) density: Density,
     pub(crate) keys: &'a [KeyRecord],
@@ -102,6 +103,10 @@ fn is_transient(error: &LogError) -> bool {
 }
 
 const CLUSTER_ID: u64 = 0xC1A5;
+/// A leader whose clock is further off most others' hands over.
+const CLOCK_ERROR_NS_MAX: u64 = 1_000_000_000;
+/// Where nothing else is logged, the time is.
+const TICK_NS: u64 = 500_000_000;
 const RETAINED_SLOTS: u64 = 24;
 /// As many slots as [`Mutation::ForgetEndOfTail`] reads.
 const TAIL_SLOTS_MAX: usize = 256;
@@ -145,6 +150,11 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
     }
 }
 
+/// So many reports of an account are kept.
+pub(crate) fn report_settings(per_account_max: u32) -> ReportSettings {
+    ReportSettings { per_account_max, ..ReportSettings::default() }
+}
+
 fn server_settings() -> ServerSettings {
     ServerSettings { window: 16, idle_timeout_ns: 4_000_000_000, logon_timeout_ns: 1_500_000_000, output_bytes_max: 1 << 16 }
 }
@@ -176,7 +186,8 @@ impl Process {
         if may_have_promised && !report.has_all_promises(from.durability) && from.mutation != Some(Mutation::RejoinAsItself) {
             return Err(StartError::MayHaveForgotten);
         }
-        let storage = Storage::new(log, snapshots, note, from.durability, from.mutation);
+        let disk = Disk { snapshots: snapshots.clone(), note };
+        let storage = Storage::new(log, snapshots, from.durability, from.mutation);
         let meta = recovered.snapshot.clone();
         let broken = |why| StartError::Snapshot(meta.log_index, why);
         let kept = report_settings(match from.mutation {
@@ -189,45 +200,29 @@ impl Process {
         };
         let tail_slots = recovered.entries.len();
         spoil(from, &mut recovered, &mut state);
-        let State { engine, listener, reports } = state;
+        let mut watch = Watch::new(from.named, from.checks.clone(), from.mutation, from.is_fair);
+        watch.clock_ns = from.at.clock_ns;
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
         from.checks.borrow_mut().on_decided(from.named, &recovered.entries[..decided]);
-        from.checks.borrow_mut().on_start(from.named, &engine, &listener);
-        let mut around = Surroundings {
-            me: from.named,
-            storage,
-            listener,
-            reports,
-            state_bytes: 0,
-            gateway: gateway(from),
-            entry: OrderEntry::new(server_settings()),
-            streams: Streams::default(),
-            leader: None,
-            leader_address: Rc::from(""),
-            vote: None,
-            fair: from.is_fair.then(|| Box::new(fair::start(from.me, from.seed, from.has_strays))),
-            releases: from.is_fair.then(Releases::new),
-            now_ns: from.at.now_ns,
-            clock_ns: from.at.clock_ns,
-            sync_ns: 0,
-            snapshot_ns: 0,
-            solve_ns: 0,
-            not_sent: Vec::new(),
-            installed_count: 0,
-            out: Vec::new(),
-            checks: from.checks.clone(),
-            mutation: from.mutation,
-            solving: VecDeque::new(),
+        let readers = from.checks.borrow().readers_after(meta.log_index);
+        from.checks.borrow_mut().on_start(from.named, &state.engine, (&state.derived.market, readers.as_ref()));
+        let sequencing = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
+        let addresses = from.peers.iter().chain([&from.me]).map(|id| (*id, super::address(*id).into()));
+        let settings = ReplicaSettings {
+            entry: server_settings(),
+            fair: from.is_fair.then(|| fair::settings(from.seed, from.has_strays)),
+            publish: from
+                .is_fair
+                .then_some(PublishSettings { every_ns: releases::PUBLISH_EVERY_NS, delay_ns_max: releases::DELAY_NS_MAX }),
+            addresses: addresses.collect(),
+            clock_error_ns_max: if from.compares_clocks { CLOCK_ERROR_NS_MAX } else { 0 },
+            tick_every_ns: TICK_NS,
+            threads: NonZero::<usize>::MIN,
+            sequencing,
         };
-        if let Some(releases) = &mut around.releases {
-            releases.begin_from(from.me, &engine, &mut from.checks.borrow_mut(), from.mutation);
-        }
-        let settings = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
-        let sequencer = ReplicatedSequencer::start(from.at.now_ns, settings, recovered, engine, from.seed, &mut around)?;
-        // Nobody reads what was published of old.
-        let _ = around.releases.as_mut().map(Releases::take_published);
-        let mut process = Self::new(sequencer, around, from.density);
-        process.at(from.at);
+        let mut replica = Replica::start(from.at.time(), settings, recovered, state, from.seed, (watch, disk))?;
+        replica.go_live();
+        let process = Self::new((from.named, from.at), replica, (storage, gateway(from)), from.density, from.mutation);
         let (snapshot_index, tail_was_torn) = (meta.log_index, report.store.torn_tail.is_some());
         Ok(Started { process, snapshot_index, tail_slots, tail_was_torn })
     }
@@ -260,7 +255,7 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
             recovered.hard_state.commit = recovered.hard_state.commit.min(last);
         }
         Some(Mutation::ForgetMembers) => recovered.snapshot.members = from.genesis.clone(),
-        Some(Mutation::ForgetMarketData) => state.listener = Listener::default(),
+        Some(Mutation::ForgetMarketData) => state.derived.market = MarketData::new(),
         Some(Mutation::ReportsForgotten) => {
             state.reports = Reports::new(state.reports.settings());
             let time = TimeNs(0);
@@ -307,8 +302,8 @@ fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_ses
 
 /// Whether a replica would have an entry if its power failed now. `None` where that can not be said: its disk would not open.
 ///
-/// The product reads of a copy of the disk what it reads at a start; but states of snapshots only where nothing else has the entry, since all else of
-/// them is in their headers.
+/// The product reads of a copy of the disk what it reads at a start; but states of snapshots only where nothing else has the entry,
+/// since all else of them is in their headers.
 pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, entry: &Entry) -> Option<bool> {
     let copy = disk.fork();
     copy.crash();

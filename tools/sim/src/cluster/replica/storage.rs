@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use walras_consensus::{Durability, Slot, SnapshotMeta, Ticket, Write};
-use walras_replica_log::{Note, ReplicaLog, Snapshots, Upkeep};
+use walras_replica::engine_hash;
+use walras_replica_log::{ReplicaLog, Snapshots, Upkeep};
 use walras_types::LogIndex;
 
 use super::process::Stop;
-use super::surroundings::State;
 use crate::cluster::mutation::Mutation;
 use crate::common::disk::VenueDisk;
 
@@ -21,7 +21,6 @@ pub(super) enum LogJob {
 pub(super) struct Storage {
     pub(super) log: ReplicaLog<VenueDisk>,
     pub(super) snapshots: Snapshots<VenueDisk>,
-    pub(super) note: Note<VenueDisk>,
     pub(super) jobs: VecDeque<LogJob>,
     pub(super) durability: Durability,
     /// Written, and being synced: the last ticket of it.
@@ -35,20 +34,16 @@ pub(super) struct Storage {
     mutation: Option<Mutation>,
 }
 
-/// States that may wait to be written.
-const STATES_MAX: usize = 2;
-
 impl Storage {
     pub(super) fn new(
         log: ReplicaLog<VenueDisk>,
         snapshots: Snapshots<VenueDisk>,
-        note: Note<VenueDisk>,
         durability: Durability,
         mutation: Option<Mutation>,
     ) -> Self {
         let (jobs, states) = (VecDeque::new(), VecDeque::new());
         let (syncing, is_writing, upkeep) = (None, false, None);
-        Self { log, snapshots, note, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
+        Self { log, snapshots, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
     }
 
     /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.
@@ -100,22 +95,18 @@ impl Storage {
         }
     }
 
-    /// Takes a state that is to be written; whether there is room for it.
-    pub(super) fn take_state(&mut self, meta: SnapshotMeta, state: Vec<u8>) -> bool {
-        let has_room = self.states.len() < STATES_MAX;
-        if has_room {
-            if self.mutation == Some(Mutation::LetGoBeforeSnapshot) {
-                self.jobs.push_back(LogJob::LetGo(meta.clone()));
-            }
-            self.states.push_back((meta, state));
+    /// Takes a state that is to be written.
+    pub(super) fn take_state(&mut self, meta: SnapshotMeta, state: Vec<u8>) {
+        if self.mutation == Some(Mutation::LetGoBeforeSnapshot) {
+            self.jobs.push_back(LogJob::LetGo(meta.clone()));
         }
-        has_room
+        self.states.push_back((meta, state));
     }
 
     /// The entry and the hash of the state that has waited longest.
     pub(super) fn hash_state(&self) -> Option<(LogIndex, [u8; 32])> {
         let (meta, state) = self.states.front()?;
-        Some((meta.log_index, State::engine_hash(state)?))
+        Some((meta.log_index, engine_hash(state)?))
     }
 
     /// Writes the state that has waited longest; `None` when that fails, which costs only that the log keeps what it would have replaced.

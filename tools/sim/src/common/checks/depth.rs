@@ -2,11 +2,20 @@
 //! prices.
 
 use walras_engine::Engine;
-use walras_testkit::Listener;
+use walras_market_data::MarketData;
+use walras_testkit::{Listener, Readers};
 
 use super::{Checked, Violation};
 
-pub(crate) fn check(engine: &Engine, listener: &Listener) -> Checked {
-    let told = |detail| Violation::new("depth", format!("after entry {}: {detail}", engine.last_applied()));
-    listener.check(engine).map_err(told)
+/// Market data, and its readers where they are known.
+pub(crate) type Market<'a> = (&'a MarketData, Option<&'a Readers>);
+
+/// Of one who has both.
+pub(crate) fn of(listener: &Listener) -> Market<'_> {
+    (&listener.market, Some(&listener.readers))
+}
+
+pub(crate) fn check(engine: &Engine, (market, readers): Market<'_>) -> Checked {
+    let violation = |detail| Violation::new("depth", format!("after entry {}: {detail}", engine.last_applied()));
+    readers.map_or(Ok(()), |readers| readers.check(engine, market)).map_err(violation)
 }

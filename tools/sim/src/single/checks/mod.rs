@@ -68,7 +68,7 @@ impl Checks {
         self.acknowledged.check_recovered(process, snapshot_index)?;
         self.replay.check_state(process.engine())?;
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process.engine(), process.listener())
+        depth::check(process.engine(), depth::of(process.listener()))
     }
 
     fn read_log(&mut self, process: &Process, from: LogIndex, traffic: &Traffic) -> Checked {
@@ -103,7 +103,7 @@ impl Checks {
     /// The node has applied entries.
     pub(crate) fn on_applied(&mut self, process: &Process) -> Checked {
         self.conservation.check(process.engine(), &self.replay)?;
-        depth::check(process.engine(), process.listener())?;
+        depth::check(process.engine(), depth::of(process.listener()))?;
         self.replay.check_state_sometimes(process.engine())
     }
 

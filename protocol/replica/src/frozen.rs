@@ -1,26 +1,26 @@
-//! A venue's state as it was after one entry: taken on the engine's thread, made into a snapshot's bytes on another.
+//! A venue's state as it was after one entry: taken between two entries, made into a snapshot's bytes on another thread.
 
 use walras_engine::{Engine, Frozen, snapshot_hash};
 use walras_market_data::MarketData;
 
 /// Everything that a snapshot holds.
-pub(super) struct FrozenState {
+pub struct FrozenState {
     engine: Frozen,
     market: MarketData,
     others: Vec<WritePart>,
 }
 
 /// Writes a part of a snapshot: of a clone that shares what is large.
-pub(super) type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+pub type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 
 impl FrozenState {
     /// Keeps what is large by copying or sharing it.
-    pub(super) fn new(engine: &Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
+    pub fn new(engine: &Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
         Self { engine: engine.freeze(), market: market.clone(), others }
     }
 
     /// The parts one after the other, each behind its length.
-    pub(super) fn encode(self) -> Vec<u8> {
+    pub fn encode(self) -> Vec<u8> {
         let Self { engine, market, others } = self;
         // First, for what these share with the running venue is copied there when it changes meanwhile.
         let mut rest = Vec::new();
@@ -38,7 +38,7 @@ impl FrozenState {
 }
 
 /// The hash of the engine's state in what [`FrozenState::encode`] wrote.
-pub(super) fn engine_hash(bytes: &[u8]) -> Option<[u8; 32]> {
+pub fn engine_hash(bytes: &[u8]) -> Option<[u8; 32]> {
     split_part(bytes).ok().and_then(|(engine, _)| snapshot_hash(engine))
 }
 
@@ -51,7 +51,7 @@ fn put(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// As many parts as [`FrozenState::encode`] joined.
-pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
+pub fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N], String> {
     let mut parts = [[].as_slice(); N];
     for part in &mut parts {
         (*part, bytes) = split_part(bytes)?;
@@ -60,7 +60,7 @@ pub(super) fn split_parts<const N: usize>(mut bytes: &[u8]) -> Result<[&[u8]; N]
 }
 
 /// The first part, and what stands behind it.
-pub(super) fn split_part(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+pub fn split_part(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is cut short")?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| "it is cut short")?;
     Ok(rest.split_at_checked(length).ok_or("it is cut short")?)

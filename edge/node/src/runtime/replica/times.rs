@@ -1,0 +1,30 @@
+//! What time it is for a replica, by all the clocks of its machine.
+
+use walras_access::Clock;
+use walras_fair_access::clock::ClockStatus;
+use walras_ports::FairTime;
+use walras_sequencer::GatewayTime;
+
+use crate::runtime::fair_clock::FairClock;
+
+/// The clocks.
+pub(super) struct Times {
+    /// The time of day, for the log.
+    pub(super) host: Clock,
+    /// What stamps orders, with fair access.
+    pub(super) fair: Option<FairClock>,
+}
+
+impl Times {
+    /// The time of all of them, where the process has counted so far.
+    pub(super) fn at(&mut self, now_ns: u64) -> GatewayTime {
+        let now = self.host.now();
+        match &mut self.fair {
+            Some(clock) => {
+                let FairTime { time_ns, status, .. } = clock.now();
+                GatewayTime { now_ns, now, time_ns, status }
+            }
+            None => GatewayTime { now_ns, now, time_ns: now.0, status: ClockStatus::Good },
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What surrounds the sequencer inside a replica: what it derives from entries, who is told of them, and what the driver is to do.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::Arc;
+
+use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
+use walras_engine::{Engine, Numbered};
+use walras_fair_access::GatewayId;
+use walras_fair_access::publications::Publications;
+use walras_gateway::session::Reports;
+use walras_market_data::AccountDelta;
+use walras_sequencer::{
+    AppliedEntry, FairAccess, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed, Unresolved,
+};
+use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_wire::{Event, OpenSession, SessionEvent};
+
+use crate::effect::{Effect, WaiterAnswer};
+use crate::numbered::NumberedWaiters;
+use crate::order_entry::OrderEntry;
+use crate::outcome::{NoOutcome, Outcome, rejected};
+use crate::probe::{Applied, Probe, Publication};
+use crate::reads::ReadBarriers;
+use crate::replica::ReplicaDisk;
+use crate::state::{Derived, State};
+use crate::{Origin, StreamId};
+
+/// Snapshots that may wait to be written.
+const SNAPSHOTS_MAX: usize = 2;
+
+/// What surrounds the sequencer.
+pub(crate) struct ReplicaHost<P, D> {
+    pub(crate) me: ReplicaId,
+    pub(crate) probe: P,
+    pub(crate) disk: D,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) derived: Derived,
+    pub(crate) reports: Reports,
+    pub(crate) entry: OrderEntry,
+    /// Commands that came in here or, where this replica leads, at any gateway, in the order of their stamps.
+    pub(crate) fair: Option<Box<FairAccess<Origin>>>,
+    pub(crate) numbered: NumberedWaiters,
+    pub(crate) reads: ReadBarriers,
+    /// Where market data is held.
+    pub(crate) publishing: Option<Publishing>,
+    pub(crate) leader: Option<ReplicaId>,
+    /// Where each replica takes binary orders.
+    pub(crate) addresses: BTreeMap<ReplicaId, Arc<str>>,
+    /// Where the leader does, as far as it is known.
+    pub(crate) leader_address: Arc<str>,
+    /// When the input came.
+    pub(crate) at: GatewayTime,
+    /// Snapshots that are being written.
+    pub(crate) writing: usize,
+    /// Threads that share the work of a block.
+    pub(crate) threads: NonZero<usize>,
+    pub(crate) deltas: Vec<(AccountId, AccountDelta)>,
+}
+
+/// When market data is published and may be known.
+#[derive(Debug)]
+pub(crate) struct Publishing {
+    pub(crate) publications: Publications,
+    /// The last entry that published.
+    pub(crate) last: LogIndex,
+    /// What was published since the leader was told: the entry, for how long it is held, and how long ago it was made.
+    pub(crate) made: Vec<(LogIndex, u64, Option<i64>)>,
+    /// Entries that are replayed at the start were published before: nobody is there to whom they are new.
+    pub(crate) is_replaying: bool,
+}
+
+impl Publishing {
+    /// Goes on from a state, where entries before it were not seen.
+    pub(crate) fn begin_from(&mut self, engine: &Engine) {
+        self.publications.begin_from(engine.time().0, engine.access_delays().release_ns);
+    }
+}
+
+impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
+    /// Fair access, and what it needs of this host.
+    pub(crate) fn with_fair<R>(&mut self, act: impl FnOnce(&mut FairAccess<Origin>, &mut Participants<'_, P>) -> R) -> Option<R> {
+        let Self { fair, entry, numbered, reports, effects, probe, at, .. } = self;
+        let now_ns = at.now_ns;
+        let fair = fair.as_deref_mut()?;
+        Some(act(fair, &mut Participants { entry, numbered, reports, effects, probe, now_ns }))
+    }
+
+    pub(crate) fn answer(&mut self, waiter: crate::WaiterId, outcome: Result<Outcome, NoOutcome>) {
+        self.effects.push(Effect::Answer { waiter, answer: WaiterAnswer::Command(outcome) });
+    }
+
+    /// An entry of the log answers who sent it to this replica.
+    fn answer_origin(&mut self, origin: Origin, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
+        match origin {
+            Origin::Waiter(waiter) => self.answer(waiter, Ok(outcome(applied))),
+            Origin::Opens(stream) => self.opened(stream, engine, applied.events),
+            Origin::OpensElsewhere(opening) => {
+                if let Some(fair) = &mut self.fair {
+                    let session = open_outcome(engine, applied.events).map(|(session, _)| session);
+                    fair.on_opened(opening, applied.entry.log_index, session);
+                }
+            }
+        }
+    }
+
+    fn opened(&mut self, stream: StreamId, engine: &Engine, events: &[Event]) {
+        let Self { entry, reports, at, .. } = self;
+        match open_outcome(engine, events) {
+            Ok((session, next)) => entry.opened(stream, at.now_ns, session, next, reports),
+            Err(reason) => entry.not_opened(stream, reason),
+        }
+    }
+
+    /// The session of an entry hears of it.
+    fn answer_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
+        self.numbered.applied(ordinal, numbered, || outcome(applied), &mut self.effects);
+        match numbered {
+            Numbered::Done(answer) => self.entry.answer(ordinal, answer, Some(applied.entry.time)),
+            Numbered::Repeated(answer) => self.entry.answer(ordinal, answer, None),
+            Numbered::Refused(reason) => self.entry.refused(ordinal, reason),
+        }
+    }
+
+    fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
+        let Self { reports, entry, .. } = self;
+        for event in events {
+            reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
+            if let Event::Session(SessionEvent::Closed(closed)) = event {
+                entry.closed(closed.session);
+            }
+        }
+    }
+
+    /// Publishes market data, where the entry's time calls for it.
+    fn publish(&mut self, engine: &Engine, held_ns: Option<u64>, ahead_ns: Option<i64>) {
+        let (Some(publishing), Some(held_ns)) = (&mut self.publishing, held_ns) else { return };
+        let log_index = engine.last_applied();
+        publishing.last = log_index;
+        if publishing.is_replaying {
+            return;
+        }
+        let known_from = publishing.publications.known_from();
+        let publication = Publication { engine, market: &mut self.derived.market, ahead_ns, known_from };
+        publishing.made.push((log_index, held_ns, self.probe.publish(publication)));
+    }
+}
+
+fn outcome(applied: &AppliedEntry<'_, Origin>) -> Outcome {
+    Outcome { log_index: applied.entry.log_index, time: applied.entry.time, events: applied.events.to_vec() }
+}
+
+/// Which session was opened, and what it begins with; or why none was.
+fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
+    let opened =
+        events.iter().find_map(|event| if let Event::Session(SessionEvent::Opened(opened)) = event { Some(opened) } else { None });
+    let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));
+    start.ok_or_else(|| rejected(events).unwrap_or(RejectReason::VenueNotReady))
+}
+
+impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        self.effects.push(Effect::Send { to, bytes });
+    }
+
+    fn persist(&mut self, write: Write) {
+        self.effects.push(Effect::Persist(write));
+    }
+
+    fn decided(&mut self) {
+        self.probe.decided();
+    }
+
+    fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
+        let (log_index, time) = (applied.entry.log_index, applied.entry.time);
+        let Self { derived, deltas, probe, fair, publishing, .. } = self;
+        if let Err(error) = derived.on_entry(engine, applied.entry, applied.events, deltas) {
+            probe.inconsistent(error);
+        }
+        let (mut held_ns, mut known_from) = (None, None);
+        if let Some(Publishing { publications, .. }) = publishing {
+            held_ns = publications.on_entry(engine.time().0, engine.access_delays().release_ns, applied.ahead_ns);
+            known_from = Some(publications.known_from());
+        }
+        probe.applied(&mut Applied { engine, derived, entry: &applied, deltas, fair: fair.as_deref(), known_from });
+        self.answer_session(&applied);
+        self.report(log_index, time, applied.events);
+        if let Some(fair) = &mut self.fair {
+            fair.on_applied(&applied);
+        }
+        if let Some(origin) = applied.origin.take() {
+            self.answer_origin(origin, engine, &applied);
+        }
+        self.publish(engine, held_ns, applied.ahead_ns);
+    }
+
+    fn solve(&mut self, job: SolveJob) {
+        self.effects.push(Effect::Solve(job));
+    }
+
+    fn unresolved(&mut self, origin: Origin, why: Unresolved) {
+        match (origin, why) {
+            (Origin::Waiter(waiter), Unresolved::Lost { .. }) => {
+                self.answer(waiter, Err(NoOutcome::Refused(RejectReason::NotLeader)));
+            }
+            (Origin::Waiter(waiter), Unresolved::InDoubt) => {
+                self.answer(waiter, Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
+            }
+            (Origin::Opens(stream), _) => self.entry.sent_away(stream, &self.leader_address),
+            // Its gateway asks again.
+            (Origin::OpensElsewhere(_), _) => {}
+        }
+    }
+
+    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
+        if self.writing >= SNAPSHOTS_MAX {
+            return;
+        }
+        self.writing += 1;
+        self.probe.freezes();
+        let state = Box::new(State::freeze(engine, &self.derived, &self.reports));
+        self.probe.frozen();
+        self.effects.push(Effect::Snapshot { meta, state });
+    }
+
+    fn let_go(&mut self, meta: SnapshotMeta) {
+        self.effects.push(Effect::LetGo(meta));
+    }
+
+    fn send_snapshot(&mut self, to: ReplicaId, meta: SnapshotMeta, bytes: Vec<u8>) {
+        self.effects.push(Effect::SendSnapshot { to, meta, message: bytes });
+    }
+
+    fn install(&mut self, meta: &SnapshotMeta) -> Result<Engine, String> {
+        let State { mut engine, derived, reports } = State::decode(&self.disk.read_snapshot(meta)?, self.reports.settings())?;
+        engine.set_threads(self.threads);
+        (self.derived, self.reports) = (derived, reports);
+        let known_from = self.publishing.as_mut().map(|publishing| {
+            publishing.begin_from(&engine);
+            publishing.publications.known_from()
+        });
+        self.probe.installed(&engine, &self.derived, known_from);
+        self.numbered.lose_all(&mut self.effects);
+        if let Some(fair) = &mut self.fair {
+            fair.on_installed(&engine);
+            self.entry.fail_all();
+        }
+        Ok(engine)
+    }
+
+    fn role(&mut self, change: RoleChange) {
+        let was = self.leader;
+        self.leader = match change.role {
+            Role::Leader => Some(self.me),
+            Role::Follower { leader } => leader,
+            Role::Candidate => None,
+        };
+        let address = self.leader.and_then(|leader| self.addresses.get(&leader));
+        self.leader_address = address.map_or_else(|| Arc::from(""), Arc::clone);
+        self.probe.role(change);
+        self.effects.push(Effect::Role(change));
+        if change.role != Role::Leader {
+            self.numbered.lose_all(&mut self.effects);
+        }
+        let Self { fair, effects, .. } = self;
+        if let Some(fair) = fair {
+            fair.on_role(change.term, |origin| refuse(origin, RejectReason::NotLeader, effects));
+        } else if was != self.leader && self.leader != Some(self.me) {
+            self.entry.not_leader(&self.leader_address);
+        }
+    }
+
+    fn leading(&mut self, term: Term) {
+        self.effects.push(Effect::Leading(term));
+        if let Some(fair) = &mut self.fair {
+            fair.on_leading(self.at.now_ns, term);
+        }
+    }
+
+    fn members(&mut self, members: &Members) {
+        self.effects.push(Effect::Members(members.clone()));
+    }
+
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.disk.keep_introductions(bytes)
+    }
+
+    fn read_ready(&mut self, token: ReadToken) {
+        self.reads.reached(token, &mut self.effects);
+    }
+}
+
+/// A command that waits here is not taken.
+pub(crate) fn refuse(origin: Origin, reason: RejectReason, effects: &mut Vec<Effect>) {
+    match origin {
+        Origin::Waiter(waiter) => {
+            let answer = WaiterAnswer::Command(Err(NoOutcome::Refused(reason)));
+            effects.push(Effect::Answer { waiter, answer });
+        }
+        // Its gateway asks again.
+        Origin::Opens(_) | Origin::OpensElsewhere(_) => {}
+    }
+}
+
+/// What fair access needs of a replica: other replicas, and participants here.
+pub(crate) struct Participants<'a, P> {
+    entry: &'a mut OrderEntry,
+    numbered: &'a mut NumberedWaiters,
+    reports: &'a Reports,
+    effects: &'a mut Vec<Effect>,
+    pub(crate) probe: &'a mut P,
+    now_ns: u64,
+}
+
+impl<P: Probe> GatewayHost<Origin> for Participants<'_, P> {
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        self.probe.sent_to_gateway(to, &bytes);
+        self.effects.push(Effect::Send { to, bytes });
+    }
+
+    fn opens_at(&mut self, opening: RemoteOpening) -> Origin {
+        Origin::OpensElsewhere(opening)
+    }
+
+    fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
+        self.entry.open_applied(self.now_ns, open, session, next, self.reports);
+    }
+
+    fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        self.probe.order_refused(ordinal, reason);
+        self.numbered.refused(ordinal, reason, self.effects);
+        self.entry.refused(ordinal, reason);
+    }
+
+    fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
+        self.entry.opening_refused(open, reason);
+    }
+
+    fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
+        self.entry.late(ordinal, late_ns);
+    }
+
+    fn timed(&mut self, timed: Timed) {
+        self.probe.timed(timed);
+    }
+
+    fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+        self.entry.replaced_before(session, logged_on_ns);
+    }
+
+    fn not_taken(&mut self, origin: Origin, why: NotTaken) {
+        let reason = match why {
+            NotTaken::Refused(reason) => reason,
+            NotTaken::NotLeader { .. } | NotTaken::Repeated(_) | NotTaken::OnItsWay => RejectReason::NotLeader,
+        };
+        refuse(origin, reason, self.effects);
+    }
+
+    fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal) {
+        self.effects.push(Effect::CopiesDiffer { gateway, ordinal });
+    }
+}

@@ -1,0 +1,598 @@
+//! The replica: what comes in, what follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use walras_consensus::{MemberChange, Members, Recovered, Refused, ReplicaId, SnapshotMeta, Ticket};
+use walras_engine::Engine;
+use walras_fair_access::publications::Publications;
+use walras_gateway::session::{Reports, ServerSettings};
+use walras_gateway::{Principal, Refusal};
+use walras_market_data::MarketData;
+use walras_sequencer::{
+    FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, KeyName, LeaderTime, NotTaken,
+    ReplicatedSequencer, ReplicatedSettings, Solved, StartHalt,
+};
+use walras_types::{LogIndex, RejectReason};
+use walras_wire::{Command, VenueCommand, encode_command};
+
+use crate::effect::{Effect, WaiterAnswer};
+use crate::host::{Publishing, ReplicaHost, refuse};
+use crate::numbered::NumberedWaiters;
+use crate::order_entry::{Backend, Charge, OrderEntry};
+use crate::outcome::{NoOutcome, Number, NumberedOutcome};
+use crate::peer_clocks::PeerClocks;
+use crate::probe::Probe;
+use crate::reads::ReadBarriers;
+use crate::state::{Derived, State};
+use crate::{Origin, StreamId, WaiterId};
+
+/// Connections that are silent are looked for no more often than this.
+const ENTRY_LOOK_NS: u64 = 20_000_000;
+
+/// What a replica is set to.
+#[derive(Clone, Debug)]
+pub struct ReplicaSettings {
+    /// The log and the order of commands.
+    pub sequencing: ReplicatedSettings,
+    /// Binary order entry.
+    pub entry: ServerSettings,
+    /// The gateway's and the leader's parts of fair access; `None` where it is switched off.
+    pub fair: Option<(ForwardSettings, IntakeSettings)>,
+    /// How market data is published where it is held; `None` where it is not.
+    pub publish: Option<PublishSettings>,
+    /// Where replicas take binary orders.
+    pub addresses: BTreeMap<ReplicaId, Arc<str>>,
+    /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
+    pub clock_error_ns_max: u64,
+    /// Where nothing else is logged, a leader logs the time this often.
+    pub tick_every_ns: u64,
+    /// Threads that share the work of a block.
+    pub threads: NonZero<usize>,
+}
+
+/// How market data is published where it is held. The same on all replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishSettings {
+    /// From one publication to the next, by the log's time.
+    pub every_ns: u64,
+    /// The longest that it is held.
+    pub delay_ns_max: u64,
+}
+
+/// What a replica needs of its disk at once. The rest of what it writes are effects.
+pub trait ReplicaDisk {
+    /// The state of a snapshot that is durable here.
+    ///
+    /// # Errors
+    /// The disk's, in words.
+    fn read_snapshot(&mut self, meta: &SnapshotMeta) -> Result<Vec<u8>, String>;
+
+    /// Makes this durable now, in the place of what was kept so before, beside the log.
+    ///
+    /// # Errors
+    /// The disk's, in words.
+    fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String>;
+}
+
+/// One replica of a venue. After inputs, say [`round`](Self::round), then carry out what [`take_effects`](Self::take_effects) gives
+/// and write what [`next_dirty`](Self::next_dirty) names.
+pub struct Replica<P, D> {
+    sequencer: ReplicatedSequencer<Origin>,
+    host: ReplicaHost<P, D>,
+    clocks: PeerClocks,
+    /// A clock was read, or it is time to ask.
+    clocks_changed: bool,
+    clock_error_ns: Option<i128>,
+    peers: BTreeSet<ReplicaId>,
+    entry_timeout_ns: u64,
+    entry_look_ns: u64,
+    tick_every_ns: u64,
+    next_tick_ns: u64,
+    publish_every_ns: u64,
+    next_publish_ns: u64,
+    scratch: Vec<u8>,
+}
+
+impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
+    /// Goes on from what was recovered: `state` is that of its snapshot. Entries that are known to be decided are applied at once.
+    /// `seed` should differ from start to start. Say [`go_live`](Self::go_live) before the first input.
+    ///
+    /// # Errors
+    /// What was recovered does not hold together.
+    pub fn start(
+        at: GatewayTime,
+        settings: ReplicaSettings,
+        recovered: Recovered,
+        state: State,
+        seed: u64,
+        (probe, disk): (P, D),
+    ) -> Result<Self, StartHalt> {
+        let ReplicaSettings { sequencing, entry, fair, publish, addresses, clock_error_ns_max, tick_every_ns, threads } = settings;
+        let (me, peers) = (sequencing.consensus.id, sequencing.peers.clone());
+        let State { mut engine, derived, reports } = state;
+        engine.set_threads(threads);
+        let publishing = publish.map(|PublishSettings { every_ns, delay_ns_max }| {
+            let publications = Publications::new(every_ns, delay_ns_max);
+            let mut publishing = Publishing { publications, last: LogIndex(0), made: Vec::new(), is_replaying: true };
+            publishing.begin_from(&engine);
+            publishing
+        });
+        let mut host = ReplicaHost {
+            me,
+            probe,
+            disk,
+            effects: Vec::new(),
+            derived,
+            reports,
+            entry: OrderEntry::new(entry),
+            fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
+            numbered: NumberedWaiters::default(),
+            reads: ReadBarriers::default(),
+            publishing,
+            leader: None,
+            addresses,
+            leader_address: Arc::from(""),
+            at,
+            writing: 0,
+            threads,
+            deltas: Vec::new(),
+        };
+        let known_from = host.publishing.as_ref().map(|publishing| publishing.publications.known_from());
+        host.probe.begun(&engine, &host.derived, known_from);
+        let sequencer = ReplicatedSequencer::start(at.now_ns, sequencing, recovered, engine, seed, &mut host)?;
+        Ok(Self {
+            sequencer,
+            host,
+            clocks: PeerClocks::new(clock_error_ns_max),
+            clocks_changed: false,
+            clock_error_ns: None,
+            peers,
+            entry_timeout_ns: entry.logon_timeout_ns,
+            entry_look_ns: u64::MAX,
+            tick_every_ns,
+            next_tick_ns: at.now_ns.saturating_add(tick_every_ns),
+            publish_every_ns: publish.map_or(u64::MAX, |publish| publish.every_ns),
+            next_publish_ns: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// What it begins with has been applied: from here on it publishes.
+    pub fn go_live(&mut self) {
+        if let Some(publishing) = &mut self.host.publishing {
+            publishing.is_replaying = false;
+        }
+    }
+
+    /// What follows from the inputs before, and from time: asks, sequences, proposes. `leader_time` reads how far this machine's
+    /// clock is ahead of the venue's time, if it is asked to.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn round(&mut self, at: GatewayTime, leader_time: impl FnOnce() -> Option<LeaderTime>) -> Result<(), Halt> {
+        self.host.at = at;
+        if let Some(token) = self.host.reads.next(at.now_ns) {
+            // Where no replica leads it is asked again.
+            let _ = self.sequencer.read(token, &mut self.host)?;
+        }
+        self.release_held(at);
+        self.sequencer.drive_batches(at.now_ns, at.now, &mut self.host);
+        self.steer_release(at, leader_time);
+        self.propose(at)?;
+        if at.now_ns >= self.sequencer.next_deadline_ns() {
+            self.sequencer.on_timer(at.now_ns, &mut self.host)?;
+        }
+        self.tick(at)?;
+        self.compare_clocks(at)?;
+        if at.now_ns >= self.entry_look_ns {
+            self.host.entry.on_timer(at.now_ns);
+            self.entry_look_ns = self.host.entry.deadline_ns().max(at.now_ns.saturating_add(ENTRY_LOOK_NS));
+        }
+        Ok(())
+    }
+
+    /// Fair access: passes on what came here, takes what is due into the log.
+    fn release_held(&mut self, at: GatewayTime) {
+        let Self { sequencer, host, .. } = self;
+        let before = made(sequencer);
+        let settled = host.with_fair(|fair, participants| fair.settle(at, sequencer, participants));
+        if settled.is_some() && sequencer.is_leading() {
+            host.probe.released(at, before, made(sequencer));
+        }
+    }
+
+    /// Tells the leader how long what was published was on its way, and as the leader goes by what others tell.
+    fn steer_release(&mut self, at: GatewayTime, leader_time: impl FnOnce() -> Option<LeaderTime>) {
+        let Self { sequencer, host, .. } = self;
+        let mut published = host.publishing.as_mut().map(|publishing| std::mem::take(&mut publishing.made)).unwrap_or_default();
+        for (log_index, held_ns, transit_ns) in published.drain(..) {
+            sequencer.published(log_index, held_ns, transit_ns, host);
+        }
+        if let Some(publishing) = &mut host.publishing {
+            publishing.made = published;
+        }
+        if sequencer.is_clock_wanted(at.now_ns) {
+            sequencer.tell_clock(at.now_ns, leader_time(), host);
+        }
+        let sequencing_ns = host.fair.as_ref().map_or(0, |fair| fair.delay_ns());
+        sequencer.steer_release(at.now_ns, at.now, sequencing_ns);
+    }
+
+    fn propose(&mut self, at: GatewayTime) -> Result<(), Halt> {
+        self.sequencer.propose(at.now_ns, &mut self.host)?;
+        if self.sequencer.is_leading() {
+            self.host.probe.proposed(made(&self.sequencer));
+        }
+        Ok(())
+    }
+
+    /// Where nothing else is logged, the time is: so that it goes on, and so that the last change of market data is published.
+    fn tick(&mut self, at: GatewayTime) -> Result<(), Halt> {
+        let mut is_due = at.now_ns >= self.next_tick_ns;
+        if is_due {
+            self.next_tick_ns = at.now_ns.saturating_add(self.tick_every_ns);
+        }
+        if at.now_ns >= self.next_publish_ns && self.is_unpublished() {
+            self.next_publish_ns = at.now_ns.saturating_add(self.publish_every_ns);
+            is_due = true;
+        }
+        if is_due && self.sequencer.is_leading() && self.sequencer.waiting() == 0 {
+            // Where it is not taken, another replica leads by now.
+            let _ = self.sequencer.submit(at.now, None, &Command::Venue(VenueCommand::Tick), None);
+            self.propose(at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is to be published that no later one does.
+    fn is_unpublished(&self) -> bool {
+        self.sequencer.is_leading()
+            && self.host.publishing.as_ref().is_some_and(|publishing| publishing.last < self.sequencer.engine().last_applied())
+    }
+
+    /// A leader whose clock most others find far off does not stamp commands any longer than it must.
+    fn compare_clocks(&mut self, at: GatewayTime) -> Result<(), Halt> {
+        let Self { sequencer, host, clocks, peers, .. } = self;
+        if let Some(question) = clocks.ask(at.now_ns) {
+            self.clocks_changed = true;
+            host.effects.extend(peers.iter().map(|to| Effect::Send { to: *to, bytes: question.clone() }));
+        }
+        if !std::mem::take(&mut self.clocks_changed) {
+            return Ok(());
+        }
+        let voters = sequencer.members().voters.clone();
+        self.clock_error_ns = clocks.error_ns(voters.iter(), at.now_ns);
+        if let Some(error_ns) = self.clock_error_ns
+            && sequencer.is_leading()
+            && let Some(heir) = clocks.heir(voters.iter(), error_ns, at.now_ns)
+        {
+            host.effects.push(Effect::HandsOver { to: heir, error_ns });
+            // Where it is refused it is tried again.
+            let _ = sequencer.transfer_to(at.now_ns, heir, host)?;
+        }
+        Ok(())
+    }
+
+    /// When [`round`](Self::round) has something to do, if nothing comes in before.
+    #[must_use]
+    pub fn deadline_ns(&self, at: GatewayTime) -> u64 {
+        let held_ns = self.host.fair.as_ref().and_then(|fair| fair.wait_ns(at));
+        let held_ns = held_ns.map_or(u64::MAX, |wait_ns| at.now_ns.saturating_add(wait_ns));
+        let publish_ns = if self.is_unpublished() { self.next_publish_ns } else { u64::MAX };
+        let tick_ns = if self.sequencer.is_leading() { self.next_tick_ns } else { u64::MAX };
+        let due = [
+            self.sequencer.next_deadline_ns(),
+            self.host.reads.deadline_ns(),
+            self.clocks.deadline_ns(),
+            self.entry_look_ns,
+            held_ns,
+            publish_ns,
+            tick_ns,
+        ];
+        due.into_iter().min().unwrap_or(u64::MAX)
+    }
+
+    /// What is to be done, in this order. `effects` should be empty.
+    pub fn take_effects(&mut self, effects: &mut Vec<Effect>) {
+        std::mem::swap(&mut self.host.effects, effects);
+    }
+
+    /// A message of another replica, by its link. One that announces a snapshot comes with it:
+    /// [`on_snapshot_received`](Self::on_snapshot_received).
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_message(&mut self, at: GatewayTime, from: ReplicaId, bytes: Bytes) -> Result<(), Halt> {
+        self.host.at = at;
+        let Self { sequencer, host, clocks, .. } = self;
+        if PeerClocks::is_about_clocks(&bytes) {
+            self.clocks_changed = true;
+            if let Some(bytes) = clocks.take(from, &bytes, at.now_ns, at.now) {
+                host.effects.push(Effect::Send { to: from, bytes });
+            }
+            return Ok(());
+        }
+        if GatewayMessage::is_one(&bytes) {
+            host.with_fair(|fair, participants| fair.on_message(at, from, &bytes, sequencer, participants));
+            return Ok(());
+        }
+        match sequencer.announced_snapshot(&bytes) {
+            None => sequencer.on_message(at.now_ns, from, bytes, host),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// A snapshot came from another replica and is durable here; `message` announces it.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_snapshot_received(&mut self, at: GatewayTime, from: ReplicaId, message: Bytes) -> Result<(), Halt> {
+        self.host.at = at;
+        self.sequencer.on_message(at.now_ns, from, message, &mut self.host)
+    }
+
+    /// A link with another replica is up, again perhaps.
+    pub fn on_linked(&mut self, at: GatewayTime, peer: ReplicaId) {
+        self.host.at = at;
+        self.sequencer.on_linked(at.now_ns, peer);
+        if let Some(fair) = &mut self.host.fair {
+            fair.on_linked();
+        }
+    }
+
+    /// A link was closed from its other end, or broke: the process there may have ended.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_link_lost(&mut self, at: GatewayTime, peer: ReplicaId) -> Result<(), Halt> {
+        self.host.at = at;
+        if let Some(fair) = &mut self.host.fair {
+            fair.on_link_lost(peer);
+        }
+        self.sequencer.on_link_lost(at.now_ns, peer, &mut self.host)
+    }
+
+    /// Messages for a replica are not delivered, for whatever other reason.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_unreachable(&mut self, at: GatewayTime, peer: ReplicaId) -> Result<(), Halt> {
+        self.host.at = at;
+        if let Some(fair) = &mut self.host.fair {
+            fair.on_link_lost(peer);
+        }
+        self.sequencer.on_unreachable(peer, &mut self.host)
+    }
+
+    /// The write with this ticket, and all before it, are durable.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_persisted(&mut self, at: GatewayTime, ticket: Ticket) -> Result<(), Halt> {
+        self.host.at = at;
+        self.sequencer.on_persisted(ticket, &mut self.host)
+    }
+
+    /// A state that was to be written has this hash.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_state_hashed(&mut self, at: GatewayTime, log_index: LogIndex, hash: [u8; 32]) -> Result<(), Halt> {
+        self.host.at = at;
+        self.sequencer.on_state_hashed(log_index, hash, &mut self.host)
+    }
+
+    /// A state that was to be written is durable under its name; or it is not, which costs only that the log keeps what it would
+    /// have replaced.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_snapshot_written(&mut self, at: GatewayTime, written: Option<&SnapshotMeta>) -> Result<(), Halt> {
+        self.host.at = at;
+        self.host.writing = self.host.writing.saturating_sub(1);
+        written.map_or(Ok(()), |meta| self.sequencer.on_snapshot_durable(meta, &mut self.host))
+    }
+
+    /// How sending a snapshot ended: whether it is durable there and its message was handed over.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn on_snapshot_sent(&mut self, at: GatewayTime, to: ReplicaId, arrived: Result<(), ()>) -> Result<(), Halt> {
+        self.host.at = at;
+        self.sequencer.on_snapshot_sent(to, arrived, &mut self.host)
+    }
+
+    /// What came of a batch that was to be solved.
+    pub fn on_solved(&mut self, at: GatewayTime, solved: Solved) {
+        self.sequencer.on_solved(at.now_ns, at.now, solved);
+    }
+
+    /// A command of no session. An operator's carries the name of the key that gave it. Where a waiter is named it is answered,
+    /// once.
+    pub fn submit(&mut self, at: GatewayTime, command: Command, key: Option<KeyName>, waiter: Option<WaiterId>) {
+        self.host.at = at;
+        let origin = waiter.map(Origin::Waiter);
+        if let Some(fair) = &mut self.host.fair
+            && command.is_order()
+            && self.sequencer.is_leading()
+        {
+            return fair.submit_alone(at, command, origin);
+        }
+        let taken = match key {
+            None => self.sequencer.submit(at.now, None, &command, origin),
+            Some(key) => self.sequencer.submit_keyed(at.now, key, &command, origin),
+        };
+        if let Err((why, Some(origin))) = taken {
+            let reason = match why {
+                NotTaken::NotLeader { .. } => RejectReason::NotLeader,
+                NotTaken::Refused(reason) => reason,
+                NotTaken::Repeated(_) | NotTaken::OnItsWay => unreachable!("it has no ordinal"),
+            };
+            refuse(origin, reason, &mut self.host.effects);
+        }
+    }
+
+    /// A session's command that came otherwise than over its connection: only the leader takes it, which knows whose sessions there
+    /// are.
+    pub fn submit_numbered(&mut self, at: GatewayTime, number: Number, command: &Command, waiter: WaiterId) {
+        self.host.at = at;
+        let Self { sequencer, host, scratch, .. } = self;
+        let known = if sequencer.is_leading() { number.known(sequencer.engine()) } else { Err(RejectReason::NotLeader) };
+        let taken = match (known, &mut host.fair) {
+            (Err(reason), _) => Err(NotTaken::Refused(reason)),
+            (Ok(Some(answer)), _) => Err(NotTaken::Repeated(answer)),
+            (Ok(None), Some(fair)) => {
+                scratch.clear();
+                encode_command(command, scratch);
+                fair.submit(at, sequencer.engine(), number.ordinal, scratch)
+            }
+            (Ok(None), None) => sequencer.submit(at.now, Some(number.ordinal), command, None).map_err(|(why, _)| why),
+        };
+        let outcome = match taken {
+            Ok(()) | Err(NotTaken::OnItsWay) => return host.numbered.wait(number, waiter),
+            Err(NotTaken::Repeated(answer)) => answer.to(number.content).map(NumberedOutcome::Repeated).map_err(NoOutcome::Refused),
+            Err(NotTaken::NotLeader { .. }) => Err(NoOutcome::Refused(RejectReason::NotLeader)),
+            Err(NotTaken::Refused(reason)) => Err(NoOutcome::Refused(reason)),
+        };
+        host.effects.push(Effect::Answer { waiter, answer: WaiterAnswer::Numbered(outcome) });
+    }
+
+    /// Answers a waiter once the state here has all that was acknowledged anywhere before now.
+    pub fn read(&mut self, waiter: WaiterId) {
+        self.host.reads.wait(waiter);
+    }
+
+    /// These wait no more for a session's command or for a read.
+    pub fn give_up(&mut self, gone: &BTreeSet<WaiterId>) {
+        self.host.numbered.give_up(gone);
+        self.host.reads.give_up(gone);
+    }
+
+    /// Hands leadership to another voter; whether that was begun.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn transfer_to(&mut self, at: GatewayTime, to: ReplicaId) -> Result<Result<(), Refused>, Halt> {
+        self.host.at = at;
+        self.sequencer.transfer_to(at.now_ns, to, &mut self.host)
+    }
+
+    /// Changes who belongs to the cluster; whether that was begun. [`Effect::Members`] says when it is done.
+    ///
+    /// # Errors
+    /// The replica must stop.
+    pub fn change_members(&mut self, at: GatewayTime, changes: &[MemberChange]) -> Result<Result<(), Refused>, Halt> {
+        self.host.at = at;
+        self.sequencer.change_members(changes, &mut self.host)
+    }
+
+    /// A client has connected to binary order entry. Its place must be free.
+    pub fn on_connected(&mut self, at: GatewayTime, stream: StreamId) {
+        self.host.entry.accept(stream, at.now_ns);
+        self.entry_look_ns = self.entry_look_ns.min(at.now_ns.saturating_add(self.entry_timeout_ns));
+    }
+
+    /// Bytes of a client came, cut anywhere: the stamps of commands that come at once are the same. `charge` says whether a key may
+    /// send one more command. Afterwards ask order entry for logons ([`OrderEntry::next_logon`]).
+    pub fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>) {
+        self.with_entry(at, |entry, backend| entry.on_bytes(stream, bytes, charge, backend));
+    }
+
+    /// The verdict on a logon.
+    pub fn on_authenticated(&mut self, at: GatewayTime, stream: StreamId, verdict: Result<Principal, Refusal>) {
+        self.with_entry(at, |entry, backend| entry.on_authenticated(stream, verdict, backend));
+    }
+
+    /// A client closed its connection, or it broke: the connection is gone.
+    pub fn on_disconnected(&mut self, at: GatewayTime, stream: StreamId) {
+        self.with_entry(at, |entry, backend| entry.on_lost(stream, backend));
+    }
+
+    /// The next connection that has something to write or is over, each once: see [`OrderEntry::output`] and
+    /// [`OrderEntry::is_over`].
+    pub fn next_dirty(&mut self, at: GatewayTime) -> Option<StreamId> {
+        if !self.host.entry.is_dirty() {
+            return None;
+        }
+        self.with_entry(at, OrderEntry::next_dirty)
+    }
+
+    fn with_entry<R>(&mut self, at: GatewayTime, act: impl FnOnce(&mut OrderEntry, &mut Backend<'_, P>) -> R) -> R {
+        self.host.at = at;
+        let Self { sequencer, host, .. } = self;
+        let ReplicaHost { entry, fair, leader_address, probe, .. } = host;
+        act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), at, leader: leader_address, probe })
+    }
+
+    /// The connections of binary order entry.
+    #[must_use]
+    pub fn entry(&self) -> &OrderEntry {
+        &self.host.entry
+    }
+
+    /// The same, to write what they have to say.
+    pub fn entry_mut(&mut self) -> &mut OrderEntry {
+        &mut self.host.entry
+    }
+
+    /// The observer.
+    #[must_use]
+    pub fn probe(&self) -> &P {
+        &self.host.probe
+    }
+
+    /// The observer, and the state that it may look at; what changed since the last publication is taken from market data.
+    pub fn observe(&mut self) -> (&mut P, &Engine, &mut Derived) {
+        (&mut self.host.probe, self.sequencer.engine(), &mut self.host.derived)
+    }
+
+    /// The state after the last entry applied.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        self.sequencer.engine()
+    }
+
+    /// What is published of it.
+    #[must_use]
+    pub fn market(&self) -> &MarketData {
+        &self.host.derived.market
+    }
+
+    /// Each account's reports.
+    #[must_use]
+    pub fn reports(&self) -> &Reports {
+        &self.host.reports
+    }
+
+    /// The sequencer, to look at.
+    #[must_use]
+    pub fn sequencer(&self) -> &ReplicatedSequencer<Origin> {
+        &self.sequencer
+    }
+
+    /// Fair access, to look at; `None` where it is switched off.
+    #[must_use]
+    pub fn fair(&self) -> Option<&FairAccess<Origin>> {
+        self.host.fair.as_deref()
+    }
+
+    /// How far the clocks of most voters are ahead of this machine's, if that is too far.
+    #[must_use]
+    pub fn clock_error_ns(&self) -> Option<i128> {
+        self.clock_error_ns
+    }
+
+    /// Who belongs to the cluster.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        self.sequencer.members()
+    }
+}
+
+/// The last entry that a leader has made, decided or not.
+fn made(sequencer: &ReplicatedSequencer<Origin>) -> LogIndex {
+    LogIndex(sequencer.engine().last_applied().0 + sequencer.waiting() as u64)
+}

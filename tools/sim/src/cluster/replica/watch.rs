@@ -1,0 +1,154 @@
+//! What is seen of a replica while it runs: its checkers, a reader of its market data, what it publishes until that is released,
+//! and what planted faults act on.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use walras_consensus::{ReplicaId, RoleChange};
+use walras_engine::Engine;
+use walras_fair_access::publications::ReleaseTime;
+use walras_replica::{Applied, Derived, PassedOn, Probe, Publication, Route};
+use walras_sequencer::{AppliedEntry, GatewayMessage, GatewayTime};
+use walras_testkit::Readers;
+use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId};
+
+use super::fair;
+use super::releases::Releases;
+use crate::cluster::checks::Checks;
+use crate::cluster::mutation::Mutation;
+
+/// See the module's documentation.
+pub(super) struct Watch {
+    pub(super) me: ReplicaId,
+    pub(super) checks: Rc<RefCell<Checks>>,
+    pub(super) mutation: Option<Mutation>,
+    /// The time of day when the input came.
+    pub(super) clock_ns: u64,
+    /// Readers of what happens; `None` where the state came from a disk of which nobody knows.
+    pub(super) readers: Option<Readers>,
+    /// Market data that waits for its time, with fair access.
+    pub(super) releases: Option<Releases>,
+    /// What planted faults act on.
+    pub(super) taken: Vec<Taken>,
+    /// States from other replicas that it went on from.
+    pub(super) installed_count: u64,
+}
+
+/// A command that a planted fault acts on.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// It is answered before it is in the log: see [`Mutation::AcknowledgeBeforeCommit`].
+    Early(Ordinal, ContentDigest),
+    /// It goes into the log a second time: see [`Mutation::CopiesUnnumbered`].
+    Unnumbered(Vec<u8>),
+}
+
+impl Watch {
+    pub(super) fn new(me: ReplicaId, checks: Rc<RefCell<Checks>>, mutation: Option<Mutation>, is_fair: bool) -> Self {
+        let releases = is_fair.then(|| Releases::new(me, mutation));
+        Self { me, checks, mutation, clock_ns: 0, readers: None, releases, taken: Vec::new(), installed_count: 0 }
+    }
+}
+
+impl Probe for Watch {
+    fn passed_on(&mut self, passed: &PassedOn<'_>) {
+        let PassedOn { at, ordinal, content, has_copies, route } = *passed;
+        match route {
+            Route::Stamped { leads } => {
+                self.checks.borrow_mut().on_stamped(self.me, at, ordinal, leads);
+                if has_copies && self.mutation == Some(Mutation::CopiesUnnumbered) {
+                    self.taken.push(Taken::Unnumbered(content.to_vec()));
+                }
+            }
+            Route::Sequencer if self.mutation == Some(Mutation::AcknowledgeBeforeCommit) => {
+                self.taken.push(Taken::Early(ordinal, ContentDigest::of_bytes(content)));
+            }
+            Route::Sequencer => {}
+        }
+    }
+
+    fn cancels_behind(&mut self, at: GatewayTime, session: SessionId) {
+        self.checks.borrow_mut().on_behind(self.me, at, session);
+    }
+
+    fn order_refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
+        let mut checks = self.checks.borrow_mut();
+        // By itself, where it leads.
+        checks.on_order_refused(self.me, ordinal);
+        if reason != RejectReason::SessionSeqGap {
+            checks.on_order_taken_back(self.me, ordinal);
+        }
+    }
+
+    fn sent_to_gateway(&mut self, _: ReplicaId, bytes: &[u8]) {
+        for message in GatewayMessage::all_of(&bytes::Bytes::copy_from_slice(bytes)) {
+            if let Ok(GatewayMessage::Refused { ordinal, .. }) = message {
+                self.checks.borrow_mut().on_order_refused(self.me, ordinal);
+            }
+        }
+    }
+
+    fn released(&mut self, at: GatewayTime, before: LogIndex, after: LogIndex) {
+        self.checks.borrow_mut().on_let_go(self.me, at, before, after);
+    }
+
+    fn proposed(&mut self, made: LogIndex) {
+        self.checks.borrow_mut().on_made(self.me, made);
+    }
+
+    fn role(&mut self, change: RoleChange) {
+        self.checks.borrow_mut().on_role(self.me, change);
+    }
+
+    fn applied(&mut self, applied: &mut Applied<'_>) {
+        let Applied { engine, derived, entry, fair, .. } = applied;
+        let (log_index, time) = (entry.entry.log_index, entry.entry.time);
+        if let Some(readers) = &mut self.readers {
+            // Whether they could follow is for the checkers to see.
+            let _ = readers.on_applied(engine, &mut derived.market, log_index, entry.events);
+        }
+        let mut events = entry.events.to_vec();
+        if let Some(mutation) = self.mutation {
+            mutation.spoil(log_index, &mut events);
+        }
+        let AppliedEntry { entry, numbered, origin, ahead_ns, .. } = **entry;
+        let seen = AppliedEntry { entry, numbered, origin, events: &events, ahead_ns };
+        let mut checks = self.checks.borrow_mut();
+        checks.on_applied(self.me, engine, (&derived.market, self.readers.as_ref()), &seen);
+        if let Some(fair) = fair
+            && checks.wants_count(self.me)
+        {
+            checks.on_counted(self.me, fair::out_of_sequence(fair, self.mutation));
+        }
+        if let Some(releases) = &mut self.releases {
+            releases.on_applied(engine, time, self.clock_ns, &mut checks);
+        }
+    }
+
+    fn publish(&mut self, publication: Publication<'_>) -> Option<i64> {
+        let releases = self.releases.as_mut()?;
+        let Publication { engine, known_from, .. } = publication;
+        Some(releases.publish(engine, known_from, self.clock_ns, &mut self.checks.borrow_mut()))
+    }
+
+    fn installed(&mut self, engine: &Engine, derived: &Derived, known_from: Option<ReleaseTime>) {
+        self.installed_count += 1;
+        self.begun(engine, derived, known_from);
+    }
+
+    fn begun(&mut self, engine: &Engine, derived: &Derived, _: Option<ReleaseTime>) {
+        self.readers = self.checks.borrow().readers_after(engine.last_applied());
+        if self.readers.is_none() && derived.market.log_index() == LogIndex(0) {
+            self.readers = Some(Readers::default());
+        }
+        if self.releases.is_some() {
+            self.checks.borrow_mut().on_begin_from(self.me, engine.time().0);
+        }
+    }
+
+    fn freezes(&mut self) {
+        if let Some(readers) = &self.readers {
+            self.checks.borrow_mut().keep_readers(readers);
+        }
+    }
+}
