@@ -332,7 +332,9 @@ fn administration(walk: &mut Walk) {
     );
     assert_eq!(shown["last_transfer_id"], "2");
     let all = walk.operate(200, "get", "/v1/admin/accounts?from=1&limit=1", &Value::Null);
-    assert_eq!(all, json!({"accounts": [{"account_id": 1, "status": "active"}], "count": 3, "next": 2}));
+    let keys = &all["accounts"][0]["keys"];
+    assert_eq!(all, json!({"accounts": [{"account_id": 1, "status": "active", "keys": keys}], "count": 3, "next": 2}));
+    assert!(keys[0].as_str().is_some_and(|id| id.starts_with("hm_")) && keys[1].is_null(), "one key without a name: {keys}");
     assert_eq!(walk.operate(200, "get", "/v1/admin/accounts", &Value::Null)["next"], Value::Null);
     walk.operate(400, "get", "/v1/admin/accounts?from=x", &Value::Null);
     walk.operate(409, "post", "/v1/admin/limits", &json!({"account_id": 77, "instrument": "BTC/USD", "limits": {}}));
@@ -340,8 +342,14 @@ fn administration(walk: &mut Walk) {
     walk.operate(409, "post", "/v1/admin/phases", &json!({"instrument": "ETH-USD", "phase": "closing_auction"}));
     walk.operate(200, "post", "/v1/admin/account-status", &json!({"account_id": 2, "status": "suspended"}));
     walk.operate(409, "post", "/v1/admin/account-status", &json!({"account_id": 77, "status": "active"}));
-    let made =
-        walk.operate(200, "post", "/v1/admin/keys", &json!({"account_id": 2, "permissions": ["read"], "algorithm": "ed25519"}));
+    let made = walk.operate(
+        200,
+        "post",
+        "/v1/admin/keys",
+        &json!({"account_id": 2, "permissions": ["read"], "algorithm": "ed25519", "name": "Ann"}),
+    );
+    assert_eq!(walk.operate(200, "get", "/v1/admin/accounts?from=2", &Value::Null)["accounts"][0]["keys"], json!(["Ann"]));
+    walk.operate(400, "post", "/v1/admin/keys", &json!({"account_id": 2, "permissions": ["read"], "name": "\u{1b}[2J"}));
     walk.operate(409, "post", "/v1/admin/keys", &json!({"account_id": 77, "permissions": ["read"]}));
     let listed = walk.operate(200, "get", "/v1/admin/keys", &Value::Null);
     assert!(listed["keys"].as_array().unwrap().iter().any(|key| key["key_id"] == made["key_id"]));
