@@ -4,7 +4,7 @@
 //!
 //! *Invariants*
 //! - A key that does not exist is an error that names the nearest one.
-//! - `docs/configuration.md` is what [`reference`] prints.
+//! - `docs/configuration.md` is what [`reference()`] prints.
 //!
 //! *Start reading* at [`Config`], then [`ClusterOptions`].
 

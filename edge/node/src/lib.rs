@@ -10,7 +10,7 @@
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - Whatever a client sends ends in an answer with a number and an advice.
 //!
-//! *Start reading* at [`runtime`], then [`http`], [`ws`] and [`cli`].
+//! *Start reading* at [`runtime`], then [`cli`]. HTTP and WebSocket are in `edge/api`.
 
 pub mod cli;
 pub mod machine;
