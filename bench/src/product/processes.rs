@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use walras_access::now;
 
-use super::json_of;
+use super::{json_of, rest};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,6 +39,8 @@ pub(super) struct Market {
     pub(super) instrument: String,
     /// Of a trading key with funds.
     pub(super) key_file: PathBuf,
+    /// More of the same account's: a key has so many nonces in the window of acceptable stamps.
+    pub(super) more_keys: Vec<PathBuf>,
 }
 
 impl Running {
@@ -122,14 +124,19 @@ impl Running {
         let account = self.walras(&["admin", "account"])?["account_id"].to_string();
         self.walras(&["admin", "deposit", &account, "USD", "1000000000"])?;
         self.walras(&["admin", "deposit", &account, "BTC", "100000"])?;
-        let key_file = self.dir.join("trader.key");
-        self.walras(&["admin", "key", "--account", &account, "--out", &key_file.display().to_string()])?;
+        let new_key = |name: &str| {
+            let file = self.dir.join(name);
+            self.walras(&["admin", "key", "--account", &account, "--out", &file.display().to_string()])?;
+            anyhow::Ok(file)
+        };
+        let key_file = new_key("trader.key")?;
+        let more_keys = (0..rest::CONNECTIONS).map(|number| new_key(&format!("trader-{number}.key"))).collect::<Result<_, _>>()?;
         self.wait_for_stamps()?;
         // There has to be a price to be far from.
         let one = |side: &str, price: &str| self.walras_as(&key_file, &["order", side, &instrument, "0.0001", "--price", price]);
         one("buy", "29999")?;
         one("sell", "30001")?;
-        Ok(Market { instrument, key_file })
+        Ok(Market { instrument, key_file, more_keys })
     }
 
     /// Waits until a request may be signed now: a gateway that has just started takes no stamp of the time before.

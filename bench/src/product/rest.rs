@@ -10,21 +10,21 @@ use walras_siege::wire::{Asker, request};
 
 use super::processes::Market;
 
-const CONNECTIONS: u64 = 32;
+pub(super) const CONNECTIONS: u64 = 32;
 /// Of each connection's own order numbers.
 const IDS: u64 = 1 << 40;
-/// Far below the market.
-const PRICE: &str = "15000";
+/// Far below the market, and within its collar.
+const PRICE: &str = "25000";
 
 /// Acknowledged commands a second: a bid that rests, then its cancel, and so on.
 pub(super) fn most_per_second(http: &str, market: &Market, seconds: u32) -> anyhow::Result<f64> {
-    let key = read_key(&market.key_file)?;
     let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let instrument = market.instrument.replace('/', "-");
     let threads: Vec<_> = (1..=CONNECTIONS)
-        .map(|connection| {
+        .zip(&market.more_keys)
+        .map(|(connection, key)| {
             let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
-            let (key, mut asker, instrument) = (key.clone(), Asker::new(http)?, instrument.clone());
+            let (key, mut asker, instrument) = (read_key(key)?, Asker::new(http)?, instrument.clone());
             anyhow::Ok(std::thread::spawn(move || -> anyhow::Result<()> {
                 let mut id = connection * IDS;
                 while !stop.load(SeqCst) {
