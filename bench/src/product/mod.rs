@@ -1,13 +1,14 @@
 //! The product under load: `make bench NAME=venue`.
 //!
-//! Everything here is of real processes of the program `walras`, started, configured and loaded through its own command line, so that an
-//! older program can stand in the same run (`--before FILE`). What other benches call a venue is a rig: parts of the program on a thread.
+//! Everything here is of real processes of the program `walras`, started, configured and loaded through its own command line, so
+//! that an older program can stand in the same run (`--before FILE`). What other benches call a venue is a rig: parts of the
+//! program on a thread.
 //!
 //! - `solo_*`: a cluster of one replica, durable unless the name says memory, by binary order entry.
 //! - `cluster3_*`: three replicas on this machine.
 //! - `ws_*`, `rest_*`: the cluster of one by its WebSocket and by REST: orders that rest, and their cancels.
-//! - `single_*`: the host without a replicated log, where the program has one; `solo_vs_before` compares the cluster of one with it, or with that of
-//!   `--before`, by WebSocket: it has no binary order entry.
+//! - `single_*`: the host without a replicated log, where the program has one; `solo_vs_before` compares the cluster of one with
+//!   it, or with that of `--before`, by WebSocket: it has no binary order entry.
 //!
 //! *Deliberately absent*: peers. [`replication`](mod@crate::replication) sets a cluster beside others.
 //!
@@ -126,11 +127,11 @@ fn by_order_entry(venue: &Running, name: &str, seconds: u32, keep: &mut impl FnM
     keep(format!("{name}_orders_per_s"), Unit::PerS, most.per_second);
     let half = (most.per_second / 2.0) as u64;
     for (at, rate) in [("5k", 5_000), ("10k", 10_000), ("100k", 100_000), ("half", half)] {
-        let told = load(venue, &["--offered", &rate.to_string(), "--sessions", SESSIONS], seconds)?;
-        for (what, us) in [("mean", told.mean_us), ("p50", told.p50_us), ("p99", told.p99_us), ("p999", told.p999_us)] {
+        let seen = load(venue, &["--offered", &rate.to_string(), "--sessions", SESSIONS], seconds)?;
+        for (what, us) in [("mean", seen.mean_us), ("p50", seen.p50_us), ("p99", seen.p99_us), ("p999", seen.p999_us)] {
             keep(format!("{name}_{what}_ack_us_at_{at}"), Unit::Us, us);
         }
-        keep(format!("{name}_cpu_us_per_order_at_{at}"), Unit::Us, told.cpu_us);
+        keep(format!("{name}_cpu_us_per_order_at_{at}"), Unit::Us, seen.cpu_us);
     }
     Ok(())
 }
@@ -149,21 +150,21 @@ struct Seen {
 fn load(venue: &Running, load: &[&str], seconds: u32) -> anyhow::Result<Seen> {
     let seconds = seconds.to_string();
     let begun = venue.cpu_us()?;
-    let told = venue.walras(&[&["bench", "--cluster", "--seconds", &seconds], load].concat())?;
+    let seen = venue.walras(&[&["bench", "--cluster", "--seconds", &seconds], load].concat())?;
     let spent = venue.cpu_us()? - begun;
-    let reconnects = told["reconnects"].as_u64().context("a report of another form")?;
+    let reconnects = seen["reconnects"].as_u64().context("a report of another form")?;
     ensure!(reconnects == 0, "{reconnects} connections were lost while nothing failed");
-    let (rejected, acknowledged) = (number(&told["rejected"])?, number(&told["acknowledged"])?);
+    let (rejected, acknowledged) = (number(&seen["rejected"])?, number(&seen["acknowledged"])?);
     ensure!(rejected * 5.0 < acknowledged, "{rejected} of {acknowledged} commands were rejected");
-    let latency = |name: &str| Ok::<_, anyhow::Error>(number(&told["latency"][name])? / 1e3);
+    let latency = |name: &str| Ok::<_, anyhow::Error>(number(&seen["latency"][name])? / 1e3);
     Ok(Seen {
-        per_second: number(&told["acknowledged_per_second"])?,
-        mean_us: number(&told["mean_ns"])? / 1e3,
+        per_second: number(&seen["acknowledged_per_second"])?,
+        mean_us: number(&seen["mean_ns"])? / 1e3,
         p50_us: latency("p50_ns")?,
         p99_us: latency("p99_ns")?,
         p999_us: latency("p999_ns")?,
         // The second of warming up counts in both.
-        cpu_us: spent / number(&told["latency"]["count"])?,
+        cpu_us: spent / number(&seen["latency"]["count"])?,
     })
 }
 
@@ -174,7 +175,7 @@ fn by_api(venue: &Running, prefix: &str, seconds: u32, keep: &mut impl FnMut(Str
     let mut rate = SOCKET_RATE_FIRST;
     while rate <= SOCKET_RATE_MAX {
         let (wanted, time) = (rate.to_string(), seconds.to_string());
-        let told = venue.walras_as(
+        let seen = venue.walras_as(
             &market.key_file,
             &[
                 "bench",
@@ -188,10 +189,10 @@ fn by_api(venue: &Running, prefix: &str, seconds: u32, keep: &mut impl FnMut(Str
                 &time,
             ],
         )?;
-        let acknowledged = number(&told["acknowledged_per_second"])?;
+        let acknowledged = number(&seen["acknowledged_per_second"])?;
         if rate == SOCKET_RATE_FIRST {
-            keep(format!("{prefix}ws_p50_ack_us_at_8k"), Unit::Us, number(&told["latency"]["p50_ns"])? / 1e3);
-            keep(format!("{prefix}ws_p99_ack_us_at_8k"), Unit::Us, number(&told["latency"]["p99_ns"])? / 1e3);
+            keep(format!("{prefix}ws_p50_ack_us_at_8k"), Unit::Us, number(&seen["latency"]["p50_ns"])? / 1e3);
+            keep(format!("{prefix}ws_p99_ack_us_at_8k"), Unit::Us, number(&seen["latency"]["p99_ns"])? / 1e3);
         }
         most = most.max(acknowledged);
         if acknowledged < 0.9 * f64::from(rate) {

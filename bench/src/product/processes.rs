@@ -44,7 +44,7 @@ pub(super) struct Market {
 }
 
 impl Running {
-    /// So many replicas, made anew.
+    /// So many replicas, with an empty folder.
     pub(super) fn cluster(program: &Path, dir: &Path, replicas: u16, durability: Durability) -> anyhow::Result<Self> {
         fresh(dir)?;
         let mut command = Command::new(program);
@@ -74,16 +74,16 @@ impl Running {
         let log = dir.join("log");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
         let out = child.stdout.take().context("the output of the venue")?;
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         // Reads on after that: a program that cannot print would stand still.
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
-                let _ = tell.send(line);
+                let _ = sender.send(line);
             }
         });
         let mut http = None;
         loop {
-            let line = told.recv_timeout(PATIENCE).with_context(|| {
+            let line = lines.recv_timeout(PATIENCE).with_context(|| {
                 let _ = child.kill();
                 format!("the venue did not start: see {}", log.display())
             })?;

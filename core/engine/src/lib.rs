@@ -5,33 +5,37 @@
 //!
 //! [`Engine::apply_numbered`] is the same for a command that came through a session: it takes effect once, however often it comes.
 //!
-//! [`Engine::apply_clearing`] is the same for a proposed clearing of a batch market: what is collected by commands and closed by one more is
-//! checked, traded and hashed there, or refused, with no effect (`batches.rs`, and `walras_batch` below it).
+//! [`Engine::apply_clearing`] is the same for a proposed clearing of a batch market: what is collected by commands and closed by
+//! one more is checked, traded and hashed there, or refused, with no effect (`batches.rs`, and `walras_batch` below it).
 //!
-//! An engine may be one of several shards, each with a log of its own, between which funds are moved by numbered transfers (`shards.rs`).
+//! An engine may be one of several shards, each with a log of its own, between which funds are moved by numbered transfers
+//! (`shards.rs`).
 //!
-//! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's); whether the
-//! signature of a transaction holds (checked before, and by whoever audits the log), when a batch is closed and what its prices are (whoever
-//! leads).
+//! *Deliberately absent*: clocks, the log, connections, market-data framing, JSON; who may open which session (the gateway's);
+//! whether the signature of a transaction holds (checked before, and by whoever audits the log), when a batch is closed and what
+//! its prices are (whoever leads).
 //!
 //! *Invariants*, after every command ([`Engine::check_invariants`]):
 //! - What an account has reserved of an asset is the sum over its open orders of a pure function of limit and open size
-//!   (`market.rs`), what its offers sell and what a closed batch waits to move. So funds never run out while matching or clearing, and
-//!   nothing stays reserved for what is gone.
+//!   (`market.rs`), what its offers sell and what a closed batch waits to move. So funds never run out while matching or clearing,
+//!   and nothing stays reserved for what is gone.
 //! - An account's open lots and order count in an instrument are those of its orders in the book.
-//! - The ledger's: balances, fees and what is in transit to other shards add up to the supply, which is what was issued here, and what other
-//!   shards sent less what they took. What is in transit is the sum of the transfers that were not answered (`shards.rs`).
+//! - The ledger's: balances, fees and what is in transit to other shards add up to the supply, which is what was issued here, and
+//!   what other shards sent less what they took. What is in transit is the sum of the transfers that were not answered
+//!   (`shards.rs`).
 //! - Another shard's instrument is closed and has no orders.
 //! - A rejected command emits exactly one [`walras_wire::Event::Rejected`] and changes nothing. Good-till-time orders due at the
-//!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::BatchEvent::ClearingRejected`] then.
+//!   command's time expire first, whether or not it is rejected. A clearing emits one [`walras_wire::BatchEvent::ClearingRejected`]
+//!   then.
 //! - The number of threads ([`Engine::set_threads`]), and when hashes are made, change nothing.
 //! - A session's commands are applied in the order of their places, each once; of the last [`SESSION_WINDOW`] the state holds the
-//!   answers. A command that was not applied, since it was before or is not next, is to the state as [`walras_wire::VenueCommand::Tick`].
+//!   answers. A command that was not applied, since it was before or is not next, is to the state as
+//!   [`walras_wire::VenueCommand::Tick`].
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
 //!   both, so either means that the log itself is broken.
 //!
-//! Whoever publishes the books reads them here, and keeps no copy: [`Engine::changed_levels`] says after each entry which levels show
-//! something else than before, and [`Engine::level`] what.
+//! Whoever publishes the books reads them here, and keeps no copy: [`Engine::changed_levels`] says after each entry which levels
+//! show something else than before, and [`Engine::level`] what.
 //!
 //! *Start reading* at [`Engine::apply`], then `orders.rs` (what an order goes through), then `settle.rs` (what a trade moves), then
 //! `sessions.rs` (what makes a retry harmless).

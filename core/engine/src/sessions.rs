@@ -1,13 +1,14 @@
 //! Sessions: what makes a command that is sent twice take effect once.
 //!
-//! A client numbers the commands of its session from 1 without gaps. [`Engine::apply_numbered`] applies a number once, in order, and
-//! remembers what came of it for as long as [`SESSION_WINDOW`] more have not followed; so whoever does not know whether a command
-//! arrived sends it again, here or over another replica. With the answer it keeps a digest of the command: another command under a number
-//! that was used is refused, and never takes the first one's answer for its own. All of it is decided in the log's order and is part of the state, its hash and
-//! its snapshot: a leader that dies, a replica that restarts and one that was restored from a snapshot give the same answers.
+//! A client numbers the commands of its session from 1 without gaps. [`Engine::apply_numbered`] applies a number once, in order,
+//! and remembers what came of it for as long as [`SESSION_WINDOW`] more have not followed; so whoever does not know whether a
+//! command arrived sends it again, here or over another replica. With the answer it keeps a digest of the command: another command
+//! under a number that was used is refused, and never takes the first one's answer for its own. All of it is decided in the log's
+//! order and is part of the state, its hash and its snapshot: a leader that dies, a replica that restarts and one that was restored
+//! from a snapshot give the same answers.
 //!
-//! An account that opens one session too many loses the one it used least recently: by log index, never by a clock. A session is used
-//! when it is opened, when it is opened again, and by each of its commands that is applied.
+//! An account that opens one session too many loses the one it used least recently: by log index, never by a clock. A session is
+//! used when it is opened, when it is opened again, and by each of its commands that is applied.
 
 use std::collections::BTreeMap;
 
@@ -26,15 +27,15 @@ use crate::snapshot::RestoreError;
 impl<I: PriceIndex> Engine<I> {
     /// Applies one log entry that holds a session's command, if it is the session's turn, and says what became of it.
     ///
-    /// The session's next place is applied as by [`Engine::apply`], and its answer remembered, rejections too. A place before that gives
-    /// the remembered answer, or [`RejectReason::SessionSeqTooOld`]; where another command was applied there, it is
-    /// [`RejectReason::SessionSeqReused`]. A place after it is [`RejectReason::SessionSeqGap`], and one of a session that is not open
-    /// [`RejectReason::UnknownSession`]. All of these are to the state as [`walras_wire::VenueCommand::Tick`]: they use up the log index,
-    /// and orders whose good-till time has come expire first.
+    /// The session's next place is applied as by [`Engine::apply`], and its answer remembered, rejections too. A place before that
+    /// gives the remembered answer, or [`RejectReason::SessionSeqTooOld`]; where another command was applied there, it is
+    /// [`RejectReason::SessionSeqReused`]. A place after it is [`RejectReason::SessionSeqGap`], and one of a session that is not
+    /// open [`RejectReason::UnknownSession`]. All of these are to the state as [`walras_wire::VenueCommand::Tick`]: they use up the
+    /// log index, and orders whose good-till time has come expire first.
     ///
-    /// An operator's session may send any command; an account's its orders' commands and the close of itself, whether the account is
-    /// suspended or not. Anything else is rejected as [`RejectReason::Forbidden`], which uses up its place. A session that closes
-    /// itself remembers nothing: the same again is refused as of an unknown session.
+    /// An operator's session may send any command; an account's its orders' commands and the close of itself, whether the account
+    /// is suspended or not. Anything else is rejected as [`RejectReason::Forbidden`], which uses up its place. A session that
+    /// closes itself remembers nothing: the same again is refused as of an unknown session.
     ///
     /// # Panics
     /// As [`Engine::apply`].

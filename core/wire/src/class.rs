@@ -67,8 +67,8 @@ impl Command {
         }
     }
 
-    /// Whether a session of an account may have it applied: only what concerns that account or session. The operator's sessions may have
-    /// any command applied.
+    /// Whether a session of an account may have it applied: only what concerns that account or session. The operator's sessions may
+    /// have any command applied.
     #[must_use]
     #[inline]
     pub fn may_come_from(&self, session: SessionId, account: AccountId) -> bool {
@@ -198,8 +198,8 @@ impl Rejected {
 pub type Accounts = [Option<AccountId>; 2];
 
 impl Event {
-    /// The accounts that it concerns by what it says. An [`OrderEvent::Replenished`] does not say: it follows the trade or reduction that
-    /// used up the slice before, which names its account.
+    /// The accounts that it concerns by what it says. An [`OrderEvent::Replenished`] does not say: it follows the trade or
+    /// reduction that used up the slice before, which names its account.
     #[must_use]
     pub fn accounts(&self) -> Accounts {
         match self {

@@ -9,8 +9,8 @@ use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetI
 use crate::invalid::InvalidCommand;
 use crate::shards::ShardCommand;
 
-/// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer. Grouped by what handles
-/// it; [`Command::class`] says who may ask it.
+/// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer. Grouped by what
+/// handles it; [`Command::class`] says who may ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// An account's orders.
@@ -33,7 +33,8 @@ pub enum Command {
     Invalid(InvalidCommand),
 }
 
-/// What an account asks of its orders. Its tag is its own byte: in a niche of some field it would cost the busiest matches more to read.
+/// What an account asks of its orders. Its tag is its own byte: in a niche of some field it would cost the busiest matches more to
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OrderCommand {
@@ -150,8 +151,8 @@ pub struct MassCancel {
 pub struct OpenSession {
     /// Whose; `None` for the operator's.
     pub account: Option<AccountId>,
-    /// The client's name for it. Opening again with the account and token of an open session gives that session, so that opening can
-    /// be retried; a client that wants a new one takes a token that it has not used, such as a random one.
+    /// The client's name for it. Opening again with the account and token of an open session gives that session, so that opening
+    /// can be retried; a client that wants a new one takes a token that it has not used, such as a random one.
     pub token: u64,
 }
 
@@ -243,8 +244,8 @@ pub struct SetTradingPhase {
     pub phase: TradingPhase,
 }
 
-/// How long fair access makes everybody wait. The state keeps it, so that every replica gives the same market data out at the same instant,
-/// and so that who reads the log knows what was in force.
+/// How long fair access makes everybody wait. The state keeps it, so that every replica gives the same market data out at the same
+/// instant, and so that who reads the log knows what was in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessDelays {
     /// Orders are put in order so long after they reached the edge: d_s.

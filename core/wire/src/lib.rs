@@ -1,6 +1,7 @@
 //! What crosses a boundary: commands into the log, events out of it, and their byte codecs.
 //!
-//! *Deliberately absent*: JSON (it stops at `edge/`), market-data framing (it comes with its protocol), meaning (that is `engine`'s).
+//! *Deliberately absent*: JSON (it stops at `edge/`), market-data framing (it comes with its protocol), meaning (that is
+//! `engine`'s).
 //!
 //! *Invariants*
 //! - `decode(encode(x)) == x`, and `encode` of what `decode` accepted gives the same bytes: one encoding per value.
@@ -10,9 +11,9 @@
 //!
 //! - No [`Command`] and no [`Event`] takes more than two cache lines of memory.
 //!
-//! *Start reading* at [`Command`], then [`Event`], then [`CommandClass`] (who may ask a command), then [`codec`]; those of batch markets
-//! and of shards are in files of their own; order entry's frames are in [`order_entry`], a batch market's transactions and blocks in
-//! [`batch`].
+//! *Start reading* at [`Command`], then [`Event`], then [`CommandClass`] (who may ask a command), then [`codec`]; those of batch
+//! markets and of shards are in files of their own; order entry's frames are in [`order_entry`], a batch market's transactions and
+//! blocks in [`batch`].
 #![deny(clippy::float_arithmetic)]
 
 pub mod batch;

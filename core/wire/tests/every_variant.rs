@@ -195,7 +195,8 @@ fn commands() -> Vec<Row> {
     rows
 }
 
-/// Where [`commands`] lists a command. A new variant does not compile until it has a place, and the test fails until it is listed there.
+/// Where [`commands`] lists a command. A new variant does not compile until it has a place, and the test fails until it is listed
+/// there.
 fn place_of_command(command: &Command) -> usize {
     match command {
         Command::Order(OrderCommand::New(_)) => 0,

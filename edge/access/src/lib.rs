@@ -1,7 +1,7 @@
 //! Who may come in: API keys in their file, the gate that checks requests against them, and how many connections there may be.
 //!
-//! *Deliberately absent*: what a caller may then do with the market (`edge/ports`); how a client signs (`edge/client`); API keys in the log,
-//! since each node keeps its own.
+//! *Deliberately absent*: what a caller may then do with the market (`edge/ports`); how a client signs (`edge/client`); API keys in
+//! the log, since each node keeps its own.
 //!
 //! *Invariants*
 //! - A key that was revoked never comes back, from wherever it is heard.

@@ -2,8 +2,8 @@
 //!
 //! It knows a venue by `edge/ports` and its callers by `edge/access`, and nothing of how the venue runs.
 //!
-//! *Deliberately absent*: TLS for participants (a proxy in front of it does that); anything that decides what a command means (that is
-//! `core/engine`'s) or in which order commands come (`protocol/sequencer`'s).
+//! *Deliberately absent*: TLS for participants (a proxy in front of it does that); anything that decides what a command means (that
+//! is `core/engine`'s) or in which order commands come (`protocol/sequencer`'s).
 //!
 //! *Invariants*
 //! - Every request ends in an answer with a number and an advice.

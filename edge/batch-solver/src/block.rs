@@ -50,11 +50,11 @@ pub struct ClosedBatch<'a> {
 }
 
 impl ClosedBatch<'_> {
-    /// Searches prices and amounts, and says how good they are. It leaves out the hashes of the state afterwards: the proposer does not
-    /// know them yet. `start` as in [`Settings`].
+    /// Searches prices and amounts, and says how good they are. It leaves out the hashes of the state afterwards: the proposer does
+    /// not know them yet. `start` as in [`Settings`].
     ///
-    /// Parts are markets of their own. Where a part's result is not good enough, other ways are tried, and each part keeps the first way
-    /// that was good enough for it. A part without such a way is set aside, so a block of the proposal is accepted.
+    /// Parts are markets of their own. Where a part's result is not good enough, other ways are tried, and each part keeps the
+    /// first way that was good enough for it. A part without such a way is set aside, so a block of the proposal is accepted.
     ///
     /// # Errors
     /// See [`ClearError`].
@@ -94,7 +94,8 @@ impl ClosedBatch<'_> {
         Ok(self.proposal(&found, &verified, assessed.certificate))
     }
 
-    /// The rest of a clearing when some assets lose their prices. What else trades is kept, unless an asset would be short without it.
+    /// The rest of a clearing when some assets lose their prices. What else trades is kept, unless an asset would be short without
+    /// it.
     fn without_unpriced(&self, mut found: Proposal) -> Proposal {
         let Proposal { prices, .. } = &found;
         let is_priced = |pair: Pair| [pair.sell, pair.buy].into_iter().all(|asset| prices[asset.index()].is_some());
@@ -146,7 +147,8 @@ impl ClosedBatch<'_> {
         prices.filter(|(asset, price)| price.is_none() && parts.of(*asset).is_some()).count()
     }
 
-    /// The clearing in which nothing trades: payments and what else is in the batch take effect, and offers go on standing. It is always valid.
+    /// The clearing in which nothing trades: payments and what else is in the batch take effect, and offers go on standing. It is
+    /// always valid.
     #[must_use]
     pub fn propose_nothing(&self) -> BlockProposal {
         let ProposedClearing { proposal, certificate, .. } = ProposedClearing::of_nothing(self.offers);

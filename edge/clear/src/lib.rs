@@ -1,4 +1,5 @@
-//! A batch of offers from a file, cleared once, with prices, fills and what they are worth: `walras clear`, which `docs/clear.md` describes.
+//! A batch of offers from a file, cleared once, with prices, fills and what they are worth: `walras clear`, which `docs/clear.md`
+//! describes.
 //!
 //! *Deliberately absent*: arguments (`edge/node`); finding prices and amounts (`walras-batch-solver`).
 //!

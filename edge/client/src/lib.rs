@@ -1,9 +1,10 @@
-//! A client's side of a venue: the REST client, the signing of requests, a cluster of processes on one machine, and loads whose answers are
-//! timed.
+//! A client's side of a venue: the REST client, the signing of requests, a cluster of processes on one machine, and loads whose
+//! answers are timed.
 //!
 //! The command line, the couriers of shards, tests, benchmarks and experiments use it against a running venue.
 //!
-//! *Deliberately absent*: the venue. A cluster on one machine is made of processes of the program `walras`, whose file the caller names.
+//! *Deliberately absent*: the venue. A cluster on one machine is made of processes of the program `walras`, whose file the caller
+//! names.
 //!
 //! *Invariants*
 //! - A request that the venue may have taken is not sent again under another nonce, except where it was refused for its stamp.

@@ -1,4 +1,5 @@
-//! Configuration: a TOML file whose every key is known, documented and has a default, and the options that the parts of a node take from it.
+//! Configuration: a TOML file whose every key is known, documented and has a default, and the options that the parts of a node take
+//! from it.
 //!
 //! *Deliberately absent*: what a node does with its options (`edge/node`).
 //!

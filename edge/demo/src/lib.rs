@@ -1,8 +1,9 @@
 //! `walras demo`: a venue with life in it. A recorded or generated order stream, sent as real commands of a crowd of accounts, with
 //! market-making bots beside it and an account for whoever opens the page.
 //!
-//! Nothing here knows more than a participant or an operator could: every effect goes through the log. Over hours nothing grows: the
-//! crowd trades with itself, is topped up at each end of the stream, and its orders are cancelled there; bots stop at their limits.
+//! Nothing here knows more than a participant or an operator could: every effect goes through the log. Over hours nothing grows:
+//! the crowd trades with itself, is topped up at each end of the stream, and its orders are cancelled there; bots stop at their
+//! limits.
 
 mod batch;
 mod bots;
@@ -145,8 +146,8 @@ pub struct Demo {
 impl Demo {
     /// What the demo asks of its venue's configuration: to be a venue of one machine, with the batch market that the bots trade in.
     ///
-    /// Its log keeps minutes instead of hours, so that its folder stays small: small segments, and a snapshot after few entries, unless the
-    /// configuration says otherwise.
+    /// Its log keeps minutes instead of hours, so that its folder stays small: small segments, and a snapshot after few entries,
+    /// unless the configuration says otherwise.
     pub fn configure(config: &mut Config) {
         config.cluster.replica = 0;
         config.order_entry.listen.clear();
@@ -165,8 +166,8 @@ impl Demo {
         }
     }
 
-    /// Prepares the venue where that was not done before, and starts. Its node was started with what [`Demo::configure`] made of its
-    /// configuration.
+    /// Prepares the venue where that was not done before, and starts. Its node was started with what [`Demo::configure`] made of
+    /// its configuration.
     pub fn start(venue: VenueHandle, access: &Access, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
         let speed = config.speed()?;
         let source = Source::find(&config.file, config.seed)?;

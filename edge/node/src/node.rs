@@ -129,8 +129,8 @@ fn bounded_places(config: &Config) -> Places {
     places
 }
 
-/// Readers that have not logged on are served with the processor time that requests and orders leave. A lower nice value is not enough: the
-/// kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at once.
+/// Readers that have not logged on are served with the processor time that requests and orders leave. A lower nice value is not
+/// enough: the kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at once.
 fn yield_to_requests() {
     // Elsewhere than on Linux it would be said of the whole process.
     #[cfg(target_os = "linux")]
@@ -287,7 +287,8 @@ impl Node {
         })
     }
 
-    /// Takes no more, finishes what was taken, writes a snapshot (a replica closes its log instead). Why a replica had stopped before.
+    /// Takes no more, finishes what was taken, writes a snapshot (a replica closes its log instead). Why a replica had stopped
+    /// before.
     pub fn stop(self) -> Option<String> {
         // Nobody listening is as good.
         let _ = self.stop.send(true);

@@ -180,8 +180,8 @@ impl Links {
         Ok(())
     }
 
-    /// Queues a message; [`Self::flush`] sends it. What is queued goes first: where there is no room, the new message is refused, since
-    /// appends are of use in order and a leader sends again what is missing at the end.
+    /// Queues a message; [`Self::flush`] sends it. What is queued goes first: where there is no room, the new message is refused,
+    /// since appends are of use in order and a leader sends again what is missing at the end.
     pub fn send(&mut self, to: ReplicaId, bytes: impl Into<Bytes>) -> Result<(), SendError> {
         let bytes = bytes.into();
         let bytes_max = self.limits.message_bytes_max;
@@ -205,9 +205,10 @@ impl Links {
         Ok(())
     }
 
-    /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its bytes.
-    /// A source may answer [`std::io::ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the polling
-    /// thread, so it should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].
+    /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its
+    /// bytes. A source may answer [`std::io::ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the
+    /// polling thread, so it should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or
+    /// [`LinkEvent::SnapshotFailed`].
     pub fn send_snapshot(
         &mut self,
         to: ReplicaId,
@@ -270,8 +271,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sends what is queued, as far as the sockets take it: all that was queued since the last time leaves in as few records and system
-    /// calls as it fits in. Call it after each round of events and sends.
+    /// Sends what is queued, as far as the sockets take it: all that was queued since the last time leaves in as few records and
+    /// system calls as it fits in. Call it after each round of events and sends.
     pub fn flush(&mut self, now_ns: u64, events: &mut Vec<LinkEvent>) {
         self.now_ns = self.now_ns.max(now_ns);
         for slot in 0..self.slots.len() {

@@ -81,7 +81,8 @@ pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) 
     })
 }
 
-/// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None` where there is no such pair in the market.
+/// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None`
+/// where there is no such pair in the market.
 pub fn demand_curve(
     engine: &Engine,
     market: &MarketData,
@@ -115,8 +116,8 @@ pub struct DemandCurve {
 }
 
 impl DemandCurve {
-    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each. `traded` is
-    /// what traded beside what stands, of the pair and of the one back.
+    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each.
+    /// `traded` is what traded beside what stands, of the pair and of the one back.
     #[must_use]
     pub fn new(
         market: &BatchMarket,

@@ -227,7 +227,7 @@ pub fn batch_name(spec: &BatchMarketSpec) -> String {
 /// So many symbols are compared with one that is none: anybody may ask for one.
 const NEAREST_OF_MAX: usize = 1_000;
 
-/// Symbols differ in letters that are told apart, so the nearest is looked for without the case and what stands between two assets.
+/// Symbols differ in upper and lower case, so the nearest is looked for without the case and what stands between two assets.
 fn with_nearest(asked: &str, symbols: impl Iterator<Item = Symbol>) -> String {
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
     // What is longer than any symbol is near none.

@@ -69,8 +69,8 @@ pub struct FairAccessView {
 /// A look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairTime {
-    /// What it shows. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for. It never goes back, but where
-    /// one of the two takes the other's place.
+    /// What it shows. Where the status is [`ClockStatus::Unknown`] that is the computer's time, which nobody vouches for. It never
+    /// goes back, but where one of the two takes the other's place.
     pub time_ns: u64,
     /// How far off it may be.
     pub bound_ns: Option<u64>,

@@ -79,8 +79,8 @@ impl VenueHandle {
         }
     }
 
-    /// Queues an account's command under a number of its session and waits for its outcome. Whoever does not hear it sends the same again, here or to
-    /// another replica that leads: it takes effect once. Another command under the same number is refused.
+    /// Queues an account's command under a number of its session and waits for its outcome. A caller that gets no outcome sends the same
+    /// again, here or to another replica that leads: it takes effect once. Another command under the same number is refused.
     pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
         let content = content_digest(&command, &mut Vec::new());
@@ -127,8 +127,8 @@ impl VenueHandle {
         Ok(())
     }
 
-    /// Checks the signatures of transactions and queues those that hold, in their order; what came of each, once it is durable. That one was
-    /// collected does not say that its batch keeps it.
+    /// Checks the signatures of transactions and queues those that hold, in their order; what came of each, once it is durable.
+    /// That one was collected does not say that its batch keeps it.
     pub async fn transactions(
         &self,
         market: BatchMarketId,
@@ -202,14 +202,15 @@ impl VenueHandle {
     ) -> Result<oneshot::Receiver<R>, RejectReason> {
         let (reply, answer) = oneshot::channel();
         self.request(Request::Read(Box::new(move |view| {
-            // Whoever asked may have gone away.
+            // The caller may have gone.
             let _ = reply.send(question(view));
         })))?;
         Ok(answer)
     }
 
-    /// Waits until what is read here next has all that was acknowledged before now, by whichever replica: in a cluster the leader is asked, and it asks a majority
-    /// whether it still leads. Where nobody leads, or none can be asked, that is when one can be: who asks decides how long to wait.
+    /// Waits until what is read here next has all that was acknowledged before now, by whichever replica: in a cluster the leader
+    /// is asked, and it asks a majority whether it still leads. Where nobody leads, or none can be asked, that is when one can be:
+    /// who asks decides how long to wait.
     pub async fn barrier(&self) -> Result<(), RejectReason> {
         let (reply, answer) = oneshot::channel();
         self.request(Request::Barrier(reply))?;
@@ -233,7 +234,8 @@ impl VenueHandle {
 
     /// Forgets a connection.
     pub fn disconnect(&self, connection: ConnectionId) {
-        // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to forget.
+        // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to
+        // forget.
         let _ = self.0.requests.send(Request::Disconnect { connection });
         self.0.doorbell.ring();
     }
@@ -259,8 +261,8 @@ impl VenueHandle {
         answer.blocking_recv().unwrap_or(Err(RejectReason::VenueNotReady))
     }
 
-    /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the newest
-    /// names, and must say who leads rather than that there is no such name.
+    /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the
+    /// newest names, and must say who leads rather than that there is no such name.
     pub fn catalog_for_commands(&self) -> Result<Arc<Catalog>, RejectReason> {
         match &self.0.cluster {
             Some(cluster) if !cluster.takes_commands() => Err(RejectReason::NotLeader),
@@ -308,8 +310,8 @@ impl VenueHandle {
         self.0.cluster.as_ref()
     }
 
-    /// How long it takes until all that is public of the state here may be known; at least d_h, so that the wait tells nothing. Nothing where
-    /// market data is not held.
+    /// How long it takes until all that is public of the state here may be known; at least d_h, so that the wait tells nothing.
+    /// Nothing where market data is not held.
     pub fn public_in(&self) -> Duration {
         let delay = Duration::from_nanos(self.0.status.release_delay_ns());
         self.0.held.as_ref().map_or(delay, |held| held.public_in().max(delay))

@@ -1,7 +1,9 @@
-//! The venue as those see it who serve it to others: commands in, their outcomes, reads of the state, feeds, and figures about itself.
+//! The venue as those see it who serve it to others: commands in, their outcomes, reads of the state, feeds, and figures about
+//! itself.
 //!
-//! The API, the demo and the couriers of shards hold a [`VenueHandle`]. What runs the venue (`edge/node/src/runtime`) takes [`Inbound`] and
-//! [`Request`] from its queues, and publishes through a [`Feed`]. So the two sides know this crate and not each other.
+//! The API, the demo and the couriers of shards hold a [`VenueHandle`]. What runs the venue (`edge/node/src/runtime`) takes
+//! [`Inbound`] and [`Request`] from its queues, and publishes through a [`Feed`]. So the two sides know this crate and not each
+//! other.
 //!
 //! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
 //!

@@ -26,7 +26,7 @@ impl Asker {
         }
     }
 
-    /// There is no outcome. (Whoever asked may have gone away, here and below.)
+    /// There is no outcome. (The caller may have gone, here and below.)
     pub fn refuse(self, why: NoOutcome) {
         match self {
             Self::Reply(reply) => drop(reply.send(Err(why))),

@@ -68,7 +68,7 @@ pub enum Family {
     Scattered,
     /// One limit in twenty is off by six powers of ten either way, and one offer in fifty is a whale.
     Slips,
-    /// Three to six assets, and few offers of which everything is log-uniform.
+    /// Three to six assets, and few offers; sizes, limits and pairs are log-uniform.
     SmallAndWild,
     /// All offers sell or buy one asset or its four hubs, with Pareto sizes.
     HubsWithTails,

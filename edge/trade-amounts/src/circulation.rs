@@ -1,14 +1,15 @@
 //! The flow of the greatest value within the bounds, in integers.
 //!
-//! Think of what is *dropped*: start with every arc at its upper bound and drop as little value as possible until no asset is short.
-//! The dropped value is itself a flow: an asset that is sold for less than is bought of it must drop some of what buys it, which costs
-//! what was sold for that, and so on back to an asset that has something left over. Every hop costs the same, one per unit, so a
-//! cheapest way is one with the fewest hops (undoing an earlier drop counts as a hop less).
+//! Think of what is *dropped*: start with every arc at its upper bound and drop as little value as possible until no asset is
+//! short. The dropped value is itself a flow: an asset that is sold for less than is bought of it must drop some of what buys it,
+//! which costs what was sold for that, and so on back to an asset that has something left over. Every hop costs the same, one per
+//! unit, so a cheapest way is one with the fewest hops (undoing an earlier drop counts as a hop less).
 //!
 //! That is the transportation problem with costs of one, and the primal-dual method (Ford and Fulkerson 1957) fits it: keep a label
-//! per asset, find all ways along which labels fall by exactly the cost of each hop, saturate them (a maximum flow, after Dinitz 1970),
-//! raise by one the labels of all assets that still reach a short one, repeat. No way is longer than the number of assets less one, so
-//! there are fewer rounds than assets, whatever the bounds: strongly polynomial, without scaling. Near an equilibrium two or three rounds do.
+//! per asset, find all ways along which labels fall by exactly the cost of each hop, saturate them (a maximum flow, after Dinitz
+//! 1970), raise by one the labels of all assets that still reach a short one, repeat. No way is longer than the number of assets
+//! less one, so there are fewer rounds than assets, whatever the bounds: strongly polynomial, without scaling. Near an equilibrium
+//! two or three rounds do.
 //!
 //! Sets of assets are bits, so that a step of a search is an `and` of three words per 64 assets.
 
@@ -18,13 +19,13 @@ use crate::network::{Network, ValueArc};
 
 /// Finds best flows. Holds the tables between calls, so that a solver used again allocates nothing new.
 ///
-/// Equal networks give equal flows, on every machine, whatever the solver did before. There is no warm start: a start from the upper bounds is
-/// already near the best flow, and an answer that depended on the last one could not be checked by repeating it.
+/// Equal networks give equal flows, on every machine, whatever the solver did before. There is no warm start: a start from the
+/// upper bounds is already near the best flow, and an answer that depended on the last one could not be checked by repeating it.
 #[derive(Clone, Debug, Default)]
 pub struct CirculationSolver {
     node_count: usize,
-    /// Of the pair `from * node_count + to`: its place among the arcs whose bounds differ. Only entries that a bit below vouches for mean
-    /// anything.
+    /// Of the pair `from * node_count + to`: its place among the arcs whose bounds differ. Only entries that a bit below vouches
+    /// for mean anything.
     arc_of_pair: Vec<u32>,
     /// Of each arc whose bounds differ: which it is, how much more may be dropped, and how much was.
     loose_arcs: Vec<u32>,
@@ -72,8 +73,8 @@ pub struct Circulation {
     pub round_count: u32,
 }
 
-/// Why no flow keeps the bounds: even if the arcs out of these assets carry their upper bounds, and those into them no more than their lower
-/// bounds, together they are sold for too little.
+/// Why no flow keeps the bounds: even if the arcs out of these assets carry their upper bounds, and those into them no more than
+/// their lower bounds, together they are sold for too little.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The assets, in ascending order.
@@ -165,8 +166,8 @@ impl CirculationSolver {
     }
 
     /// Drops along ways whose every hop keeps the labels' balance until there is none from an asset left over to a short one.
-    /// Leaves in `reached` the assets from which a short one can still be reached, the short ones included. False when `is_over` ended
-    /// it before that.
+    /// Leaves in `reached` the assets from which a short one can still be reached, the short ones included. False when `is_over`
+    /// ended it before that.
     fn saturate(&mut self, is_over: &dyn Fn() -> bool) -> bool {
         while let Some(last) = self.search() {
             if is_over() {
@@ -384,9 +385,9 @@ fn cut(network: &Network<'_>, inside: &[u64]) -> Cut {
 impl Circulation {
     /// Whether this is a flow of the greatest value in the network, in one pass and without solving anything.
     ///
-    /// The labels prove it: with label `l`, dropping on the arc from u to v is worth `1 + l(u) - l(v)`. Where that is positive nothing is
-    /// dropped, where it is negative as much as possible is, and only assets with label zero keep more than their least surplus. By
-    /// complementary slackness no flow has more value.
+    /// The labels prove it: with label `l`, dropping on the arc from u to v is worth `1 + l(u) - l(v)`. Where that is positive
+    /// nothing is dropped, where it is negative as much as possible is, and only assets with label zero keep more than their least
+    /// surplus. By complementary slackness no flow has more value.
     #[must_use]
     pub fn check(&self, network: &Network<'_>) -> bool {
         let (arcs, label) = (network.arcs(), |node: u32| i64::from(self.labels[node as usize]));

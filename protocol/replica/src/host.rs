@@ -1,4 +1,4 @@
-//! What surrounds the sequencer inside a replica: what it derives from entries, who is told of them, and what the driver is to do.
+//! What surrounds the sequencer inside a replica: what it derives from entries, who hears of them, and what the driver is to do.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -64,7 +64,7 @@ pub(crate) struct Publishing {
     pub(crate) publications: Publications,
     /// The last entry that published.
     pub(crate) last: LogIndex,
-    /// What was published since the leader was told: the entry, for how long it is held, and how long ago it was made.
+    /// What was published since the last report to the leader: the entry, for how long it is held, and how long ago it was made.
     pub(crate) made: Vec<(LogIndex, u64, Option<i64>)>,
     /// Entries that are replayed at the start were published before: nobody is there to whom they are new.
     pub(crate) is_replaying: bool,

@@ -163,7 +163,8 @@ struct Member {
 struct Work {
     plan: Plan,
     address: SocketAddr,
-    /// The kernel keeps what is ready: connections that only stand cost the attackers nothing, and the venue's machine is theirs here.
+    /// The kernel keeps what is ready: connections that only stand cost the attackers nothing, and the venue's machine is theirs
+    /// here.
     poll: OwnedFd,
     /// By number, which is the order in which they were opened.
     members: BTreeMap<u64, Member>,

@@ -60,7 +60,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// The percentile of each round, and of these the middle: a neighbour that takes the machine for a moment spoils one round and not the figure.
+    /// The percentile of each round, and of these the middle: a neighbour that takes the machine for a moment spoils one round and
+    /// not the figure.
     fn percentile_ms(&self, permille: usize) -> f64 {
         let mut rounds: Vec<u32> = self.served.iter().filter(|round| !round.is_empty()).map(|round| at(round, permille)).collect();
         rounds.sort_unstable();
@@ -68,7 +69,7 @@ impl Kept {
     }
 }
 
-/// Of samples in order, of which there are some.
+/// The percentile of sorted samples; there must be at least one.
 fn at(sorted: &[u32], permille: usize) -> u32 {
     sorted[(sorted.len() * permille / 1_000).min(sorted.len() - 1)]
 }

@@ -1,42 +1,47 @@
-//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, [`shards`], several of those with transfers between them, and
-//! [`single`], one machine without consensus.
+//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, [`shards`], several of those with transfers
+//! between them, and [`single`], one machine without consensus.
 //!
-//! State machines, logs, snapshots and keepers are the product's, unchanged; the disks are [`walras_log_store::sim_disk::SimDisk`]s; what
-//! stands in for threads, sockets and links is as thin as it can be. First a *safety phase*: power failures and kills at any operation of
-//! a disk, also during recovery and while a snapshot is received, failed writes and syncs, full disks and disks that are gone, slow disks
-//! and processes that stand still, clocks that jump and drift, networks that lose, delay, double, overtake and part, one way or both,
-//! connections and transfers that are cut; in the cluster also handovers, changes of members, second processes on copies of a replica's folder, and replicas that are lost for good, with another one
-//! in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
-//! and everything that was asked must be answered within a bounded simulated time. How dense all this is differs from seed to seed of a cluster: a *storm*, in
-//! which several faults strike each second, or *calm*, in which one strikes every few seconds and leaders last (`cluster/tempo.rs`).
+//! State machines, logs, snapshots and keepers are the product's, unchanged; the disks are
+//! [`walras_log_store::sim_disk::SimDisk`]s; what stands in for threads, sockets and links is as thin as it can be. First a *safety
+//! phase*: power failures and kills at any operation of a disk, also during recovery and while a snapshot is received, failed
+//! writes and syncs, full disks and disks that are gone, slow disks and processes that stand still, clocks that jump and drift,
+//! networks that lose, delay, double, overtake and part, one way or both, connections and transfers that are cut; in the cluster
+//! also handovers, changes of members, second processes on copies of a replica's folder, and replicas that are lost for good, with
+//! another one in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in
+//! good order. Then a *healing phase*: no more faults, and everything that was asked must be answered within a bounded simulated
+//! time. How dense all this is differs from seed to seed of a cluster: a *storm*, in which several faults strike each second, or
+//! *calm*, in which one strikes every few seconds and leaders last (`cluster/tempo.rs`).
 //!
-//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs`, `shards/checks.rs` and `single/checks/mod.rs` list them;
-//! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail
-//! is shown by planted faults ([`cluster::Mutation`], [`shards::Mutation`], [`single::Mutation`]), each of which has to be found within some seeds by the
-//! checkers that are there for it.
+//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs`, `shards/checks.rs` and `single/checks/mod.rs`
+//! list them; `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail is shown by
+//! planted faults ([`cluster::Mutation`], [`shards::Mutation`], [`single::Mutation`]), each of which has to be found within some
+//! seeds by the checkers that are there for it.
 //!
-//! *What a simulated replica shares with the node*: the replica itself (`walras-replica`) with all below it: order entry, fair access, the sequencer with its
-//! consensus and batches, the engine, market data, reports, requests that wait, the order of steps; the replica's log, its snapshots and what opens them
-//! after a crash (`walras-replica-log` on `walras-log-store`); the client's end of order entry and authorisation (`walras-gateway`). *What it does not*: the
-//! node's driver of these, `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the
-//! links of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a program that sends
-//! commands under numbers stands for the former); leader clocks; who solves batches and who checks their signatures. A gateway is part of each replica.
-//! What is not shared is tested on real processes: `edge/node/tests/cluster`. Between shards the couriers are `walras-courier`, as in the node; their threads,
-//! clients and the handlers that answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
+//! *What a simulated replica shares with the node*: the replica itself (`walras-replica`) with all below it: order entry, fair
+//! access, the sequencer with its consensus and batches, the engine, market data, reports, requests that wait, the order of steps;
+//! the replica's log, its snapshots and what opens them after a crash (`walras-replica-log` on `walras-log-store`); the client's
+//! end of order entry and authorisation (`walras-gateway`). *What it does not*: the node's driver of these,
+//! `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the links
+//! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a
+//! program that sends commands under numbers stands for the former); leader clocks; who solves batches and who checks their
+//! signatures. A gateway is part of each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`.
+//! Between shards the couriers are `walras-courier`, as in the node; their threads, clients and the handlers that answer them are
+//! done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!
-//! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that depends on how
-//! the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority, which nothing is promised for.
+//! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that
+//! depends on how the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority,
+//! which nothing is promised for.
 //!
 //! *Invariants*
 //! - The same seed and settings give the same run, to the byte: no clock, no thread, no hash order.
-//! - A checker learns from outside the product (what clients asked and were told, what replicas hand out, what disks hold), never from
-//!   the product's own books.
+//! - A checker learns from outside the product (what clients asked and were told, what replicas hand out, what disks hold), never
+//!   from the product's own books.
 //!
-//! *Start reading* at [`cluster::simulate`], then `cluster/world.rs`, `cluster/replica/process.rs` and `cluster/checks/mod.rs`; `common` is
-//! what both worlds share.
+//! *Start reading* at [`cluster::simulate`], then `cluster/world.rs`, `cluster/replica/process.rs` and `cluster/checks/mod.rs`;
+//! `common` is what both worlds share.
 //!
-//! *Sources*: FoundationDB's and TigerBeetle's accounts of testing by deterministic simulation; Ongaro, "Consensus: Bridging Theory and
-//! Practice", 2014 (what the cluster's checkers hold it to).
+//! *Sources*: FoundationDB's and TigerBeetle's accounts of testing by deterministic simulation; Ongaro, "Consensus: Bridging Theory
+//! and Practice", 2014 (what the cluster's checkers hold it to).
 
 pub mod cluster;
 mod common;

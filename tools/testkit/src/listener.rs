@@ -1,5 +1,5 @@
-//! Who hears a venue's events: market data as a node has it, with a reader of what it publishes, and a reader of the events alone. Both
-//! readers must hold the engine's books.
+//! Who hears a venue's events: market data as a node has it, with a reader of what it publishes, and a reader of the events alone.
+//! Both readers must hold the engine's books.
 
 use walras_engine::{DepthLevel, Engine};
 use walras_market_data::{BookChanges, BookFeed, BookLevel, FeedBook, Inconsistency, MarketData, PublicBooks};
@@ -25,7 +25,8 @@ pub struct Readers {
 }
 
 impl Listener {
-    /// Takes an entry that the engine just applied, all that can be taken of it; the first thing that does not follow from what was before.
+    /// Takes an entry that the engine just applied, all that can be taken of it; the first thing that does not follow from what was
+    /// before.
     pub fn on_applied(
         &mut self,
         engine: &Engine,
@@ -49,7 +50,7 @@ impl Listener {
         self.readers.check(engine, &self.market)
     }
 
-    /// Appends what a restart keeps: all but the readers of what is published, who begin anew.
+    /// Appends what a restart keeps: all but the readers of what is published, who begin again.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let at = out.len();
         out.extend_from_slice(&[0; 8]);
@@ -78,8 +79,8 @@ impl Listener {
 }
 
 impl Readers {
-    /// Takes an entry that the engine just applied and market data has taken, all that can be taken of it; the first thing that does not follow from what was
-    /// before. What changed since the entry before is taken from market data.
+    /// Takes an entry that the engine just applied and market data has taken, all that can be taken of it; the first thing that
+    /// does not follow from what was before. What changed since the entry before is taken from market data.
     pub fn on_applied(
         &mut self,
         engine: &Engine,
@@ -158,7 +159,7 @@ impl Readers {
         Ok(())
     }
 
-    /// Appends what a restart keeps: all but the readers of what is published, who begin anew.
+    /// Appends what a restart keeps: all but the readers of what is published, who begin again.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         self.books.snapshot(out);
     }

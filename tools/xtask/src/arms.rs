@@ -1,5 +1,5 @@
-//! A match over events or commands ignores whole groups of them: an arm with a long list of variants is one that each new variant makes
-//! longer, in every consumer.
+//! A match over events or commands ignores whole groups of them: an arm with a long list of variants is one that each new variant
+//! makes longer, in every consumer.
 
 use crate::tree::Tree;
 

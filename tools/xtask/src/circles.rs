@@ -1,8 +1,8 @@
-//! Files of a crate that import each other in a circle can only be understood together, so a circle has few files; and the folders of the
-//! node know each other in one direction.
+//! Files of a crate that import each other in a circle can only be understood together, so a circle has few files; and the folders
+//! of the node know each other in one direction.
 //!
-//! An import counts for the file that defines what is imported: `pub use` of a module's parts passes a name on and is no import of its own.
-//! Tests may import what they like.
+//! An import counts for the file that defines what is imported: `pub use` of a module's parts passes a name on and is no import of
+//! its own. Tests may import what they like.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The documents name nothing that is not there: links with their anchors, paths from the root in backticks, targets of make. Their index
-//! lists each. Their lines fit a screen.
+//! The documents name nothing that is not there: links with their anchors, paths from the root in backticks, targets of make. Their
+//! index lists each. Their lines fit a screen.
 
 use std::collections::{BTreeMap, BTreeSet};
 

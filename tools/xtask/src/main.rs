@@ -1,8 +1,8 @@
-//! Guards of the house, run by `make test`: `cargo run -p walras-xtask -- check`. `site` writes the sources of the documents' site, which
-//! `make site` builds.
+//! Guards of the house, run by `make test`: `cargo run -p walras-xtask -- check`. `site` writes the sources of the documents' site,
+//! which `make site` builds.
 //!
-//! Each guard is a function from the tree to a list of complaints; each has a test that shows it can fail. What a compiler or linter
-//! checks already is not repeated here.
+//! Each guard is a function from the tree to a list of complaints; each has a test that shows it can fail. What a compiler or
+//! linter checks already is not repeated here.
 
 mod arms;
 mod circles;

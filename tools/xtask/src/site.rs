@@ -1,7 +1,7 @@
 //! The documents as a book: which pages it has, and its sources for mdBook.
 //!
-//! The index of the documents is the only list of pages. A document that a listed page outside `docs/` leads to is a page below it: the
-//! figures of an experiment. The book keeps the paths of the repository, so that links need no change.
+//! The index of the documents is the only list of pages. A document that a listed page outside `docs/` leads to is a page below it:
+//! the figures of an experiment. The book keeps the paths of the repository, so that links need no change.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What must not be committed: paths of somebody's machine, registries' hosts, unfinished marks, shortcuts of tests. And words that make
-//! a document hard to read.
+//! What must not be committed: paths of somebody's machine, registries' hosts, unfinished marks, shortcuts of tests. And words that
+//! make a document hard to read.
 
 use crate::markdown::{Kind, lines};
 use crate::tree::Tree;

@@ -126,6 +126,6 @@ report! {
     clock_handovers,
     /// Commands answered that came over no connection, as over HTTP.
     requests,
-    /// Commands of which clients were told that they were late for their place in the order of stamps.
+    /// Notices to clients that a command was late for its place in the order of stamps.
     late,
 }

@@ -23,7 +23,7 @@ pub(super) struct Feeds {
     pub(super) shared_catalog: SharedCatalog,
     /// Entries applied since this was asked before.
     pub(super) applied_count: u64,
-    /// The state was replaced: who reads along has to connect anew.
+    /// The state was replaced: readers have to connect again.
     pub(super) is_replaced: bool,
     /// How long it stood still for the last snapshot.
     pub(super) freezing: Freezing,

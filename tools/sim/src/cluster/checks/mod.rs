@@ -187,7 +187,7 @@ impl Checks {
         self.holds.as_ref().map(hold::Holds::counts).unwrap_or_default()
     }
 
-    /// Commands of which their clients were told that they were late.
+    /// Commands whose clients had a notice that they were late.
     pub(crate) fn late_count(&self) -> u64 {
         self.late
     }
